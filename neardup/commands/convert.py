@@ -1,7 +1,5 @@
 """`convert`: tables and texts as JSON lines, which every engine can read line by line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -64,13 +62,13 @@ def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counter
             yield row
 
 
-def _of_text(block: Block) -> Iterator[Row | BadLine]:
+def _of_text(block: Block) -> "Iterator[Row | BadLine]":
     for number, id_, text, flaw, line in text_rows.text_lines(block.data):
         bad = BadLine(number, line, flaw)
         yield bad if flaw else {DEFAULT_ID: id_.decode(), DEFAULT_TEXT: text}
 
 
-def _of_rows(block: Block, form: InputFormat) -> Iterator[Row | BadLine]:
+def _of_rows(block: Block, form: InputFormat) -> "Iterator[Row | BadLine]":
     assert form.fields
     fields, id_field = form.fields, form.fields.id or DEFAULT_ID
     for number, line in text_rows.lines_in(block.data):

@@ -11,8 +11,6 @@ If all similarities from 0 to 1 were equally likely, these would be the shares o
 false negatives or positives (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from decimal import ROUND_UP, Context
 from math import nextafter
@@ -72,7 +70,7 @@ def main() -> None:
         print("", *area_rows(mark.areas), sep="\n")
 
 
-def _threshold(measure: str | None, axis: str, threshold: Threshold) -> float | None:
+def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float | None":
     """Return the threshold on the axis of the scheme's own measure, or None if it has no place
     there."""
     if measure in (None, axis):
@@ -88,7 +86,7 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
     return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
 
 
-def area_rows(areas: Areas) -> list[str]:
+def area_rows(areas: "Areas") -> list[str]:
     """Format both areas.
 
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
@@ -186,7 +184,7 @@ class Mark(NamedTuple):
     areas: Areas
 
 
-def picture(points: Points, mark: Mark | None, axis: str, title: str) -> str:
+def picture(points: Points, mark: "Mark | None", axis: str, title: str) -> str:
     """Draw the curve through `points` and the threshold; return an SVG document."""
     height = HEIGHT + (LEGEND if mark else 0)
     middle = (TOP + BOTTOM) / 2

@@ -41,8 +41,7 @@ def main() -> None:
         printed.add((a, b))
         lines += 1
         differ += truth.get((a, b), similarity) != similarity
-    for line in table(len(printed & truth.keys()), len(printed), len(truth), confidence):
-        print(line)
+    print(*table(len(printed & truth.keys()), len(printed), len(truth), confidence), sep="\n")
     if lines > len(printed):
         print(f"lines that repeat a pair: {lines - len(printed):,}", file=sys.stderr)
     if differ:

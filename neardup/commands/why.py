@@ -1,7 +1,5 @@
 """`why`: what two records share, and why they are a pair or not."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -42,7 +40,7 @@ def main() -> None:
 
 
 def _read(
-    args: argparse.Namespace, run_of: exact_answers.AskedRun | None, ids: tuple[bytes, bytes]
+    args: argparse.Namespace, run_of: "exact_answers.AskedRun | None", ids: tuple[bytes, bytes]
 ) -> tuple[Batch, pair_elements.Texts, Settings]:
     """Return the records of two ids, and their texts, if any; StageError if one is missing."""
     options = Options.of(args)
@@ -71,7 +69,7 @@ def _read(
     return records, texts, settings
 
 
-def _missing(id_: bytes, counts: Mapping[str, int], run: exact_answers.AskedRun | None) -> str:
+def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun | None") -> str:
     """Return the message about an id that no record has.
 
     >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None).partition(";")[0])
@@ -86,7 +84,7 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: exact_answers.AskedRun 
     return f"{read}; give the options of the run, as --input, or --run PAIRS if it had -o PAIRS"
 
 
-def _command_line() -> tuple[argparse.Namespace, exact_answers.AskedRun | None]:
+def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
     """Read the command line, with the options and files of the run that --run names."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None

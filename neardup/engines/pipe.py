@@ -163,8 +163,9 @@ def input_blocks(
         names = list_of_files(settings.input_files)
         return input_files.task_blocks(names, settings.max_line, settings.pieces)
     old, new = list(old or []), list(files or ["-"])
-    refuse_indexes([*old, *new])
-    blocks.check_inputs([*old, *new])
+    if [*old, *new] != ["-"]:
+        refuse_indexes([*old, *new])
+        blocks.check_inputs([*old, *new])
     return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
 
 

@@ -8,8 +8,6 @@ two binary searches for each asking token, and some nanoseconds for each hit.  A
 hits and cells, or those of one set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -51,9 +49,9 @@ class Joined:
     def of(
         cls,
         row: np.ndarray,
-        found: np.ndarray | Sequence[tuple[int, int, int]],
+        found: "np.ndarray | Sequence[tuple[int, int, int]]",
         candidates: dict[str, int],
-    ) -> Joined:
+    ) -> "Joined":
         """Make it from rows (x, y, overlap) of records, shape (P, 3), with their row numbers
         (int64).
 
@@ -131,7 +129,7 @@ class Index:
     holders: np.ndarray
 
     @classmethod
-    def of(cls, sets: Ragged) -> Index:
+    def of(cls, sets: Ragged) -> "Index":
         order = np.argsort(sets.values, kind="stable")
         holders = np.repeat(np.arange(len(sets)), sets.sizes)
         return cls(len(sets), sets.values[order], holders[order])

@@ -9,8 +9,6 @@ these packages.  Elements of sets become shingles:
     all others      numbered in the order given: equal elements of one call are one shingle
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -85,12 +83,12 @@ def _hash(kind: bytes, data: bytes) -> int:
 class UserRecords:
     """n records: their ids (None: positions), and texts or lists of elements."""
 
-    ids: list[Hashable] | None
+    ids: "list[Hashable] | None"
     texts: bool
     records: list[Any]
 
     @classmethod
-    def of(cls, records: Iterable[Any]) -> UserRecords:
+    def of(cls, records: Iterable[Any]) -> "UserRecords":
         """Check the records that a user gives; ValueError.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
@@ -160,7 +158,7 @@ def _listed(records: Any) -> list[Any]:
     return found
 
 
-def _as_list(values: Any) -> list[Any] | None:
+def _as_list(values: Any) -> "list[Any] | None":
     """Return the values as a list, or None if they are not iterable."""
     for name in AS_LIST:
         if callable(method := getattr(values, name, None)):

@@ -246,8 +246,9 @@ class Options:
     def arguments(self) -> list[str]:
         """Return the options as arguments for another program."""
         words = []
+        common = {flag: getattr(self, spec["dest"]) for flag, spec in COMMON_OPTIONS.items()}
         for flag in OPTIONS:
-            value = self.value(flag)
+            value = common.get(flag, self.own.get(flag))
             for one in value if isinstance(value, tuple) else [value]:
                 if one not in (None, False):
                     words.append(flag if one is True else f"{flag}={one}")

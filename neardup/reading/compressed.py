@@ -5,8 +5,6 @@ The extension names the compression (.gz, .bz2, .xz, .zst: read and written as i
 line is read.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
@@ -102,7 +100,7 @@ def _damages() -> tuple[type[Exception], ...]:
     return (EOFError, zlib.error, lzma.LZMAError, OSError, *of_zstd)
 
 
-def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
+def unpacked(name: str, passed: "Callable[[int], None] | None" = None) -> Iterator[bytes]:
     """Yield the decompressed bytes; call `passed` with the bytes read from the disk."""
     with opened(name, name) as stream:
         for data in iter(lambda: stream.read(READ_BYTES), b""):
@@ -133,12 +131,12 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
         yield packed
 
 
-def kind_by_name(name: str) -> str | None:
+def kind_by_name(name: str) -> "str | None":
     """Return the kind of input that the extension names, or None: jsonl for c4.json.gz."""
     return BY_SUFFIX.get(suffix_of(plain_name(name)).lower())
 
 
-def check_names(given: str | None, names: Iterable[str]) -> None:
+def check_names(given: "str | None", names: Iterable[str]) -> None:
     """Raise UsageError if --input contradicts an extension, or two extensions differ."""
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]

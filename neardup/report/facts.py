@@ -11,8 +11,6 @@ graph is a short cut.  In a tree it is the longest such path, and else at least 
 In memory: the id of each record that is in a pair, and all pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,7 +61,7 @@ class PairGraph:
     roots: np.ndarray
 
     @classmethod
-    def of(cls, found: Iterable[Found]) -> PairGraph:
+    def of(cls, found: Iterable[Found]) -> "PairGraph":
         """Make the graph; a pair that occurs twice gets the higher similarity.
 
         >>> a, b, c = map(Node, (b"a", b"b", b"c"))
@@ -165,7 +163,7 @@ class Facts:
         return self.records - self.clusters
 
 
-def facts_of(graph: PairGraph, threshold: Fraction | None) -> Facts:
+def facts_of(graph: PairGraph, threshold: "Fraction | None") -> Facts:
     """Compute the figures; the histogram begins at `threshold` if that is known."""
     roots, sizes = np.unique(graph.roots, return_counts=True)
     below = np.flatnonzero(graph.similarity < MILLION)
@@ -221,7 +219,7 @@ Bar(label='5–8', count=0), Bar(label='9–16', count=1)]
     return bars
 
 
-def _similarities(similarity: np.ndarray, threshold: Fraction | None) -> list[Bar]:
+def _similarities(similarity: np.ndarray, threshold: "Fraction | None") -> list[Bar]:
     """Return the histogram of similarities from the threshold up; 1 has its own bar.
 
     >>> _similarities(np.array([900000, 951000, 1000000]), Fraction(19, 20))[-3:]

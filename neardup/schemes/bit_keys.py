@@ -23,8 +23,6 @@ with the hypergeometric probability h = C(F-d, r) / C(F, r), so a pair shares a 
 Letters: F bits (64), k bits that may differ (3), m blocks (5); b masks of r bits.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -101,7 +99,9 @@ def agreement(cosine: float) -> float:
     return 1 - acos(min(cosine, 1)) / pi
 
 
-def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high: int) -> np.ndarray:
+def sides(
+    sets: Ragged, weights: "TokenWeights | None", seed: int, low: int, high: int
+) -> np.ndarray:
     """Return on which side of hyperplanes low … high-1 each set lies: uint64 (n, W)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
@@ -249,13 +249,13 @@ class SimHash(BitScheme):
     distance: int
     blocks: int
     seed: int = 0
-    weights: TokenWeights | None = None
+    weights: "TokenWeights | None" = None
     bits: int = DEFAULT_BITS
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
     options: ClassVar[tuple[Option, ...]] = (DISTANCE, BITS, scheme.WEIGHTS, banding.MOST)
 
     @classmethod
-    def of(cls, request: Request) -> SimHash:
+    def of(cls, request: Request) -> "SimHash":
         if request.measure == "hamming" and request.threshold_given:
             raise ValueError(
                 "--threshold: fingerprints are verified by --distance, or name a --measure"

@@ -28,8 +28,6 @@ of a set have different bands.
 Letters: t the resemblance of a pair, as num/den; d the maximum number of elements that differ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
@@ -51,7 +49,7 @@ SLOTS_AT_ONCE = 1 << 20
 RowKeys = tuple[np.ndarray, np.ndarray]  # row (int64) and key (uint64), one for each key
 
 
-def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
+def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray:
     """Return the prefix lengths of sets of given sizes (int64), or the sizes without a threshold.
 
     >>> prefix_sizes(np.array([1, 9, 10, 35]), Threshold.parse("0.9")).tolist()
@@ -62,7 +60,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
     return sizes + 1 - threshold.smallest_partner(sizes)
 
 
-def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
+def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
     """Return the take[i] (int64) rarest tokens of each set i; without counts, those with the
     smallest hashes.
 
@@ -87,7 +85,9 @@ def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged
     return sets.where(chosen)
 
 
-def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts | None) -> Ragged:
+def first_tokens(
+    sets: Ragged, threshold: "Threshold | None", counts: "TokenCounts | None"
+) -> Ragged:
     """Return the prefix of each set, without tokens that no other record has.
 
     StageError if complete counts do not match the sets.

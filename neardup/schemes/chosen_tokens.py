@@ -28,8 +28,6 @@ Letters: t (0.9); n, a set's size (100: 11 tokens, 22 keys).  Made for spots, th
 that begin at a stop word, it suits any sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -98,10 +96,10 @@ class IMatch(Scheme):
     seed: int = 0
     options: ClassVar[tuple[Option, ...]] = (KEPT, LEXICONS)
     counting: ClassVar[bool] = True
-    suits_shingle: ClassVar[str | None] = "word:1"
+    suits_shingle: "ClassVar[str | None]" = "word:1"
 
     @classmethod
-    def of(cls, request: Request) -> IMatch:
+    def of(cls, request: Request) -> "IMatch":
         counts = required_counts(request, "--scheme imatch")
         low, high = request.value(KEPT)
         return cls(counts, low, high, request.value(LEXICONS), request.seed)
@@ -171,7 +169,7 @@ class SpotSigs(Prefix):
 
     resemblance: Threshold = NINE_TENTHS
     measures: ClassVar[tuple[str, ...]] = Scheme.measures
-    suits_shingle: ClassVar[str | None] = "spot:2:1"
+    suits_shingle: "ClassVar[str | None]" = "spot:2:1"
     name: ClassVar[str] = "spotsigs"
 
     @property

@@ -27,8 +27,6 @@ threshold (31/32), F bits (384), k bits that may differ (12), m blocks (13), or 
 (for t = 0.9, 118 of 24).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
@@ -64,11 +62,11 @@ class AgreeingBits(bit_keys.BitScheme):
     least: int
     ways: bit_keys.Ways
     seed: int = 0
-    weights: TokenWeights | None = None
+    weights: "TokenWeights | None" = None
     measures: ClassVar[tuple[str, ...]] = (MEASURE,)
 
     @classmethod
-    def of(cls, request: Request) -> AgreeingBits:
+    def of(cls, request: Request) -> "AgreeingBits":
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
         ways = _asked_ways(request, bits, least)
@@ -151,7 +149,7 @@ class Projection(Scheme):
     rows: int
     seed: int = 0
     cosine: float = 0.9  # for which the promise holds
-    weights: TokenWeights | None = None
+    weights: "TokenWeights | None" = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
     options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, bit_keys.BITS, scheme.WEIGHTS)
 

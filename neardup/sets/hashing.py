@@ -23,8 +23,6 @@ Letters: T tokens in n sets; B bands (15) of r rows (7); D dimensions (2,108).  
 token: 0.3 a min-hash; 0.2 a dimension of `signs`, 10 of `hyperplane_sides`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -81,7 +79,7 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
     return mix(steps + np.uint64(start))
 
 
-def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
+def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
     """Hash columns of random-looking words (k, …) to one word each, uint64 (…); their order
     matters."""
     digest = np.empty(columns.shape[1:], dtype=np.uint64)
@@ -136,7 +134,7 @@ def _minima(
     return minima
 
 
-def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: int) -> np.ndarray:
+def signs(sets: Ragged, weights: "np.ndarray | None", seed: int, low: int, high: int) -> np.ndarray:
     """Return the signs of random ±1 projections: bit d of set i is in row i, uint64 (n, W).
 
     For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
@@ -167,7 +165,7 @@ def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: i
 
 
 def _sums(
-    random: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, dimensions: range
+    random: np.ndarray, weights: "np.ndarray | None", starts: np.ndarray, dimensions: range
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and in
     all.

@@ -13,8 +13,6 @@ A measure also has the least resemblance of its pairs, which a scheme for Jaccar
 set inside a large one has next to none.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -47,7 +45,7 @@ class Threshold:
     den: int
 
     @classmethod
-    def parse(cls, text: str) -> Threshold:
+    def parse(cls, text: str) -> "Threshold":
         """Read "0.9", "9/10" or "1"; ValueError for anything else."""
         value = parse_fraction(text)
         if not 0 < value <= 1:
@@ -57,7 +55,7 @@ class Threshold:
         return cls(value.numerator, value.denominator)
 
     @classmethod
-    def at_most(cls, value: Fraction) -> Threshold:
+    def at_most(cls, value: Fraction) -> "Threshold":
         """Return the largest threshold ≤ `value` whose denominator is allowed; ValueError."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
@@ -159,7 +157,7 @@ class SetMeasure(UnboundedMeasure):
     threshold: Threshold
 
     @property
-    def resemblance(self) -> Threshold | None:
+    def resemblance(self) -> "Threshold | None":
         """The minimum resemblance of a pair, or None if it can be next to 0."""
         return None
 

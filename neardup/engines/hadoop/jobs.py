@@ -5,8 +5,6 @@ records → (sums → counts →) (shared keys →) pairs (→ dedup)
 edges → decided (→ the lines that are kept, and the records that are removed)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,8 +39,8 @@ class Submission:
     memory: int  # megabytes of a task's container
     reducers: str
     rounds: str
-    python: str | None
-    ship_numpy: str | None
+    python: "str | None"
+    ship_numpy: "str | None"
     ship_venv: bool
     define: list[str]
     dedup: bool
@@ -229,7 +227,7 @@ def python(asked: Submission) -> str:
     return f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
 
 
-def flags(asked: Submission, counts: str | None = None, own_counts: bool = False) -> list[str]:
+def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:
     """Return the options of a task, with files under the names they have there."""
     options = replace(
         asked.options,

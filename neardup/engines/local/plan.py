@@ -3,8 +3,6 @@
 Records are parsed once and kept on disk, so that the second pass reads arrays.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
@@ -69,10 +67,10 @@ class Plan(NamedTuple):
         names: list[str],
         places: list[int],
         folder: Path,
-        jobs: int | None,
+        jobs: "int | None",
         segments: Sequence[Segment] = (),
         **more: Any,
-    ) -> Plan:
+    ) -> "Plan":
         """Plan a run on files of these names; without `jobs`, as many as suit their sizes."""
         files = [
             name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
@@ -111,7 +109,7 @@ class Plan(NamedTuple):
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
-def workers_for(asked: int | None, input_bytes: int) -> int:
+def workers_for(asked: "int | None", input_bytes: int) -> int:
     """Return the number of mappers and reducers to start: one block or more for each mapper.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)

@@ -9,8 +9,6 @@ of each.  A reducer looks at the keys of all runs of a partition, and then reads
 memory may hold.  Nothing is formatted, sorted and parsed as text.
 """
 
-from __future__ import annotations
-
 import pickle
 import resource
 import tempfile
@@ -49,7 +47,7 @@ class Run(NamedTuple):
     ids_start: int
 
     @classmethod
-    def all_of(cls, file: BufferedReader) -> Iterator[Run]:
+    def all_of(cls, file: BufferedReader) -> "Iterator[Run]":
         """Yield the runs of a file, in order."""
         while file.peek(1):
             keys, sizes, lengths, kind, weighted = pickle.load(file)
@@ -60,7 +58,7 @@ class Run(NamedTuple):
             yield cls(file, keys, sizes, lengths, kind, weighted, *starts)
             file.seek(ids_start + int(lengths.sum()))
 
-    def between(self, first: int, last: int) -> tuple[np.ndarray, Batch] | None:
+    def between(self, first: int, last: int) -> "tuple[np.ndarray, Batch] | None":
         """Return the keys from `first` to `last`, and their records, or None if there are none."""
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
@@ -144,7 +142,7 @@ def buckets_of(
     counters: Counters,
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
-) -> Iterator[BucketBatch | SpilledBucket]:
+) -> "Iterator[BucketBatch | SpilledBucket]":
     """Yield the buckets of a partition: many small ones at a time, or one large one.
 
     A large one is in a file, which is removed with the next step; those of the mappers are removed
