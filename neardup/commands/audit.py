@@ -143,7 +143,7 @@ def _command_line() -> argparse.Namespace:
 
 
 class _Silent(Counters):
-    """Counters for the second reading of a file, whose bad lines were already shown."""
+    """Counters that report nothing, for the second reading of a file."""
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         pass

@@ -110,7 +110,7 @@ class EdgeFile:
             heads = [line.partition(b"\t")[0] for line in block.splitlines()]
             heads = [head for head, _ in groupby([before, *heads])][1:]
             if any(map(lt, heads, [before, *heads])):
-                raise StageError("the edges are not in order; put LC_ALL=C sort in front")
+                raise StageError("the edges are not in order; sort them first: LC_ALL=C sort")
             if heads:
                 try:
                     places.frombytes(tag.places(heads).tobytes())

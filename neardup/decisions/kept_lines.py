@@ -108,7 +108,7 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
     for line in iter(lambda: file.readline(MOST_BYTES), b""):
         found, id_ = parse_decided(line)
         if found < before:
-            raise StageError("removed records are not in order; put LC_ALL=C sort in front")
+            raise StageError("removed records are not in order; sort them first: LC_ALL=C sort")
         before = found
         yield found, id_
 
@@ -186,7 +186,7 @@ class Places:
     def check(self, name: str) -> None:
         """Raise StageError unless the lines at all places were found."""
         if self._open or next(self._left, None):
-            raise StageError(f"{name}: is shorter than the file that was decided on; {AGAIN}")
+            raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
 
 
 def keep_in_one(

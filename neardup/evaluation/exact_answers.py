@@ -77,7 +77,7 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
 
 
 def asked_kind(options: table.Options) -> Weighing | None:
-    """Return the kind of weights, or None if all tokens have the same weight; UsageError."""
+    """Return the kind of weights, or None for equal weights; UsageError for an unknown kind."""
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
         return None

@@ -96,7 +96,7 @@ class Length:
 
 
 def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> list[Length]:
-    """Compare all lengths, those in words before those in characters."""
+    """Return the results for all shingle lengths, first in words, then in characters."""
     usual = sum(map(len, texts.texts)) // len(texts) + 1
     drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
     random = _random_pairs(len(texts), drawn, np.random.default_rng(seed))

@@ -52,8 +52,8 @@ class Joined:
         found: "np.ndarray | Sequence[tuple[int, int, int]]",
         candidates: dict[str, int],
     ) -> "Joined":
-        """Make it from rows (x, y, overlap) of records, shape (P, 3), with their row numbers
-        (int64).
+        """Make the result of a join from pairs (x, y, overlap) of records, shape (P, 3), and the
+        row number of each record.
 
         >>> joined = Joined.of(np.array([5, 9, 7]), [(1, 2, 30), (0, 2, 40)], {"all": 3})
         >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()

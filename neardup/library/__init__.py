@@ -1,4 +1,4 @@
-"""The Python API: the same answers for records in memory, without other processes.
+"""The Python API: the same answers as the command line, for records in memory, in one process.
 
 In: texts or sets, with ids or without.
 Out: pairs, clusters, or the records to keep, as named tuples; ValueError for anything wrong.

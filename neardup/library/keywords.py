@@ -124,7 +124,7 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
 
 
 def _text(name: str, value: Any) -> str:
-    """Return a value as it would be typed on a command line; ValueError."""
+    """Return a value as it would be typed; ValueError for a value of the wrong type."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):

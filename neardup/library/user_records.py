@@ -89,7 +89,7 @@ class UserRecords:
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> "UserRecords":
-        """Check the records that a user gives; ValueError.
+        """Check the records that a user gives; ValueError names what is wrong.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
@@ -177,7 +177,7 @@ def _copied(record: Any) -> Any:
 
 
 def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
-    """Split tuples (id, record) into ids and records; ValueError."""
+    """Split tuples (id, record) into ids and records; ValueError for other records."""
     for i, record in enumerate(records):
         if not isinstance(record, tuple):
             raise ValueError(f"record {i} is not a tuple, (id, record), and record 0 is")
@@ -200,7 +200,9 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
     """Return a text or a list of elements; ValueError unless it is of the same kind as record 0."""
     if isinstance(record, str):
         if not texts:
-            raise ValueError(f"record {position} is a text, and record 0 is not")
+            raise ValueError(
+                f"record {position} is a text, and record 0 is not; give texts only, or sets only"
+            )
         return record
     if isinstance(record, (bytes, bytearray)):
         raise ValueError(f"record {position}: expected {EXPECTED}; decode bytes to text")

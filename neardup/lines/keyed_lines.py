@@ -108,7 +108,7 @@ def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _with_weights(
     digits: np.ndarray, widths: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Insert weights (int64) above 1 before their numbers; also return the ends of numbers
+    """Insert each weight (int64) above 1 before its number; also return where each number ends
     (int64)."""
     heavy = np.flatnonzero(weights > 1)
     columns, left = [], weights[heavy]  # lowest digits first: 1 to 31, and 0 behind the highest

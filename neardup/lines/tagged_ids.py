@@ -32,7 +32,7 @@ _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """A kind of tagged id, with the slices of PLACE and ID."""
+    """A kind of tagged id, with the slices that hold PLACE and ID."""
 
     help: str
     place: slice

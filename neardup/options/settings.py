@@ -147,7 +147,8 @@ class Settings(NamedTuple):
 
 
 def form_of(options: Options) -> InputFormat:
-    """Return the input format, by the options and the names of the files; UsageError."""
+    """Return the input format, by options and file names; UsageError if they contradict each
+    other."""
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     how = options.input, options.shingle, options.clean, options.id, options.text
     return InputFormat.of(*how, [*old, *options.files])
@@ -235,7 +236,8 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """Return scheme, measure and output with --verify sketch; UsageError."""
+    """Return scheme, measure and output for --verify sketch; UsageError for options that need
+    exact pairs."""
     size = read("--verify", sample_size, options.verify)
     if request.measure != "jaccard":
         raise UsageError(
@@ -260,7 +262,7 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[Request, Scheme]:
-    """Return the request to a scheme, and the scheme; UsageError."""
+    """Return what the scheme of a name is made from; UsageError for a wrong option."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:

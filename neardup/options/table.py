@@ -223,7 +223,7 @@ class Options:
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse what `arguments` returned; ValueError.
+        """Parse what `arguments` returned; ValueError for an unknown option.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -305,13 +305,13 @@ _DEFAULT_ARGUMENTS = Options().arguments()
 
 
 def integer(flag: str, text: str, low: int, high: int) -> int:
-    """Read an integer from `low` to `high`; UsageError."""
+    """Read an integer from `low` to `high`; UsageError for anything else."""
     number: int = read(flag, whole(low, high), text)
     return number
 
 
 def fraction(text: str) -> Fraction:
-    """Read a share, 0 to 1, such as "0.25", "1/4" or "1"; ValueError.
+    """Read a share such as "0.25", "1/4" or "1"; ValueError outside 0 … 1.
 
     >>> fraction("1/3")
     Fraction(1, 3)

@@ -62,7 +62,7 @@ def file_places(old: int, new: int) -> list[int]:
 
 
 class Piece(NamedTuple):
-    """Lines of a file, or rows of a table."""
+    """Consecutive lines of a file, or consecutive rows of a table."""
 
     line: int  # the number of the first one, from 1
     parts: Callable[[], Iterable[Any]]  # reads them, as `Block.data`, in one or several parts

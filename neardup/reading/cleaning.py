@@ -70,7 +70,7 @@ def without_punctuation(text: str) -> str:
 
 
 def without_digits(text: str) -> str:
-    """Remove numbers.
+    """Return the text without its numbers.
 
     >>> without_digits("On 2020-01-31, 3.5 of 10 played mp3s.")
     'On ,  of  played mps.'
@@ -245,7 +245,8 @@ class Cleaning:
 
     @classmethod
     def parse(cls, text: str) -> "Cleaning":
-        """Read "html,punctuation", in any order; ValueError."""
+        """Read names of steps such as "html,punctuation", in any order; ValueError for an
+        unknown one."""
         names = text.split(",")
         for name in names:
             if name not in STEPS:

@@ -248,7 +248,8 @@ class Shingler:
 
     @classmethod
     def parse(cls, text: str) -> "Shingler":
-        """Read "word:3", "char:5:bag" or "spot:2:1"; ValueError."""
+        """Read a kind of shingles: "word:3", "char:5:bag" or "spot:2:1"; ValueError for anything
+        else."""
         made = None
         if match := re.fullmatch(RUNS, text):
             made = cls(match[1], int(match[2]), bag=bool(match[3]))

@@ -174,7 +174,7 @@ def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
 
 
 def row_of(line: Line) -> Row:
-    """Return the fields of a JSON line, or of a row; FlawError."""
+    """Return the fields of a JSON line or of a row; FlawError if it cannot be read."""
     if isinstance(line, dict):
         return line
     if isinstance(line, FlawedRow):
@@ -263,7 +263,7 @@ class Fields:
 
     @classmethod
     def of(cls, id_: str | None, text: str | None) -> Fields:
-        """Read --id and --text; UsageError."""
+        """Return the fields that --id and --text name; UsageError for names that cannot be."""
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")

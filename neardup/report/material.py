@@ -65,7 +65,7 @@ class Asked:
 
 
 def asked_of_options(options: Options) -> Asked:
-    """Return the options on the command line; UsageError."""
+    """Return the options on the command line; UsageError for a wrong one."""
     _check_output(options.output, "--output")
     form, links = form_of(options), options.output == "links"
     if options.threshold is None:
@@ -112,7 +112,7 @@ def _check_output(output: str, flag: str) -> None:
 
 
 def read_audit(file: str) -> Audit:
-    """Read the rows of a table that `audit` printed, by name; StageError."""
+    """Read the rows of a table that `audit` printed, by name; StageError for any other file."""
     rows: dict[str, tuple[str, str]] = {}
     for block in read_files([file], AUDIT_LINE):
         for line in block.data.decode("utf-8", "replace").splitlines():

@@ -41,7 +41,8 @@ class RunFile:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> RunFile:
-        """Read the run's own file, given its path or that of the answer; StageError."""
+        """Read the run's own file, given its path or that of the answer; StageError if it is
+        missing or damaged."""
         name = run_file_name(path)
         try:
             text = Path(name).read_bytes()
@@ -56,7 +57,7 @@ class RunFile:
 
     @classmethod
     def parse(cls, text: bytes) -> RunFile:
-        """Parse the output of `format`; ValueError."""
+        """Parse the output of `format`; ValueError for anything else."""
         values = _marked(text)
         values["version"] = values[MARK]
         for field in fields(cls):

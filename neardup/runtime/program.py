@@ -48,7 +48,7 @@ class UsageError(Exception):
 
 
 class WireError(StageError):
-    """A line between two stages that no stage of this program can have written."""
+    """Raised for a line between two stages that no stage of this program can have written."""
 
 
 def as_called(text: str) -> str:

@@ -184,7 +184,8 @@ def by_chance(groups: Groups) -> np.ndarray:
 
 @dataclass(eq=False)
 class Parts:
-    """PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen, Feng, VLDB 2015).
+    """Parts of a set as keys: PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
+    Wen, Feng, VLDB 2015).
 
     A hash cuts the universe into d+1 parts.  At most d elements differ, so two sets are equal in at
     least one part, which may be empty.  A key is the sum of a set's hashes in one part.
@@ -279,8 +280,7 @@ Way = Union[Parts, InAllGroups, All]
 
 @dataclass(eq=False)
 class BySize(Scheme):
-    """A scheme with a kind of keys, one of `ways`, for each size group, by `choice` (int64
-    (G,))."""
+    """A scheme that makes the keys of size group g by ways[choice[g]] (`choice`: int64 (G,))."""
 
     groups: Groups
     ways: tuple[Way, ...]

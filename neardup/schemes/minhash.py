@@ -74,8 +74,8 @@ class MinHash(Scheme):
         weights, seed = scheme.weighing(request)
         if weights is not None and request.measure == "cosine":
             raise ValueError(
-                f"--weights {request.value(scheme.WEIGHTS)} with --measure cosine: the weighted "
-                "Jaccard similarity of such pairs may be anything; use --scheme projection"
+                f"--weights {request.value(scheme.WEIGHTS)} with --measure cosine: pairs with a "
+                "high cosine may have any weighted Jaccard similarity; use --scheme projection"
             )
         return cls(bands, rows, seed, request.least, weights)
 
@@ -124,7 +124,7 @@ class Supers:
 
     @classmethod
     def parse(cls, text: str) -> Supers:
-        """Read M:S:B; ValueError."""
+        """Read the numbers M:S:B; ValueError if they do not fit together."""
         parts = text.split(":")
         if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 9 for p in parts):
             raise ValueError(f"{text!r} is not M:S:B, such as 84:6:2")

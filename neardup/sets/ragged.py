@@ -202,7 +202,8 @@ def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
-    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a larger element is alone.
+    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a heavier element gets a range of
+    its own.
 
     >>> chunks(np.array([2, 2, 2, 9, 1]), 4)
     [(0, 2), (2, 3), (3, 4), (4, 5)]

@@ -111,7 +111,7 @@ class TokenCounts:
 
     @classmethod
     def empty(cls) -> "TokenCounts":
-        """Return counts of no records, for a scheme before tokens are counted."""
+        """Return empty token counts, for a scheme that is made before tokens are counted."""
         none = np.empty(0, np.int64)
         return cls(none, none, none.astype(np.uint64), none)
 

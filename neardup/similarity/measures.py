@@ -56,7 +56,8 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> "Threshold":
-        """Return the largest threshold ≤ `value` whose denominator is allowed; ValueError."""
+        """Return the largest threshold ≤ `value` whose denominator is allowed; ValueError if
+        that is 0."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
@@ -100,7 +101,7 @@ NINE_TENTHS = Threshold(9, 10)
 
 
 def parse_fraction(text: str) -> Fraction:
-    """Read "0.25" or "1/4"; ValueError."""
+    """Read a fraction such as "0.25" or "1/4"; ValueError for anything else."""
     try:
         return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
     except (ValueError, ZeroDivisionError):

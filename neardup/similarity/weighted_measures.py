@@ -49,7 +49,8 @@ class Idf:
 
     @cached_property
     def _limits(self) -> np.ndarray:
-        """The maximum number of records with a token that weighs 255, 254, … 1."""
+        """For each weight 255, 254, … 1: the maximum number of records that may have a token of
+        this weight."""
         power = self.counts.records**16
         roots = []
         for k in range(MOST_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors

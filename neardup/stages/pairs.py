@@ -205,7 +205,7 @@ def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, byte
             as_ids &= before < pair[0]
             if not (as_lines or as_ids):
                 raise StageError(
-                    f"line {number}: pairs are not in order; put LC_ALL=C sort in front"
+                    f"line {number}: pairs are not in order; sort them first: LC_ALL=C sort"
                 )
         before = pair[0]
         yield pair

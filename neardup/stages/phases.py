@@ -133,7 +133,7 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Drop the counts that the first round would add a second time."""
+    """Keep only the counts that the first round has not reported."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -175,7 +175,7 @@ def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
     before: set[tuple[int, int]] = set()
     for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
-            raise StageError("these blocks are not in order; put LC_ALL=C sort in front")
+            raise StageError("these blocks are not in order; sort them first: LC_ALL=C sort")
         before.add((part, of))
         yield from share_keys((block for *_, block in group), settings, part, of)
 
@@ -305,7 +305,7 @@ def pack(rows: np.ndarray, options: bytes = b"") -> bytes:
 
 
 def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
-    """Return the rows of a block; ValueError if it is damaged or of other options."""
+    """Return the rows of a block; ValueError if it is damaged or was packed with other options."""
     data, checksum = block[:-_CHECKSUM], block[-_CHECKSUM:]
     if crc32(data, crc32(options)) != int.from_bytes(checksum, "big"):
         raise ValueError("damaged")

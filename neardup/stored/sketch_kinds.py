@@ -65,7 +65,7 @@ class Kind(ABC):
 
     @abstractmethod
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        """Compare pairs of sketches."""
+        """Return, for pairs of sketches, how many items agree of how many."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
         """Return how many numbers sketches of given sizes take in memory (int64)."""
@@ -205,7 +205,7 @@ class Signatures(Kind):
 
 
 def kind_of(text: str) -> Kind:
-    """Parse the name of a kind; ValueError.
+    """Parse the name of a kind of sketches; ValueError for an unknown one.
 
     >>> kind_of("signature:128:2")
     Signatures(text='signature:128:2', length=128, bits=2)

@@ -33,7 +33,7 @@ Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end,
 
 
 class SpilledBucket(NamedTuple):
-    """A large bucket in a file, with its lines in byte order, and so in order of size."""
+    """A large bucket in a file; its lines are in byte order, and therefore sorted by set size."""
 
     file: IO[bytes]
     piece_bytes: int
@@ -146,7 +146,7 @@ def _scan(block: bytes, line_number: int, bucket_bytes: int) -> _Scan:
 
 
 def _out_of_order(line_number: int) -> StageError:
-    return StageError(f"line {line_number}: keys are not in order; put LC_ALL=C sort in front")
+    return StageError(f"line {line_number}: keys are not in order; sort them first: LC_ALL=C sort")
 
 
 def _spill(

@@ -93,7 +93,8 @@ class LinkJoin(PairJoin):
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
-        """Yield the lines of copies of sets whose smallest key is the bucket's, in blocks."""
+        """Yield lines for records with identical sets, in blocks; each set is written in the
+        bucket of its smallest key."""
         written: dict[bytes, bool] = {}  # by the first line of a set
         for copies in found:
             self.counters.alive()

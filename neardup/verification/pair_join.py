@@ -139,7 +139,7 @@ class PairJoin:
     def _possible(
         self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the wanted pairs of sets that may reach the threshold, by their bitmaps."""
+        """Return the pairs that pass the --against restriction and the bitmap filter."""
         if self.pairs.across:
             left, right = self.pairs.wanted(batch, left, right)
         if not self._dense:

@@ -135,7 +135,7 @@ def test_pairs_may_come_in_the_order_of_lines_or_in_that_of_first_ids():
 @pytest.mark.parametrize("end", [b"\n", b"\t\n", b""])
 def test_pairs_out_of_order_are_refused_with_the_line(firsts, end):
     lines = [b"%c\tz\t0.900000" % first + end for first in firsts]
-    message = f"^line {len(lines)}: pairs are not in order; put LC_ALL=C sort in front$"
+    message = f"^line {len(lines)}: pairs are not in order; sort them first: LC_ALL=C sort$"
     with pytest.raises(StageError, match=message):
         deduped(*lines)
 

@@ -104,7 +104,7 @@ def test_a_file_that_was_cut_short(name: str, tmp_path: Path) -> None:
     path.write_bytes(b"".join(rows))
     form = InputFormat.of(None, None, None, names=[name])
     for gone in ([6], [1, 6], [6, 7]):
-        with pytest.raises(StageError, match="is shorter than the file that was decided on"):
+        with pytest.raises(StageError, match="is shorter than when the decision was made"):
             keep(path, form, gone)
 
 

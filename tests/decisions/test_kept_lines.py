@@ -148,7 +148,7 @@ def test_it_reads_only_what_is_of_its_own_lines():
 def test_places_out_of_order_are_refused():
     with decided([3, 2], [b"a", b"b"]) as file:
         found = records_from(file, 0)
-        with pytest.raises(StageError, match="are not in order; put LC_ALL=C sort in front"):
+        with pytest.raises(StageError, match="are not in order; sort them first: LC_ALL=C sort"):
             list(found)
 
 

@@ -139,7 +139,7 @@ def test_blocks_that_were_not_sorted(tmp_path: Path) -> None:
     keys = succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path, **env).out
     result = run([*SHARE_KEYS, "reduce"], tmp_path, keys + keys)
     assert result.code == 1
-    assert "put LC_ALL=C sort in front" in result.err
+    assert "sort them first: LC_ALL=C sort" in result.err
 
 
 def test_an_empty_input(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def _check_own(name: str, inputs: Sequence[str]) -> str:
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield a folder for the answers of several files, and the run's own file.
+    """Yield a new folder for the answers of several files, and the open run file.
 
     All of them are moved to folder `name` when they are whole.
     """

@@ -211,7 +211,7 @@ def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
 
 
 def count_tokens(plan: Plan, k: int) -> None:
-    """Count the tokens of a share of the records."""
+    """Count the tokens of one worker's share of the records."""
     counters = Counters("tokens", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
@@ -266,7 +266,7 @@ def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> T
 
 
 def _summed(rows: np.ndarray) -> Column:
-    """Return the distinct values of rows, and the sum of the counts of each."""
+    """Return the distinct values of rows (value, count), and the sum of the counts of each."""
     starts = starts_of_runs(rows[:, 0])
     return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
 

@@ -96,8 +96,8 @@ def files_for(partitions: int, jobs: int) -> int:
 
 
 def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
-    """Write records at each of their keys, a file for each partition; return the number of
-    bytes."""
+    """Write each record once for each of its keys, to one file per partition; return the number
+    of bytes."""
     held: list[tuple[Batch, Ragged]] = []
     size = written = 0
     for batch, keys in records:

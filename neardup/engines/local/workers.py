@@ -96,7 +96,9 @@ class Workers(AbstractContextManager["Workers"]):
             raise SystemExit(FAILED)
         for code, name in sorted(ends, key=lambda end: end[0] == BROKEN_PIPE):
             if code == -signal.SIGKILL:
-                raise StageError(f"{name} was killed, as systems do when memory runs out")
+                raise StageError(
+                    f"{name} was killed, probably because memory ran out; try fewer --jobs"
+                )
             if code not in well:
                 how = f"signal {-code}: {signal.strsignal(-code)}" if code < 0 else f"status {code}"
                 raise StageError(f"{name} ended with {how}")
