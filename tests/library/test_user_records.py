@@ -116,7 +116,7 @@ def test_a_whole_table_is_refused(package):
             "record 0: expected a text, or a set or list of hashables; make a list of a dict",
         ),
         (["a", {"b"}], "record 1 is not a text, and record 0 is"),
-        ([{"b"}, "a"], "record 1 is a text, and record 0 is not"),
+        ([{"b"}, "a"], "record 1 is a text, and record 0 is not; give texts only, or sets only"),
         (["a", "half \ud800"], "record 1: half a surrogate pair is not text"),
         (
             [[1], [2, [3]]],

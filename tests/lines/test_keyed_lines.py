@@ -87,7 +87,7 @@ def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
         batch = BucketBatch.of_lines([damaged])
     except StageError:
         return
-    assert batch.sizes.tolist() == [3]
+    assert batch.sets.sizes.tolist() == [3]
     assert batch.sets.row(0).tolist() == sorted(set(batch.sets.row(0).tolist()))
 
 

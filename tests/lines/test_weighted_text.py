@@ -118,7 +118,7 @@ def test_a_keyed_line_has_the_size_of_its_set(row):
     ((_, lines),) = format_keyed_lines(batch, Ragged.from_rows([[5]]))
     assert flaw_in_line(lines[:-1]) == ""
     batch = BucketBatch.of_lines([lines[:-1]])
-    assert (batch.sizes.tolist(), as_dicts(batch.sets)) == ([len(row)], [row])
+    assert (batch.sets.sizes.tolist(), as_dicts(batch.sets)) == ([len(row)], [row])
 
 
 LINE = b"001:00000000ff\t00000003\tv1\tPSP3PoQP4o8"
@@ -131,5 +131,5 @@ def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
         batch = BucketBatch.of_lines([damaged])
     except StageError:
         return
-    assert batch.sizes.tolist() == [3]
+    assert batch.sets.sizes.tolist() == [3]
     assert (batch.sets.weighed() > 0).all()

@@ -96,9 +96,8 @@ class Workers(AbstractContextManager["Workers"]):
             raise SystemExit(FAILED)
         for code, name in sorted(ends, key=lambda end: end[0] == BROKEN_PIPE):
             if code == -signal.SIGKILL:
-                raise StageError(
-                    f"{name} was killed, probably because memory ran out; try fewer --jobs"
-                )
+                why = "probably because memory ran out; try fewer --jobs"
+                raise StageError(f"{name} was killed, {why}")
             if code not in well:
                 how = f"signal {-code}: {signal.strsignal(-code)}" if code < 0 else f"status {code}"
                 raise StageError(f"{name} ended with {how}")
