@@ -81,7 +81,7 @@ def test_of_shingle_lines_nothing_is_known() -> None:
 def unsuited(*flags: str) -> list[str]:
     settings = settings_of(*flags, counts=COUNTS)
     suits = settings.scheme.suits_shingle
-    return settings.unsuited(suits) if suits else []
+    return settings.unsuited() if suits else []
 
 
 def test_it_is_said_once_before_a_run(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_many_small_buckets_come_in_several_batches(monkeypatch):
 @pytest.mark.parametrize("at_once", [1, 2, 10])
 def test_keys_out_of_order_are_refused_with_the_line(at_once, bucket_bytes):
     lines = [line(0, 0), line(3, 1), line(3, 2), line(0, 3)]
-    with pytest.raises(StageError, match="line 4: keys are not in order; put LC_ALL=C sort"):
+    with pytest.raises(StageError, match="line 4: keys are not in order; sort them first"):
         found(lines, at_once, bucket_bytes, Counters(""))
 
 
