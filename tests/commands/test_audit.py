@@ -155,6 +155,7 @@ def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None
         assert b"missed:\n" + b"".join(lines[:5]) in result.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["tf", "tfidf"])
 def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
     """Some numbers come twice in a line; and `why` explains what is missed."""

@@ -380,6 +380,7 @@ def until(there: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
         assert process.poll() is None
 
 
+@pytest.mark.slow
 @some("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], signal.SIGKILL, signal.SIGINT)
 def test_killed_before_there_is_an_index(
     number: int,
@@ -403,6 +404,7 @@ def test_killed_before_there_is_an_index(
     assert against(tmp_path, [index], files["new"]) == expected
 
 
+@pytest.mark.slow
 def test_killed_while_something_is_added(
     stuck: Callable[..., subprocess.Popen[bytes]], files: Files, tmp_path: Path
 ) -> None:

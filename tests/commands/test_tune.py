@@ -262,6 +262,7 @@ def test_candidates_of_a_whole_file_are_those_of_the_reducer(
     assert estimate.shuffled == sum(map(len, lines))
 
 
+@pytest.mark.slow
 def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> None:
     """Within a factor of two, of a fifth of all records."""
     for path, names in (video_file, ("6 × 2", "8 × 3")), (word_file, ("9 × 4", "11 × 5")):
@@ -310,6 +311,7 @@ def test_every_setting_keeps_the_promise(word_file: Path) -> None:
                 assert scheme.recall(float(measure.resemblance)) >= recall - 1e-9
 
 
+@pytest.mark.slow
 def test_similar_dissimilar_records_get_no_setting_of_millions(large_word_file: Path) -> None:
     found = costs_of(surveyed(large_word_file))
     assert found["8 × 3"].candidates > 10**7

@@ -188,6 +188,7 @@ SHINGLE = re.compile(rb"^Recommended: --shingle (\S+)$", re.MULTILINE)
 PASTED = re.compile(rb"^    (\./run_local\.sh .*)$", re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_without_a_length_it_finds_one_and_goes_on_with_it(tmp_path: Path) -> None:
     texts = [f"<p>{text}</p>" for text in made_up(300, 60, seed=7)]
     path = written(tmp_path / "texts.txt", texts)

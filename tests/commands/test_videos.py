@@ -73,6 +73,7 @@ def high_water(pid: int, stdout: IO[bytes], lines_read: int) -> int:
     return int(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [0, 1, 7, 12_000])
 def test_planted_sets_are_all_there_and_spread(records: int) -> None:
     hot = records // 3

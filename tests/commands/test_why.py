@@ -21,6 +21,7 @@ from neardup.schemes.scheme import shown
 from neardup.sets import token_counts
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounter, TokenCounts
+from tests.support.cases import some
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
@@ -238,7 +239,7 @@ def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
     assert rows["promise"].startswith("exact: ")
 
 
-@pytest.mark.parametrize("flags", [["--scheme", "prefix"], ["--exact"], ["--scheme", "partition"]])
+@some("flags", {name: ["--scheme", name] for name in ("prefix", "exact", "partition")}, "exact")
 def test_keys_of_schemes_that_count_tokens(flags: list[str], tmp_path: Path) -> None:
     """From the file itself, and from --counts: those of the mapper."""
     counted = succeed([*COUNT_TOKENS, "map", *flags], tmp_path, VIDEOS.read_bytes()).out

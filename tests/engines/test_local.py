@@ -158,6 +158,7 @@ def test_children_that_the_system_would_reap(tmp_path: Path) -> None:
     assert result.out == ANSWER.read_bytes()
 
 
+@pytest.mark.slow
 def test_many_bands_and_tiny_records_stay_in_bounds(tmp_path: Path) -> None:
     """Their keys are many times as large as the input, and are pruned part by part."""
     path = tmp_path / "tiny.txt"

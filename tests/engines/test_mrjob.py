@@ -175,6 +175,7 @@ def test_mrjobs_own_option_for_temporary_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "here") == []
 
 
+@pytest.mark.slow
 @needs_proc
 @both
 @pytest.mark.parametrize("how", ["Ctrl-C", "kill"])

@@ -74,6 +74,7 @@ def test_numpy_is_for_the_nodes_of_a_cluster(tmp_path: Path) -> None:
     assert result.err == "job.py: --ship-numpy is for the nodes of a cluster: -r hadoop\n"
 
 
+@pytest.mark.slow
 def test_as_run_hadoop_unless_somebody_says_otherwise(tmp_path: Path) -> None:
     done = subprocess.run(
         [JOB[0], "-W", "ignore", "-c", PROGRAM],

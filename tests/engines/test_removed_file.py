@@ -332,6 +332,7 @@ def test_a_sort_that_fails(step: str, before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.slow
 @crossed("before", step=["pairs", "decided", "reasons"], how=EITHER_WAY, before=["there", "new"])
 def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
@@ -343,6 +344,7 @@ def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
         assert it.ended_clean() == code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["pairs", "reasons"])
 def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
     """It leaves what was half written, under another name, until the next run, and never FILE."""

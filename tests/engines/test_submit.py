@@ -304,6 +304,7 @@ def test_what_killed_runs_have_left_among_the_archives(
     assert sorted(os.listdir(tmp_path)) == ["neardup.run.other", "neardup.tar.gz"]
 
 
+@pytest.mark.slow
 def test_two_runs_into_one_folder(tmp_path: Path) -> None:
     """Hadoop knows of the first one's folder only once its job has begun."""
     told = waiting(tmp_path)

@@ -40,6 +40,7 @@ def test_the_longest_line_is_counted_without_its_end(
     assert re.findall(r"line (\d+): line too long", result.err) == ["3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [INLINE, LOCAL], ids=["inline", "local"])
 def test_a_file_without_line_feeds(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "old.txt"

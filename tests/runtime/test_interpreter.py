@@ -77,6 +77,7 @@ def test_the_current_folder_is_no_place_for_code(script: str, trap: Path, copy: 
     assert result.code == 0, result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_nor_is_the_folder_of_a_task(script: str, trap: Path, copy: Path) -> None:
     """There are links to what was shipped, and beside the files they lead to is no package."""
@@ -117,6 +118,7 @@ def test_the_tools_run_no_file_of_the_current_folder(trap: Path, tmp_path: Path)
     assert lacks(result, "numpy"), result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -187,6 +189,7 @@ def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
 # Too little memory.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kibibytes", [60_000, 110_000, 140_000, 160_000])
 @pytest.mark.parametrize("script", ["mapper.py", "job.py"])
 def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def test_vectors_meet_as_often_as_the_hypergeometric_says(bits, differ, bands, r
     assert found == pytest.approx(float(exact_recall(bits, bits - differ, bands, rows)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("common", "flags"), [(80, "--bands=6 --rows=8"), (90, "--bands=4 --rows=20")]
 )

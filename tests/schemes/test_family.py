@@ -31,7 +31,7 @@ def interval(scheme, pairs):
 
 
 @pytest.mark.parametrize("flags", [flags.split() for flags in every_scheme()], ids=" ".join)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(shingle_sets.filter(bool), max_size=5), st.lists(st.integers(0, 40), max_size=5))
 def test_the_job_prints_once_each_pair_that_shares_a_key_and_reaches_the_threshold(
     flags, sets, dropped

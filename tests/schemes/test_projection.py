@@ -17,13 +17,13 @@ from neardup.similarity.measures import Cosine, Jaccard
 from neardup.similarity.weighted_measures import Idf, TokenWeights, WeightedCosine
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
+from tests.support.cases import crossed
 from tests.support.drawn import COUNTS, settings_of
 
 LEFT = np.arange(0, 2 * PAIRS, 2)
 
 
-@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
-@pytest.mark.parametrize("common", [50, 80, 90])
+@crossed(ids=["consecutive", "a small universe", "random"], common=[50, 80, 90])
 def test_pairs_meet_as_often_as_their_angle_says(common, ids):
     cosine = 2 * common / (100 + common)  # sets of equal size
     for bands, rows in [(4, 6), (20, 17)]:

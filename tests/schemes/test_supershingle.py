@@ -20,6 +20,7 @@ from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged, shared
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import pairs_of_similarity
+from tests.support.cases import crossed
 from tests.support.drawn import settings_of
 
 SHAPES = ["84:6:2", "60:10:2", "30:10:3", "24:4:1", "15:5:5", "12:12:11"]
@@ -42,8 +43,7 @@ def test_two_of_six_super_shingles_agree_as_often_as_the_binomial_says(common, i
     assert low <= scheme.recall(common / 100) <= high
 
 
-@pytest.mark.parametrize("common", [60, 80, 90])
-@pytest.mark.parametrize("supers", SHAPES)
+@crossed(supers=SHAPES, common=[60, 80, 90])
 def test_so_many_of_so_many_agree_as_often_as_the_binomial_says(supers, common):
     scheme = scheme_of(supers, seed=common)
     low, high = interval(scheme, pairs_of_similarity(common, 100, "consecutive"))
