@@ -1,4 +1,4 @@
-"""`convert`: tables and texts as JSON lines, which every engine can read line by line."""
+"""`convert`: write tables and texts as JSON lines, which every engine can read line by line."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -71,8 +71,8 @@ def main() -> None:
 
 
 def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float | None":
-    """Return the threshold on the axis of the scheme's own measure, or None if it has no place
-    there."""
+    """Return the threshold as a similarity by the scheme's own measure, or None if it cannot be
+    converted."""
     if measure in (None, axis):
         return float(threshold)
     least = MEASURES[measure](threshold).resemblance
@@ -87,7 +87,7 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
 
 
 def area_rows(areas: "Areas") -> list[str]:
-    """Format both areas.
+    """Format the areas of false negatives and of false positives, a line for each.
 
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
     false negatives  4.81e-7      area above the curve from the threshold on: pairs that are missed

@@ -1,4 +1,4 @@
-"""`sketch`: write a sketch of some hundred bytes for each record."""
+"""`sketch`: write a sketch of a few hundred bytes for each record."""
 
 import sys
 from pathlib import Path

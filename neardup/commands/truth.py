@@ -1,4 +1,4 @@
-"""`truth`: every pair, exactly, with all records in memory."""
+"""`truth`: find every pair exactly, with all records in memory."""
 
 import argparse
 import sys

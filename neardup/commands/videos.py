@@ -1,4 +1,4 @@
-"""`videos`: synthetic records in the shape of the real ones, as many as wanted, in bounded memory.
+"""`videos`: write any number of synthetic records in the shape of the real ones, in bounded memory.
 
     python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
@@ -185,5 +185,5 @@ def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) ->
 
 
 def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
-    """Return the set in another order, with a tenth of its shingles repeated."""
+    """Return the shingles in random order, a tenth of them given twice."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

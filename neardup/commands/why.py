@@ -1,4 +1,4 @@
-"""`why`: what two records share, and why they are a pair or not."""
+"""`why`: explain what two records share, and why they are a pair or not."""
 
 import argparse
 import os

@@ -81,8 +81,8 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield pairs of members in a batch with an undecided record: the later one, and the line of
-    the earlier one."""
+    """Yield (later record, line of an earlier one) for two members of a cluster in a batch, at
+    least one of which may be kept."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]

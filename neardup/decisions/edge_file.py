@@ -1,4 +1,4 @@
-"""The edges of a decision in a file, in which records are numbered.
+"""A file of the edges for a decision, whose records are numbered.
 
 A number is the rank of a record by its place in the input, old records first.  An edge is a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
@@ -37,7 +37,7 @@ class Near(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """A record's line as a member of a dense cluster."""
+    """A record's membership in a dense cluster, as its line in the edge file states it."""
 
     cluster: bytes
     has_copies: bool
@@ -70,7 +70,7 @@ class Heads(NamedTuple):
     clusters: dict[bytes, list[Membership]]  # by record
 
     def one_by_one(self, chosen: list[int]) -> list[Head]:
-        """Return the chosen records as rows."""
+        """Return the records with the chosen indices as `Head` objects."""
         columns = self.near, self.near_positions, self.similarity, self.same
         edges = [self.near_records, *(column.tolist() for column in columns)]
         columns_of_heads = self.numbers, self.positions, self.bounds
@@ -87,7 +87,7 @@ class Heads(NamedTuple):
         return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
-        """Return the index of the record of each edge (int64)."""
+        """Return the index of the record that has each edge (int64 (E,))."""
         return np.repeat(np.arange(len(self.records)), np.diff(self.bounds))
 
 

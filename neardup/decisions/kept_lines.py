@@ -91,7 +91,7 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
 
 
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (place, id) of the decided lines of one file, from a place on.
+    """Yield (place, id) of the decided lines in a file, from the first one at or after `place`.
 
     It begins with a binary search, so that each of many tasks reads only its own lines.
     """
@@ -114,7 +114,7 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
-    """Return the first line that begins at or after a position, and where it begins."""
+    """Return (start, line) of the first line in a file that begins at or after a position."""
     file.seek(max(0, position - 1))
     if position:
         file.readline(MOST_BYTES)

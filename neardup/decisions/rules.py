@@ -74,7 +74,7 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide, among some records, those that follow from earlier decisions alone.
+        """Decide those of the given records whose decision follows from earlier ones alone.
 
         Returns the reasons, or None for kept records, by their positions among these.
         """
@@ -95,7 +95,7 @@ class Rule:
 
 @lru_cache(1 << 12)
 def as_decimals(similarity: int) -> bytes:
-    """Return a number from 0 to 10^18 as six decimals, rounded half-even.
+    """Format a similarity, in units of 10^-18, with six decimals, rounded half-even.
 
     >>> as_decimals(912345678901234567), as_decimals(5 * 10**11), as_decimals(15 * 10**11)
     (b'0.912346', b'0.000000', b'0.000002')

@@ -189,7 +189,7 @@ def step() -> int:
 
 
 def _refuse() -> None:
-    """Print the help, or refuse the name."""
+    """Print the help of step.py, or reject an unknown step name with a usage error."""
     asked = CommandParser("step.py", STEP)
     asked.usage = "step.py NAME ..."
     asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)

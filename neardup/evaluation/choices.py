@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a setting finds and costs in the whole input.
+    """The estimated recall and cost of a setting in the whole input.
 
     at_threshold, of_pairs: recall of a pair at the threshold, and of all pairs; candidates,
     verified: see `CandidateCounts`; shuffled: bytes that mapper.py writes; counted: tokens.
@@ -76,7 +76,7 @@ class Cost(NamedTuple):
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
-    """Yield all settings of the job that promise a recall by a measure.
+    """Yield all settings of a run that promise the recall for pairs by a measure.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
@@ -106,7 +106,7 @@ def not_compared(name: str) -> list[str]:
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
-    """Estimate the cost of a setting, given the options that define a pair."""
+    """Estimate what a setting finds and costs; `asked` are the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme
@@ -159,7 +159,7 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
 
 
 def best(costs: list[Cost]) -> Cost:
-    """Return the setting with the least work."""
+    """Return the setting with the least work; ties go to the one that sends the fewest bytes."""
     return min(costs, key=lambda each: (each.work, each.shuffled))
 
 

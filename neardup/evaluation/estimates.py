@@ -48,8 +48,8 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Return weights for the lines of a sample that are records (bool); StageError if fewer
-        than two are."""
+        """Return the weights of the sampled lines that are records (`good`, bool); StageError if
+        fewer than two are."""
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
@@ -89,8 +89,8 @@ class Likeness:
 
 @dataclass(frozen=True)
 class CandidateCounts:
-    """The pairs of the input that share a key and pass the length filter; those that pass the
-    bitmaps, too; and the candidates seen in the sample."""
+    """The number of pairs in the input that share a key and pass the length filter, of those
+    that pass the bitmaps, too, and of candidates in the sample."""
 
     candidates: float
     verified: float
@@ -98,7 +98,7 @@ class CandidateCounts:
 
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
-    """Compare all pairs of sampled records."""
+    """Compare all pairs of sampled records; return the histograms of their resemblance."""
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0

@@ -91,7 +91,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
 
 
 def check_files(files: list[str]) -> None:
-    """Refuse a file that is missing, and standard input given twice."""
+    """Raise an error if a file is missing or standard input is given twice."""
     if files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     check_inputs(files)
@@ -240,6 +240,6 @@ def interval(hits: int, n: int, confidence: float) -> str:
 
 
 def row(name: str, value: int | str, note: str = "") -> str:
-    """Format a line of a table."""
+    """Format a line of a table: a name, a value and a note."""
     shown = value if isinstance(value, str) else f"{value:,}"
     return f"{name:33} {shown:>10}  {note}".rstrip()

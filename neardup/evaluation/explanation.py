@@ -76,7 +76,7 @@ def explained(
     measure: "str | None",
     texts: Texts,
 ) -> Lines:
-    """Return all lines about two ids, given their records and texts."""
+    """Return the lines (name, text) that explain two ids, given their records and texts."""
     scheme = settings.scheme
     own = scheme.measures[0]  # of its promise
     name = measure or own
@@ -122,8 +122,8 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
 
 
 def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets: Ragged) -> Lines:
-    """Return the number of bits that must be equal, and the cosine estimated from those that
-    are."""
+    """Return two lines: how many bits must be equal, and the cosine estimated from the bits that
+    are equal."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, high, low = map(cos, angles(equal, bits, ALPHA))
@@ -183,7 +183,7 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Return options that would find a missed pair."""
+    """Return advice, line by line: options with which a missed pair would be found."""
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []

@@ -127,8 +127,8 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in a range of bytes, how many are too long, and the bytes
-    read."""
+    """Return the lines that begin in the cell at byte `start`, the number left out as too long,
+    and the bytes read."""
     with open(name, "rb", buffering=0) as file:
         before = min(start, 1)  # a line end there begins a line with the cell
         file.seek(start - before)

@@ -88,7 +88,7 @@ def shown_records(
 def noting(
     blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
-    """Pass the blocks on, and add the distinct texts of chosen ids to `held`."""
+    """Yield the blocks unchanged, and add the distinct texts of chosen ids to `held`."""
     wanted = frozenset(ids)
     for block in blocks:
         there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may escape ids
@@ -106,7 +106,7 @@ def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
 
 
 def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:
-    """Return each shingle of a cleaned text in words, in the order of the text.
+    """Return each shingle of a cleaned text and its words or characters, in the order of the text.
 
     >>> bag = shingling.Shingler.parse("word:2:bag")
     >>> list(shingles_in_words("To be or not to be", bag).values())
@@ -188,7 +188,7 @@ def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the places of a longest common subsequence."""
+    """Return the index pairs (i, j) of a longest common subsequence of a and b."""
     at: dict[str, int] = defaultdict(int)  # a bit for each place of a word in b
     for j, word in enumerate(b):
         at[word] |= 1 << j

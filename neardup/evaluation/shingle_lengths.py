@@ -1,4 +1,4 @@
-"""How long shingles should be, from a sample of texts.
+"""The choice of a shingle length, from a sample of texts.
 
 A shingle too short is in most texts, and unrelated texts are alike: one of k letters, of an
 alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,
@@ -96,7 +96,7 @@ class Length:
 
 
 def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> list[Length]:
-    """Return the results for all shingle lengths, first in words, then in characters."""
+    """Measure all shingle lengths on the texts: first lengths in words, then in characters."""
     usual = sum(map(len, texts.texts)) // len(texts) + 1
     drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
     random = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
@@ -182,7 +182,7 @@ similar, candidate pairs: at T, in the whole input; of the usual bands and rows,
 
 
 def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iterator[str]:
-    """Yield the lines of the table, and the recommendation."""
+    """Yield the lines to print: the table of shingle lengths, and the recommendation."""
     best = best_length(lengths)
     yield f"Shingle lengths, by {texts:,} texts of the sample:\n"
     for name, *cells in HEADS:
@@ -227,5 +227,5 @@ def _why(best: Length, measure: SetMeasure) -> str:
 
 
 def _down(share: float) -> str:
-    """Round to a threshold that is reached."""
+    """Format a share as a threshold that it reaches: with two decimals, rounded down."""
     return f"{floor(share * 100 + 1e-9) / 100:.2f}"

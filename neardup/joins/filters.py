@@ -34,8 +34,8 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:
-    """Return how many first tokens must be indexed for sets of the same size or larger ones to find
-    a set.
+    """Return how many of its first tokens must be indexed so that partners of the same size or
+    larger find a set.
 
     >>> indexing_prefix(Threshold.parse("0.9"), 35)
     2
@@ -139,7 +139,7 @@ class Ordered:
 
     @property
     def sizes(self) -> np.ndarray:
-        """int64 (n,), ascending."""
+        """The size of each record: int64 (n,), ascending."""
         return np.diff(self.offsets)
 
     def tokens(self) -> list[list[int]]:

@@ -135,8 +135,8 @@ class Index:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield (row, holder, common), in order of rows: the sets that share tokens, and how
-        many."""
+        """Yield arrays (row, holder, common), in order of rows: an asking row, a set that shares
+        tokens with it, and how many."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)

@@ -72,11 +72,11 @@ class SharedMinima:
         return [weight if weight < own else own for weight in weights]
 
     def least(self, y: int) -> int:
-        """Return a lower bound of the sum of any pair of y and an earlier record."""
+        """Return a lower bound of the sum that y and any earlier record need to be a pair."""
         return self._t.smallest_partner(self._totals[y])
 
     def needed(self, x: int, y: int) -> int:
-        """Return the minimum sum of a pair of two records."""
+        """Return the minimum sum with which records x and y are a pair."""
         both = self._totals[x] + self._totals[y]
         return -(-both * self._t.num // (self._t.num + self._t.den))
 

@@ -90,7 +90,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs at or above the threshold, by PPJoin+: it adds the suffix filter.
+    """Return the pairs at or above the threshold, by PPJoin+: PPJoin and the suffix filter.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
     >>> joined = ppjoin_plus(rows, Threshold.parse("0.9"))
@@ -116,8 +116,8 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 class Candidates(NamedTuple):
-    """Pairs of records x and y, and the positions of their last common prefix token (int64
-    arrays)."""
+    """Candidate pairs of records x and y: the positions i and j of their last common prefix
+    token, and how many they have (int64)."""
 
     x: np.ndarray
     y: np.ndarray
@@ -175,7 +175,7 @@ def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
 def _together(
     records: Ordered, x: np.ndarray, y: np.ndarray, x_place: np.ndarray, y_place: np.ndarray
 ) -> Candidates:
-    """Merge the common tokens of each pair into one candidate."""
+    """Merge the collisions of each pair of records into one candidate."""
     pair = (y - y[:1]) << len(records).bit_length() | x
     order = np.argsort(pair)
     first = starts_of_runs(pair[order])

@@ -252,7 +252,7 @@ class _Run:
 
     @property
     def _positions(self) -> np.ndarray:
-        """The positions of n records."""
+        """The position of each record that has shingles, int64 (n,)."""
         return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 

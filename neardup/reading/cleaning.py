@@ -48,7 +48,7 @@ LETTERS = str.maketrans(
 
 
 class _Blanks(dict[int, int]):
-    """A table for `str.translate`: punctuation and symbols become blanks."""
+    """A table for `str.translate` that maps punctuation and symbols to blanks."""
 
     def __missing__(self, code: int) -> int:
         of_words = unicodedata.category(chr(code))[0] not in "PS"

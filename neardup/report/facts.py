@@ -99,7 +99,7 @@ class PairGraph:
 
 
 def found_pair(line: bytes) -> Found:
-    r"""Parse a pair line.
+    r"""Parse a pair line into two records and their similarity in millionths.
 
     >>> found_pair(b"a\tb\t0.912345\told")
     Found(a=Node(id=b'a', old=False), b=Node(id=b'b', old=True), similarity=912345)
@@ -125,8 +125,8 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True)
 class Chains:
-    """clusters: with a chain; couples: of members of one cluster; apart: couples that are not a
-    pair; searched: clusters; longest: the pairs of the longest chain that was found."""
+    """Figures on chains: `clusters` with a chain; `couples` in a cluster, and those `apart`,
+    which are not pairs; clusters `searched`; the pairs of the `longest` chain found."""
 
     clusters: int
     apart: int
@@ -243,7 +243,7 @@ def _between(values: np.ndarray, low: int, high: int) -> int:
 
 
 def _chains(graph: PairGraph) -> Chains:
-    """Count the chains, and find the longest one."""
+    """Count the clusters with a chain, and search the largest of them for the longest chain."""
     count = len(graph.nodes)
     sizes = np.bincount(graph.roots, minlength=count)
     pairs = np.bincount(graph.roots[graph.left], minlength=count)

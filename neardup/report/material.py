@@ -41,7 +41,7 @@ REASONS = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of a run; "", None and empty values are unknown.
+    """The options, files and counts of a run; empty values and None mean unknown.
 
     source: where this is known from; options: as given; form: the input format of the records;
     indexed: some old records are in an index.
@@ -60,7 +60,7 @@ class Asked:
     indexed: bool = False
 
     def shown_options(self) -> list[str]:
-        """Return the options without defaults."""
+        """Return the options whose values are not the defaults."""
         return [each for each in self.options if each != default(each.partition("=")[0])]
 
 
@@ -136,8 +136,8 @@ class Gone(NamedTuple):
 
 @dataclass(frozen=True)
 class RemovedRecords:
-    """count: of all; chained: by a chain alone; first: the first ones; kept: the number of records
-    that they duplicate; reasons: the most frequent of these, with counts."""
+    """Figures on removed records: `count`, those `chained` by a chain alone, the `first` ones,
+    how many records they duplicate (`kept`), and the most frequent of these (`reasons`)."""
 
     count: int
     chained: int
@@ -161,7 +161,7 @@ def read_removed(file: str) -> RemovedRecords:
 
 
 def shingle_difference(a: str, b: str) -> Parts:
-    """Compare two sets: what only one has, and then what both have.
+    """Compare two texts of shingles as sets: first what only one has, then what both have.
 
     >>> shingle_difference("10 9 1", "1 2 9")
     [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
@@ -177,8 +177,8 @@ def shingle_difference(a: str, b: str) -> Parts:
 
 @dataclass(frozen=True)
 class Material:
-    """pairs: the file or folder of the answer; texts: of the records that are shown; repeated:
-    records that share their id with others; records: the number of all records."""
+    """The contents of a report: `pairs`, the file or folder of the answer; `texts` of shown
+    records; `repeated`, those that share their id; `records`, the number of all."""
 
     pairs: str
     asked: Asked

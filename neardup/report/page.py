@@ -159,7 +159,7 @@ def along(links: Sequence[Found]) -> list[Node]:
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
-    """Shorten equal parts to `context` words beside a difference, and all parts to `room`
+    """Shorten equal parts to `context` words beside a difference, and the whole to `room`
     characters.
 
     A part of the kind `gap` is the number of words that are left out; the last one is `differing`

@@ -77,7 +77,7 @@ class RunFile:
 
 
 def run_file_name(path: str | os.PathLike[str]) -> str:
-    """Return the path of a run's own file, given that or the path of the answer.
+    """Return the path of a run's own file, given the path of the answer or of that file itself.
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
@@ -104,7 +104,7 @@ def check_run_file(path: str) -> None:
 
 
 def _marked(text: bytes) -> dict[str, Any]:
-    """Return the JSON object; ValueError unless neardup wrote it."""
+    """Return the JSON object in a run's own file; raise ValueError unless neardup wrote it."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
@@ -115,7 +115,7 @@ def _marked(text: bytes) -> dict[str, Any]:
 
 
 def _holds(kind: str, value: Any) -> bool:
-    """Return whether a value is of the type of a field."""
+    """Return whether a JSON value has the type that a field's annotation `kind` names."""
     if kind == "str":
         return isinstance(value, str)
     if kind == "list[str]":

@@ -40,11 +40,11 @@ LONGEST = 300  # of a longer line the options are easier to see alone
 
 
 class StageError(Exception):
-    """The input or the machine prevents the program from going on: exit code 1."""
+    """Raised if the input or the machine prevents the program from going on; exit code 1."""
 
 
 class UsageError(Exception):
-    """The command line is wrong or asks for something impossible: exit code 2."""
+    """Raised if the command line is wrong or asks for something impossible; exit code 2."""
 
 
 class WireError(StageError):
@@ -289,7 +289,7 @@ def write_all(pieces: Iterable[bytes]) -> None:
 
 
 def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
-    """Write pieces to a file; an OSError names it."""
+    """Write pieces to a file; an OSError gets its name, or `name` if given."""
     name = name or sink.name
     for piece in pieces:
         with naming(name):

@@ -17,7 +17,7 @@ from neardup.schemes.scheme import Option, Request, shown, whole
 
 
 def _probability(text: str) -> float:
-    """Read a number between 0 and 1."""
+    """Parse a probability, strictly between 0 and 1; ValueError for anything else."""
     try:
         value = float(text)
     except ValueError:
@@ -122,8 +122,8 @@ def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> 
 def asked_for(
     request: Request, agreement: float, max_bands: int, hit: Hit = pow
 ) -> tuple[int, int]:
-    """Return (bands, rows) as given or chosen; `agreement` is the probability that a row of a pair
-    at T agrees.
+    """Return (bands, rows) from --bands and --rows, or else from --recall; `agreement` is the
+    probability that a row agrees for a pair at the threshold.
 
     `max_bands` is the default of --max-bands.  ValueError if the promise cannot be kept.
     """

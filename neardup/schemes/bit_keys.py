@@ -237,8 +237,8 @@ class BitScheme(Scheme):
 
 @dataclass
 class SimHash(BitScheme):
-    """Fingerprints that differ in at most `distance` bits; `seed` (0 … 2^64-1) draws the
-    hyperplanes.
+    """The scheme simhash: fingerprints of a pair differ in at most `distance` bits; `seed` (0 …
+    2^64-1) draws the hyperplanes.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> prints = SimHash(distance=3, blocks=5).vectors(sets)
@@ -296,7 +296,7 @@ class SimHash(BitScheme):
         return []
 
     def _other_ways(self) -> Iterator[tuple[str, Blocks]]:
-        """Yield options with which fewer dissimilar records share a key, and their masks."""
+        """Yield (option, masks) for settings with which fewer dissimilar records share a key."""
         for blocks in range(self.blocks + 1, self.bits + 1):
             ways = Blocks(self.bits, blocks, self.distance)
             if len(ways) > MOST_ADVISED:

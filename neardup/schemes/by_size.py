@@ -61,7 +61,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return the take[i] (int64) rarest tokens of each set i; without counts, those with the
+    """Return each set i with only its take[i] (int64) rarest tokens; without counts, those with the
     smallest hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
@@ -106,8 +106,8 @@ def first_tokens(
 
 @dataclass(eq=False)
 class Groups:
-    """G size groups: `highs`, the largest size of each (int64 (G,), ascending), and `differ`, d of
-    each.
+    """G size groups: `highs`, the largest size in each (int64 (G,), ascending), and `differ`, the
+    maximum number of elements in which a pair of it differs.
 
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
@@ -125,8 +125,8 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64, for the own group of each row and the group of its smaller
-        partners.
+        """Return (row, group), int64: the own group of each row, then the group before it for each
+        row that may have partners there.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
@@ -157,13 +157,13 @@ def groups_of(threshold: Threshold) -> Groups:
 
 
 def _most_apart(t: Threshold, size: int) -> int:
-    """Return d, the maximum number of elements in which a pair differs, for a smaller set of
-    `size`."""
+    """Return d, the maximum number of elements in which a pair differs, if its smaller set has
+    `size` elements."""
     return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
 
 
 def _last_alike(t: Threshold, size: int) -> int:
-    """Return the largest size that has the same d."""
+    """Return the largest size that has the same d as `size` (see `_most_apart`)."""
     if t.num == t.den:
         return LARGEST
     more = -(-(_most_apart(t, size) + 1) * (t.den + t.num) // (t.den - t.num))  # |x| + |y| for d+1
@@ -244,7 +244,7 @@ class Parts:
 
 @dataclass(eq=False)
 class InAllGroups:
-    """The keys of one scheme (`Prefix` or `MinHash`) for all groups."""
+    """A kind of keys: those of one scheme (`Prefix` or `MinHash`), the same in all size groups."""
 
     scheme: Scheme
     name: str
@@ -260,7 +260,7 @@ class InAllGroups:
 
 @dataclass(eq=False)
 class All:
-    """One key for each group; only the reducer's filters tell sets apart."""
+    """A kind of keys: one key for each size group, so that every two of its sets are candidates."""
 
     seed: int
     name = "all"

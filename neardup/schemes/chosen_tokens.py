@@ -51,7 +51,7 @@ HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end 
 
 
 def _idf_band(text: str) -> tuple[float, float]:
-    """Read the ends of a range of idf, such as "0.1:0.9"."""
+    """Parse a range of idf, such as 0.1:0.9, into (low, high); ValueError for anything else."""
     try:
         low, high = map(float, text.split(":"))
     except ValueError:

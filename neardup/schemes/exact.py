@@ -62,7 +62,7 @@ PAIR, PAIR_TOKEN = 0.1, 0.0005  # to compare the bitmaps of two sets, and for ea
 
 
 class Partition(BySize):
-    """Keys of parts in all size groups.
+    """The scheme partition: the contents of parts of the universe as keys, in all size groups.
 
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])
@@ -97,7 +97,7 @@ class Partition(BySize):
 
 @dataclass(eq=False)
 class Prefix(Scheme):
-    """The first tokens of each set as keys, all of band 0.
+    """The scheme prefix: the first tokens of each set as keys, all of band 0.
 
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
@@ -279,8 +279,8 @@ def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate how many first tokens a set shares with others, and with how many others: float64
-    (G,).
+    """Estimate, for each size group, how many keys of first tokens a set has, and with how many
+    other sets it shares one: float64 (G,) each.
 
     A group without a sample gets the largest numbers.
     """

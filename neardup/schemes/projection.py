@@ -183,7 +183,7 @@ class Projection(Scheme):
         return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for normally distributed hyperplanes."""
+        """Return the recall at a cosine, as if the hyperplanes were normally distributed."""
         return banding.recall(bit_keys.agreement(similarity), self.bands, self.rows)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -202,7 +202,7 @@ class Projection(Scheme):
 
 
 def _least_cosine(request: Request) -> float:
-    """Return the minimum cosine of pairs at the threshold."""
+    """Return the minimum cosine of a pair that reaches the threshold by the requested measure."""
     if request.measure == "cosine":
         return float(request.threshold)
     if (kind := request.value(scheme.WEIGHTS)) != scheme.ONE:

@@ -62,7 +62,7 @@ class Request(NamedTuple):
     values: Mapping[str, Any] = {}
 
     def value(self, option: Option) -> Any:
-        """Return the given value, or the default; None where there is neither."""
+        """Return the given value of an option, or else its default, which may be None."""
         return self.values.get(option.flag, option.default)
 
     @property
@@ -72,8 +72,8 @@ class Request(NamedTuple):
         return self.resemblance
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed that depends on scheme, threshold and counts, so that reducers notice a
-        mix."""
+        """Return a seed that also depends on scheme, threshold and token counts, so that
+        reducers notice keys of different runs."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
@@ -112,7 +112,7 @@ class Weighing(NamedTuple):
     by_idf: bool = False
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
-        """Return the weights of tokens, by counts if this kind uses them."""
+        """Return the token weights of this kind; if it uses idf, this is taken from `counts`."""
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -195,7 +195,7 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def promise(self) -> str:
-        """Which pairs are found, and with what probability, for the summary."""
+        """A sentence for the summary: which pairs are found, and with what probability."""
 
     def travelling(self, sets: Ragged) -> Ragged:
         """Return what is sent to the reducer in place of the sets; it gives the same `keys`."""

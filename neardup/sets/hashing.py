@@ -57,7 +57,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def unmix(values: np.ndarray) -> np.ndarray:
-    """Invert `mix`."""
+    """Return the inverse of `mix`: unmix(mix(x)) equals x (uint64, any shape)."""
     values = values ^ (values >> np.uint64(31)) ^ (values >> np.uint64(62))
     values *= np.uint64(pow(0x94D049BB133111EB, -1, WORD))
     values ^= (values >> np.uint64(27)) ^ (values >> np.uint64(54))
@@ -67,7 +67,7 @@ def unmix(values: np.ndarray) -> np.ndarray:
 
 
 def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
-    """Return the first `count` outputs (uint64) of SplitMix64 for `seed` (0 … 2^64-1).
+    """Return the first `count` words (uint64) of SplitMix64 for a `seed` (0 … 2^64-1) and `stream`.
 
     Streams of one seed are independent.  numpy's generators may change between versions.
 
@@ -80,8 +80,8 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
 
 
 def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
-    """Hash columns of random-looking words (k, …) to one word each, uint64 (…); their order
-    matters."""
+    """Hash `columns`, uint64 (k, …), along the first axis into words, uint64 (…); the order of
+    the k words matters."""
     digest = np.empty(columns.shape[1:], dtype=np.uint64)
     digest[...] = seed
     for column in columns:
@@ -91,8 +91,8 @@ def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
 
 
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """Return a word for each set and band (int64) by min-hashes, uint64 (n, B); no set may be
-    empty.
+    """Hash the `rows` min-hashes of each set in each given band (int64 (B,)) to a word: uint64 (n,
+    B); no set may be empty.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)
@@ -114,8 +114,8 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
 def _minima(
     mixed: np.ndarray, starts: np.ndarray, bands: np.ndarray, rows: int, seed: int
 ) -> np.ndarray:
-    """Return the minima, uint32 (rows, B, n), of n sets whose mixed tokens (uint32, odd) begin at
-    `starts`.
+    """Return the min-hashes, uint32 (rows, B, n), of n sets; the mixed tokens (uint32, odd) of set
+    i begin at starts[i].
 
     A hash function multiplies by a random odd word: each odd product is equally likely.
     """
@@ -135,7 +135,7 @@ def _minima(
 
 
 def signs(sets: Ragged, weights: "np.ndarray | None", seed: int, low: int, high: int) -> np.ndarray:
-    """Return the signs of random ±1 projections: bit d of set i is in row i, uint64 (n, W).
+    """Return the sign bits of random ±1 projections of each set, as rows of words: uint64 (n, W).
 
     For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
     in a set, or None: every token weighs 1.  No set may be empty.
@@ -167,8 +167,8 @@ def signs(sets: Ragged, weights: "np.ndarray | None", seed: int, low: int, high:
 def _sums(
     random: np.ndarray, weights: "np.ndarray | None", starts: np.ndarray, dimensions: range
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and in
-    all.
+    """Return, for n sets, the weight of the tokens with a 1 in each of 64 dimensions, int64 (64,
+    n), and of all tokens, int64 (n,).
 
     Lane i of the word shifted by j is dimension j·lanes + i.  Heavy tokens have one lane, and take
     the bits that they would have in four.

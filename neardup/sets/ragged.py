@@ -157,7 +157,7 @@ class Ragged:
         return Ragged(self.values[places], _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
-        """Return the rows with the chosen values (bool, (T,)) only."""
+        """Return the rows with only the values where `chosen` (bool, (T,)) is True."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
         weights = None if self.weights is None else self.weights[chosen]
         return Ragged(self.values[chosen], ends[self.offsets], weights)
@@ -276,7 +276,7 @@ class Batch:
 
 
 class Forest:
-    """n nodes, of which none are connected at first; path halving (Tarjan 1975).
+    """A union-find structure of n nodes, none connected at first, with path halving (Tarjan 1975).
 
     >>> forest = Forest(4)
     >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
@@ -308,7 +308,7 @@ class Forest:
             a, b = a[apart], b[apart]
 
     def roots(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the root of each node (int64)."""
+        """Return the root of each given node: int32, or int64 in a forest of 2^31 nodes or more."""
         roots = self.parents[nodes]
         while not np.array_equal(higher := self.parents[roots], roots):
             roots = self.parents[nodes] = higher  # so that the next step is twice as long

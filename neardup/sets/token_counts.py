@@ -58,7 +58,7 @@ class Sample:
         return self._sets
 
     def watch(self, batches: Iterable[Ragged]) -> Iterator[Ragged]:
-        """Pass the batches on, and draw a sample from them; no set may be empty."""
+        """Yield the batches unchanged, and draw the sample from them; no set may be empty."""
         for sets in batches:
             self.draw(np.add.reduceat(mix(sets.values), sets.offsets[:-1]), sets)
             yield sets
@@ -181,7 +181,7 @@ def _counted(held: list[Ragged]) -> tuple[Column, Column]:
 
 
 class TokenCounter:
-    """Counts the tokens of records, batch by batch."""
+    """A counter of how many records have each token and each size; batches are added one by one."""
 
     def __init__(self) -> None:
         self._sample = Sample()

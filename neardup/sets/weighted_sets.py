@@ -41,7 +41,7 @@ RANK_BITS = 40
 
 
 def bags(sets: Ragged) -> Ragged:
-    """Return weighted rows as sets, in which a value of weight w has w elements."""
+    """Return weighted rows as plain sets, with w different elements for a value of weight w."""
     if sets.weights is None:
         return sets
     values = np.repeat(sets.values, sets.weights)
@@ -85,8 +85,8 @@ def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def _poisson_table() -> np.ndarray:
-    """Return the bounds (uint64) of a Poisson distribution of mean 1: words from bound k on
-    stand for more than k points."""
+    """Return the bounds (uint64) that turn a random word into a Poisson number of mean 1: it is
+    how many bounds are ≤ the word."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
@@ -115,8 +115,8 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Return consistent weighted samples of each set, uint64 (n, len(numbers)), for these hash
-    functions (int64, ascending) of `functions`."""
+    """Return a consistent weighted sample of each set for each hash function in `numbers`
+    (int64, ascending): uint64 (n, len(numbers))."""
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
         return samples
@@ -141,8 +141,8 @@ def weighted_minima(
 
 
 class _Seen(NamedTuple):
-    """Tokens of some sets (uint64), with their weights, sets, and the weights of the sets
-    (int64)."""
+    """The tokens of several sets (uint64), the weight and the set of each token, and the total
+    weight of each set (int64)."""
 
     tokens: np.ndarray
     weights: np.ndarray
@@ -170,7 +170,7 @@ def _lowest(
 
 
 def _strips(weights: np.ndarray) -> np.ndarray:
-    """Return how many strips a weight reaches (int64); strip j ends at 2^j."""
+    """Return the number of strips that each weight reaches (int64); strip j ends at 2^j."""
     return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
 
 

@@ -32,7 +32,7 @@ def resemblance(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def containment(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the share of the elements of x, which is not empty, that are in y.
+    """Return the share of x's elements that are in y; x must not be empty.
 
     >>> containment("ab", "abcd"), containment("abcd", "ab")
     (Fraction(1, 1), Fraction(1, 2))
@@ -42,8 +42,8 @@ def containment(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def dice(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the number of common elements, as a share of the mean size; not both sets may be
-    empty.
+    """Return the number of common elements as a share of the mean size; at least one set must not
+    be empty.
 
     >>> dice("a", "ab")
     Fraction(2, 3)
@@ -53,7 +53,7 @@ def dice(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def overlap_coefficient(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the share of the smaller set that is in the larger; neither is empty.
+    """Return the share of the smaller set that is in the larger one; neither may be empty.
 
     >>> overlap_coefficient("abx", "abcd")
     Fraction(2, 3)
@@ -83,7 +83,7 @@ def weighted_resemblance(x: Weights, y: Weights) -> Fraction:
 
 
 def weighted_dice(x: Weights, y: Weights) -> Fraction:
-    """Return the common weight of two weighted sets, as a share of their mean weight."""
+    """Return Σ min of the weights of two weighted sets, as a share of their mean total weight."""
     least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
     return Fraction(2 * least, sum(x.values()) + sum(y.values()))
 

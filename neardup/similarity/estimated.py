@@ -67,7 +67,7 @@ def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
 
 
 def samples_of(rows: Ragged) -> Ragged:
-    """Return MIN_S of each set, from the rows that were sent."""
+    """Extract the sample MIN_S of each set from the rows that `sampled` made."""
     hashes = rows.where(rows.values >= FIRST_HASH)
     return Ragged(hashes.values - FIRST_HASH, hashes.offsets)
 
@@ -87,7 +87,7 @@ class EstimatedJaccard(UnboundedMeasure):
     size: int
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Return the pairs whose interval reaches the threshold.
+        """Return the pairs whose confidence interval reaches the threshold with its upper end.
 
         Subtle: `part` and `whole` are the ends of the interval here, in millionths.
         """

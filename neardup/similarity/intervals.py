@@ -1,5 +1,5 @@
-"""Exact confidence intervals of a share (Clopper, Pearson 1934), in floats or with the same digits
-everywhere.
+"""Exact confidence intervals of a share (Clopper, Pearson 1934), in floats, or in decimals that are
+the same on every machine.
 
 k of n independent trials were hits, each with probability p.  The interval has every p under which
 neither k hits or more nor k or fewer have a probability below α/2: it misses p in at most a share α

@@ -81,7 +81,7 @@ class Threshold:
         return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
 
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
-        """Compare common/union ≥ t, element by element (int64)."""
+        """Return where common/union (int64 arrays) reaches the threshold (bool)."""
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
@@ -121,7 +121,7 @@ class Verified(NamedTuple):
 
 
 class Measure(Protocol):
-    """A measure of similarity, as joins use it; directed: (x, y) and (y, x) are two pairs."""
+    """The interface of similarity measures; if `directed`, (x, y) and (y, x) are two pairs."""
 
     @property
     def directed(self) -> bool: ...
@@ -230,7 +230,7 @@ class Cosine(SetMeasure):
 
 
 class Overlap(SetMeasure):
-    """The overlap coefficient: the larger of both containments."""
+    """The overlap coefficient: the containment of x in y or of y in x, whichever is larger."""
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, np.minimum(x, y)
@@ -272,7 +272,7 @@ def cosine_reached(
 
 
 def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return dot / √(x·y) as a fraction of 10^6, rounded half-even from the exact root (int64).
+    """Return dot / √(x·y) as int64 arrays (part, 10^6), rounded half-even from the exact root.
 
     >>> [column.tolist() for column in millionths(*np.array([[1, 125], [2, 128], [1, 128]]))]
     [[707107, 976562], [1000000, 1000000]]

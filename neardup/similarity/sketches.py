@@ -93,7 +93,7 @@ def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
 
 
 def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
-    """Return the low `bits` (1 … 31) of each place of signatures, as uint32.
+    """Return the low `bits` (1 … 31) of each min-hash in the signatures after mixing it (uint32).
 
     Subtle: a linear hash has the lowest bits of its token, so minima are mixed before they are cut.
 
@@ -108,8 +108,8 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (in both, in all, whole), shape (P,): sizes (int64) in the sample of each union, or
-    in the union itself if both sets are `whole` in their sketches (bool)."""
+    """Return, for P pairs, how many hashes in the sample of the union are in both sets and how
+    many in all (int64), and whether both sketches are whole sets (bool)."""
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))

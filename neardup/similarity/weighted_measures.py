@@ -49,8 +49,8 @@ class Idf:
 
     @cached_property
     def _limits(self) -> np.ndarray:
-        """For each weight 255, 254, … 1: the maximum number of records that may have a token of
-        this weight."""
+        """The maximum number of records that have a token of weight 255, 254, … 1: int64,
+        ascending, without zeros."""
         power = self.counts.records**16
         roots = []
         for k in range(MOST_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors
@@ -119,7 +119,7 @@ def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonP
 
 @dataclass(eq=False)
 class MinSum(UnboundedMeasure):
-    """A measure of weighted sets in which the smaller of two weights is common.
+    """A measure of weighted sets by which two sets share the smaller of a token's two weights.
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -169,7 +169,7 @@ class WeightedCosine(UnboundedMeasure):
 
 
 def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights) -> Measure:
-    """Return the measure of a name, for sets with these weights."""
+    """Return the measure called `name` for sets with the given token weights."""
     if name == "cosine":
         return WeightedCosine(threshold, weights)
     return MinSum(measures.MEASURES[name](threshold), weights)

@@ -62,7 +62,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """Return the text of a number of empty words, with line ends (uint64)."""
+    """Return `words` filter words without set bits, as text with line ends (uint64)."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END
@@ -84,7 +84,7 @@ def bit_in_word(bit: np.ndarray) -> np.ndarray:
 
 
 def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield (number, of, digests, words, start) of each part in a text.
+    """Yield (partition, partitions, digests, words, start) for each part of a filter in a text.
 
     start: the index of its first word, in units of eight bytes.  Files begin at page boundaries.
 
@@ -114,7 +114,7 @@ _TWO_BITS = np.bitwise_or.outer(_BIT, _BIT).ravel()
 
 
 def fingerprint(keys_of: Mapping[str, str]) -> bytes:
-    """Return 16 hexadecimal digits that identify the options of keys."""
+    """Return a hash, as 16 hexadecimal digits, of the options on which keys depend."""
     text = "\n".join(f"{flag} {keys_of[flag]}" for flag in sorted(keys_of))
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16].encode()
 

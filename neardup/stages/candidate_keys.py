@@ -35,7 +35,7 @@ def digests_of(keys: np.ndarray) -> np.ndarray:
 
 
 def partition_of(digests: np.ndarray, partitions: int) -> np.ndarray:
-    """Return the partition of each key (uint64)."""
+    """Return the number of each digest's partition (uint64)."""
     return digests % np.uint64(partitions)
 
 
@@ -87,7 +87,7 @@ def _members(rows: np.ndarray) -> np.ndarray:
 
 
 def candidate_keys(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield the distinct candidate keys (uint64) of rows (uint64 (n, 2)), some at a time."""
+    """Yield arrays of the distinct candidate keys (uint64), from pieces of rows (uint64 (n, 2))."""
     for rows in grouped(map(_groups, grouped(pieces))):
         starts = starts_of_runs(rows[:, 0])
         yield np.minimum.reduceat(rows[:, 1], starts) if len(starts) else rows[:, 1]

@@ -55,7 +55,7 @@ def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
 
 
 def pieces_of(source: Source) -> Iterator[np.ndarray]:
-    """Yield the rows of a file, uint64 (n, 2), some at a time."""
+    """Yield the rows of a file in arrays, uint64 (n, 2), of at most 65,536 rows."""
     with open(source, "rb") if isinstance(source, Path) else nullcontext(source) as file:
         file.seek(0)
         while data := file.read(READ_BYTES):
@@ -70,7 +70,7 @@ class KeyRange(NamedTuple):
     hot: bool = False
 
     def pieces(self, source: Source) -> Iterator[np.ndarray]:
-        """Yield the rows of a file with keys in this range, uint64 (n, 2), some at a time."""
+        """Yield the rows of a file whose keys are in this range, in arrays, uint64 (n, 2)."""
         for rows in pieces_of(source):
             keys = rows[:, 0]
             yield rows[(keys >= np.uint64(self.first)) & (keys <= np.uint64(self.last))]

@@ -68,12 +68,12 @@ def map_records(
 def keyed(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of each block, and their keys."""
+    """Yield batches of the records in the blocks, and the keys of these records."""
     return with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """Yield batches with at most a million keys, with the sets as they are sent."""
+    """Yield batches cut to at most a million keys, with each set as it is sent to the reducers."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             some = batch.take(np.arange(low, high))
@@ -151,7 +151,7 @@ def join_buckets(
     counters: Counters,
     way: Travel = UNMARKED,
 ) -> Iterator[bytes]:
-    """Yield verified pair lines from buckets."""
+    """Yield verified pair lines, or edge lines for a decision, from buckets."""
     counters.promise = settings.scheme.promise
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
@@ -244,7 +244,7 @@ def decide_edges(
 
 
 def check_lines(read: int, written: int, removed: int) -> None:
-    """Raise StageError unless the number of lines left out is that of removed records."""
+    """Raise StageError unless `read` less `written` lines is the number of removed records."""
     if read - written != removed:
         raise StageError(
             f"of {read:,} lines {written:,} are kept, but {removed:,} records are removed: did "

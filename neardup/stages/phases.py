@@ -193,7 +193,7 @@ def _reducers() -> int:
 
 
 def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """The reducer, for sorted keyed lines or for blocks of them."""
+    """Yield verified pair lines from sorted keyed lines, or from blocks of them: the reducer."""
     first = next(blocks := blocks_of(stream), b"")
     if not is_block(first):
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
@@ -271,7 +271,7 @@ def java_hash(text: bytes) -> int:
 
 
 def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (partition, lines) in larger pieces.
+    r"""Yield (partition, lines) with the pieces of each partition joined to about a mebibyte.
 
     >>> list(gathered([(0, b"a\n"), (1, b"b\n"), (0, b"c\n")]))
     [(0, b'a\nc\n'), (1, b'b\n')]

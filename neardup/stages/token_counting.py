@@ -49,7 +49,7 @@ def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) 
 
 
 def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Yield sums from sorted partial counts, without tokens that one record has.
+    r"""Yield the sums of sorted partial counts; tokens that only one record has are left out.
 
     >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
     >>> list(sum_counts(lines))

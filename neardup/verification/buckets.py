@@ -104,7 +104,7 @@ def batches_of_lines(
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
-    """Return the next blocks, at least `size` bytes, of an unfinished bucket.
+    """Return the next blocks of `source` end to end, at least `size` bytes unless it ends.
 
     So its lines are not looked at again with each block.
     """

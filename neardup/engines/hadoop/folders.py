@@ -123,7 +123,7 @@ def marking(outputs: list[str]) -> list[str]:
 
 
 def is_of_job(output: str, number: str) -> bool:
-    """Return whether a folder has nothing but temporary files of one job.
+    """Return whether the folder `output` has nothing in it but temporary files of one job.
 
     `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
     """
@@ -184,8 +184,8 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Return whether the cluster has a copy of the same size; StageError if its folder is
-    public."""
+    """Return whether the cluster has `copy`, with the size of `archive`; raise StageError if its
+    folder is not private."""
     lines = watching.fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):

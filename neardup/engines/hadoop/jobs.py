@@ -76,7 +76,7 @@ def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
-    """Return the job that finds the keys that two records share."""
+    """Return the command line of the job that finds the keys that two records share."""
     options, files = _task_options(asked, counts)
     mapper = _task(asked, "step.py", "share", "map", *options)
     reducer = _task(asked, "step.py", "share", "reduce", *options)
@@ -86,7 +86,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
-    """Return the job that finds pairs, or the edges of a decision."""
+    """Return the command line of the job that finds pairs, or the edges for a decision."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
     mapper = _task(asked, "mapper.py", "--blocks", *of_keys, *options)
@@ -109,7 +109,7 @@ def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
-    """Return the job in which one reducer decides on all edges."""
+    """Return the command line of the job in which one reducer decides on all edges."""
     options, files = _task_options(asked, counts)
     reducer = _task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
@@ -121,7 +121,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """Return the job that writes the kept lines, one part for each split."""
+    """Return the command line of the job that writes the kept lines, one part for each split."""
     files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
@@ -198,7 +198,7 @@ def streaming(
 
 
 def _always(properties: Mapping[str, object]) -> list[str]:
-    """Define properties that take precedence over the user's."""
+    """Return the -D options for properties that take precedence over the user's."""
     return [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
 
 

@@ -73,7 +73,7 @@ def check_version(version: "str | None") -> None:
 
 
 def our_code() -> Path:
-    """Pack the scripts and neardup/ reproducibly: the same bytes every time.
+    """Return the path of an archive of the scripts and neardup/; equal contents give equal bytes.
 
     The scripts are written here, since an installed package lacks them.
     """
@@ -95,7 +95,7 @@ def our_code() -> Path:
 
 
 def numpy(version: str = "") -> Path:
-    """Pack numpy for nodes with the system and Python of this machine.
+    """Return the path of an archive of numpy, for nodes with the system and Python of this machine.
 
     With a `version`, such as 3.9, for Linux nodes with that Python.
     """
@@ -143,13 +143,13 @@ def kept_bytes(data: bytes) -> Path:
 
 
 def _kept(name: str, make: Callable[[Path], object]) -> Path:
-    """Return the archive of that name, made if it is missing."""
+    """Return the path of the archive `name`, which `make` writes if it is missing."""
     path = folder() / name
     return path if path.exists() else _made(name, make)
 
 
 def _made(name: str, make: Callable[[Path], object]) -> Path:
-    """Make an archive atomically; one with the same content is left unchanged.
+    """Write an archive atomically and return its path; one with the same content is left unchanged.
 
     Hadoop gives up if a file changes, even only in date, while another run ships it.
     """

@@ -64,7 +64,7 @@ MOST_REDUCERS = 9_999
 
 
 def heap(memory: int) -> int:
-    """Return the size of the JVM in megabytes."""
+    """Return the heap size of a JVM, in megabytes, for a container of `memory` megabytes."""
     return int(memory * JVM_SHARE)
 
 
@@ -157,7 +157,7 @@ def maps_for(lines: int, memory: int) -> int:
 
 
 def reducers_for(lines: int) -> int:
-    """Return the number of reducers for a number of bytes.
+    """Return the number of reduce tasks for `lines` bytes of keyed lines.
 
     >>> [reducers_for(lines) for lines in (0, 10**9, 10**9 + 1, 4 * 10**12, 10**15)]
     [1, 2, 3, 2000, 9999]

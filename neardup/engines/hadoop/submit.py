@@ -142,7 +142,7 @@ def main(typed: str = f"./{NAME}") -> None:
 
 
 def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
-    """Read the options; UsageError for anything wrong or impossible."""
+    """Parse and check the command line; raise UsageError for an invalid or impossible option."""
     parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
     args = parser.parse_intermixed_args(shipping.with_value(given))
     no_xz = "Hadoop cannot decompress .xz; use .gz, .bz2 or .zst"

@@ -31,7 +31,7 @@ ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
 
 def hadoop() -> str:
-    """Return the hadoop command; StageError if there is none."""
+    """Return the path of the hadoop command; raise StageError if it is not found."""
     home = os.environ.get("HADOOP_HOME")
     found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
     if not found:
@@ -96,7 +96,7 @@ def first_of_ours(lines: Iterable[str]) -> str:
 
 
 def for_nodes(message: str, advice: str) -> str:
-    """Add advice for clusters to a task's message about numpy.
+    """Return a task's message; if it is about numpy, with advice for clusters.
 
     >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
     'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'

@@ -120,7 +120,7 @@ def prune_keys(plan: Plan, k: int) -> None:
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
-    """Read the postings of a mapper or a segment that pruning kept."""
+    """Open the postings that pruning kept of one mapper or index segment, as a `SharedKeys`."""
     with ExitStack() as stack:
         paths = sorted(plan.folder.glob(f"shared.{number}.*"))
         yield key_pruning.SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
@@ -200,7 +200,7 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] 
 
 
 def dedup(plan: Plan, pairs: int) -> None:
-    """Write each pair once, from sorted pair lines."""
+    """Write each pair once to the answer, from sorted pair lines in the descriptor `pairs`."""
     counters = Counters("dedup", reports=str(plan.folder))
     with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
@@ -218,7 +218,7 @@ def decide(plan: Plan, edges: int) -> None:
 
 
 def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
-    """Pass the sorted lines to `write`."""
+    """Pass the lines in the descriptor `lines` to `write`, in blocks."""
     with open(lines, "rb") as stream:
         write(blocks_of(stream))
 

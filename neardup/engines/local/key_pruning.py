@@ -109,7 +109,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Keep the postings of a partition at which a record may be in a pair.
+    """Write those postings of one partition at which the record may be in a pair.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -134,7 +134,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Keep all postings of a key with too many records for memory."""
+    """Write all postings of a hot key, which has too many records for memory, with their group."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):

@@ -39,7 +39,7 @@ PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
 class Plan(NamedTuple):
-    """What a run has to do; `folder` holds everything between the stages."""
+    """The settings, inputs and partitions of a run; `folder` holds all files between its stages."""
 
     settings: Settings
     files: list[str]  # paths, also of copies
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
         )
 
     def new_files(self) -> list[InputFile]:
-        """Return the files of new records."""
+        """Return the input files that hold new records, not those of --against."""
         files = map(InputFile, self.files, self.names, self.places)
         return [file for file in files if file.first >= NEW]
 
@@ -105,7 +105,7 @@ class Plan(NamedTuple):
         return self.folder / ".".join([kind, *map(str, numbers)])
 
     def paths(self, kind: str, *numbers: int) -> list[Path]:
-        """Return the files of this kind, one for each worker."""
+        """Return the paths of the files of a kind in the plan's folder, one for each worker."""
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
@@ -176,7 +176,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
-    """Yield the records that `parsed_records` wrote to disk."""
+    """Yield batches of mapper k's records, which `parsed_records` wrote to disk."""
     with open(plan.path("records", k), "rb") as file:
         while file.peek(1):
             ids, values, *more, places = pickle.load(file)
@@ -211,7 +211,7 @@ def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
 
 
 def count_tokens(plan: Plan, k: int) -> None:
-    """Count the tokens of one worker's share of the records."""
+    """Parse worker k's share of the records, and write their partial token counts to disk."""
     counters = Counters("tokens", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]

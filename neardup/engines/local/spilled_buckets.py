@@ -1,4 +1,4 @@
-"""Records beside their keys, in arrays on disk, from mappers to reducers on one machine.
+"""Files of records beside their keys, as arrays, from the mappers to the reducers of one machine.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
@@ -34,7 +34,7 @@ _WEIGHTS = np.dtype(np.int64)
 
 
 class Run(NamedTuple):
-    """A run of n records in a file."""
+    """A run in a file of buckets: n records with their sets and ids, in order of keys."""
 
     file: BinaryIO
     keys: np.ndarray  # uint64 (n,), below 2^52, ascending
@@ -186,7 +186,7 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
 
 
 def _spilled(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
-    """Yield the lines of the large bucket of a key."""
+    """Yield the large bucket of `key` as a file of sorted lines."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
         for keys, batch in filter(None, (run.between(key, key) for run in runs)):
             for _, some in format_keyed_lines(batch, Ragged(keys, np.arange(len(keys) + 1))):

@@ -78,8 +78,8 @@ class Workers(AbstractContextManager["Workers"]):
             self._be(name, task, parent)
 
     def together(self) -> None:
-        """Wait until all processes have ended; StageError, or SystemExit if one has printed its
-        error."""
+        """Wait until all processes have ended; if one failed, raise StageError, or SystemExit if
+        it has printed its error."""
         ends: list[tuple[int, str]] = []
         while self._names:
             pid, status = os.waitpid(-1, 0)
@@ -103,7 +103,7 @@ class Workers(AbstractContextManager["Workers"]):
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in the child process, which ends with it."""
+        """Run a task in the child process, and exit the process at its end."""
         code, broken = FAILED, False
 
         def watched() -> None:
@@ -291,7 +291,7 @@ class Progress:
         self._began = time.monotonic()
 
     def show(self) -> None:
-        """Write a line, if a stage has begun."""
+        """Write the progress line to stderr, if a stage has begun."""
         parts = self.parts()
         if parts and self._on_terminal:
             columns = 80

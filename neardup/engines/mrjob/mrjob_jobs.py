@@ -35,7 +35,7 @@ COUNT_TOKENS = "--count-tokens"
 
 
 class NearDuplicates(MRJob):
-    """The job: a step that finds pairs in buckets, and a step that removes repeated ones."""
+    """The mrjob job: one step finds pairs in buckets, and the next one removes repeated pairs."""
 
     SCRIPT = ""  # job.py and, if it is not a task, its function: see `mrjob_launcher`
     LAUNCH: "Callable[[NearDuplicates], None]"
@@ -88,7 +88,7 @@ class NearDuplicates(MRJob):
         return self.options.runner == "hadoop"
 
     def elsewhere(self, name: str) -> bool:
-        """Return whether a name is that of a file on the cluster."""
+        """Return True if `name` is the URI of a file on the cluster."""
         return self.on_cluster() and is_uri(name)
 
     def dirs(self) -> list[str]:
@@ -160,7 +160,7 @@ class NearDuplicates(MRJob):
 
 
 def with_plain_names(arguments: list[str]) -> list[str]:
-    """Add ./ to the names after `--`, so that they do not look like options.
+    """Return the arguments without `--`; names after it that begin with - get ./ in front.
 
     From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
 

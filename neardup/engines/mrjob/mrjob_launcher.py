@@ -188,7 +188,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the names under which tasks see a file, or the files that a pattern matches."""
+        """Return the names of the files that the input `name` stands for, as tasks see them."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -285,7 +285,7 @@ def ending_its_job(runner: Any) -> Iterator[None]:
 
 
 class Given(NamedTuple):
-    """The names of old files and of new ones."""
+    """The names of the input files: old ones, from --against, and new ones."""
 
     old: list[str]
     new: list[str]

@@ -108,7 +108,7 @@ def ship(context: SparkContext) -> None:
 
 
 class Reports(AccumulatorParam[list[bytes]]):
-    """The reports of tasks, which Spark adds up once for each task of the last stage."""
+    """Spark accumulator of task reports, to which each task of the last stage adds once."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -119,7 +119,7 @@ class Reports(AccumulatorParam[list[bytes]]):
 
 
 class SparkJob:
-    """A job on the lines of a DataFrame, as `spark_lines` makes them."""
+    """A near-duplicate search on DataFrames of lines, as `spark_lines` makes them."""
 
     def __init__(self, spark: SparkSession, tasks: Tasks, settings: Settings):
         self.spark, self.tasks, self.settings = spark, tasks, settings
@@ -163,7 +163,7 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return the columns of the id and the text under their default names.
+    """Return a DataFrame of two columns, the id and the text, renamed to their default names.
 
     UsageError for missing columns, or columns of other types.
     """
@@ -183,8 +183,8 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
 def pairs_of(
     df: DataFrame, options: Options, settings: Settings, partitions: "int | None", rounds: int
 ) -> DataFrame:
-    """Return (a, b, similarity) for the records of a DataFrame; a and b have the type of its
-    ids."""
+    """Return a DataFrame of the similar pairs of records: a and b, with the type of the ids, and
+    similarity."""
     spark = df.sparkSession
     tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
     value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))

@@ -34,7 +34,7 @@ def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
 
 
 def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str]) -> dict[str, int]:
-    """Return {address: place of the first line} of all files.
+    """Return {file address: place of its first line} for all old and new files.
 
     UsageError for a file that is named twice.
     """
@@ -70,7 +70,7 @@ def _text(spark: SparkSession, names: Sequence[str]) -> Any:
 
 
 def _address(uri: str) -> str:
-    """Return file:/data/a.txt for file:///data/a.txt; Spark uses both spellings."""
+    """Return a URI in one spelling, file:/data/a.txt for file:///data/a.txt; Spark uses both."""
     return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", uri)
 
 
@@ -91,7 +91,7 @@ class _Split(NamedTuple):
         return unquote(self.path)
 
     def first(self, places: Mapping[str, int] | None) -> int:
-        """Return the place of the first line of the split, if records are sent with places."""
+        """Return the place of the split's first line, or NEW if `places` is None."""
         return blocks.NEW if places is None else places[_address(self.path)] + self.start
 
     def check(self, lines: int) -> None:
@@ -104,13 +104,13 @@ class _Split(NamedTuple):
 
     @property
     def line_prefix(self) -> str:
-        """The beginning of a message, up to the line number."""
+        """The beginning of a message about a line of this split, up to the line number."""
         at = f" from byte {self.start}" if self.start else ""
         return f"{self.name}{at}: line " if self.path else "line "
 
 
 class SplitRows(NamedTuple):
-    """Rows `low` to `high` of a batch, all of one split.
+    """Rows `low` to `high` (exclusive) of an Arrow batch of lines, all from one split.
 
     number: the line number of the first one in the split; ends: the offsets of the batch's rows in
     its bytes.
@@ -165,7 +165,7 @@ def blocks_of_batches(
 
 
 def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
-    """Return the lines whose places are not in `gone` (uint64, ascending)."""
+    """Return the lines of `rows` whose places are not in `gone` (uint64, ascending)."""
     first = rows.split.first(places) + rows.number - 1
     bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
     out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
@@ -180,7 +180,7 @@ def _ends(values: Any) -> np.ndarray:
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of each run of rows of one split."""
+    """Yield (low, high) for each run of successive rows with the same file path and split start."""
     if not len(paths):
         return
     firsts = starts.to_numpy()

@@ -88,7 +88,7 @@ JOB = Path(__file__).with_name("spark_job.py")
 
 
 def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
-    """Read the options; UsageError for anything wrong or impossible."""
+    """Parse and check the command line; raise UsageError for an invalid or impossible option."""
     args = cluster_parser(NAME, typed, DESCRIPTION, SPARK_OPTIONS).parse_intermixed_args(given)
     no_xz = "Spark cannot decompress .xz; use .gz or .bz2"
     checked(args, no_xz, args.reducers, "--conf", args.conf)
@@ -151,7 +151,7 @@ def environment(args: argparse.Namespace) -> dict[str, str]:
 
 
 def spark_submit() -> str:
-    """Return the spark-submit command; StageError if there is none."""
+    """Return the path of the spark-submit command; raise StageError if it is not found."""
     home = os.environ.get("SPARK_HOME")
     if home:
         found = shutil.which("spark-submit", path=f"{home}/bin")
@@ -173,7 +173,7 @@ def spark_submit() -> str:
 
 
 def check_yarn() -> None:
-    """Raise StageError if no configuration names the cluster.
+    """Raise StageError if no Hadoop configuration names the YARN cluster.
 
     Spark would print a stack trace, or ask this machine for a quarter of an hour.
     """
@@ -191,7 +191,7 @@ def check_yarn() -> None:
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:
-    """Run spark-submit and return its exit code; it ends with this program.
+    """Run spark-submit and return its exit code; spark-submit is terminated if this program ends.
 
     It prints the job's stderr on stdout, so both go to stderr here.
     """

@@ -1,4 +1,4 @@
-"""The tasks of the job on Spark, from Arrow batches to Arrow batches, with these rows in between:
+"""The tasks of a Spark job; the Arrow batches that they send each other have these columns:
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
@@ -154,7 +154,7 @@ class Tasks:
 
     @property
     def ends(self) -> int:
-        """The number of partitions in the last step."""
+        """The number of partitions in the last step: 1 for a decision, which needs all edges."""
         return 1 if self.decides else self.partitions
 
     def _settings(self) -> Settings:
@@ -195,7 +195,7 @@ def report_row(counters: Counters, parts: int) -> Any:
 
 
 def own_part(parts: int) -> int:
-    """Return the partition for this task's reports."""
+    """Return the number of the partition, below `parts`, to which this task sends its report."""
     context = TaskContext.get()
     return context.partitionId() % parts if context else 0
 
