@@ -28,7 +28,7 @@ from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, as_called
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
@@ -215,7 +215,7 @@ def _why(options: Options, files: list[str], a: str, b: str) -> str:
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in DEFAULTS]
     if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
-    return shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b])
+    return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b]))
 
 
 def _text(line: bytes) -> str:
