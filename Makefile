@@ -25,7 +25,7 @@ THOROUGH = --hypothesis-profile=thorough
 slow-test: .venv/.test-all ## the slow ones: packaging, documents, interruption, many engines and cases
 	$(VENV) -m pytest --numprocesses=auto -m 'slow and not hadoop and not browser and not spark' $(THOROUGH)
 
-test-all: ## both, with more examples; about twelve minutes on two cores
+test-all: ## both, with more examples; about eleven minutes on two cores
 	$(MAKE) test EXAMPLES=$(THOROUGH)
 	$(MAKE) slow-test
 
