@@ -22,6 +22,7 @@ import pytest
 
 from neardup.engines.local import workers as module
 from neardup.engines.local.workers import CLEAR_LINE, Progress, Workers
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, environment, succeed
 from tests.support.sessions import path_with_sort
 
@@ -147,7 +148,7 @@ def test_which_stages_there_are(
         ends(self, name, total, together)
 
     @contextmanager
-    def shown(self: Progress) -> Iterator[None]:
+    def shown(self: Progress, verbosity: int) -> Iterator[None]:
         yield
         stage(self, "", 0)
 
@@ -262,3 +263,12 @@ def test_without_messages_there_is_no_timer(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "stderr", None)
     with Progress("x", ["count"], 1).shown():
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "running"), [(QUIET, False), (SHORT_SUMMARY, True), (VERBOSE, True)]
+)
+def test_the_timer_runs_unless_q_is_given(verbosity: int, running: bool) -> None:
+    with Progress("x", ["count"], 1).shown(verbosity):
+        assert any(signal.getitimer(signal.ITIMER_REAL)) == running
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

@@ -129,7 +129,10 @@ def add_segment(
 def _segment(
     plan: Plan, folder: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    with plan.progress.shown(), Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
+    with (
+        plan.progress.shown(options.verbosity),
+        Workers(NAME, plan.progress.clear, str(plan.folder)) as workers,
+    ):
         source: plans.Source = partial(plans.parsed_records, keep=False)
         if counts_first(options):
             # Not the run's own: a token without a count may be in records to come.

@@ -85,14 +85,15 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         removed = stack.enter_context(beside)
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
         plan = Plan.of(
-            *(name, steps(options, settings), settings, names, places, folder, asked, segments),
-            sort_memory=args.sort_memory,
-            answer=answer,
-            unchanged=unchanged,
+            name, steps(options, settings), settings, names, places, folder, asked, segments
         )
+        plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with plan.progress.shown(), Workers(name, plan.progress.clear, str(folder)) as workers:
+        with (
+            plan.progress.shown(args.verbosity),
+            Workers(name, plan.progress.clear, str(folder)) as workers,
+        ):
             plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))

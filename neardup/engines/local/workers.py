@@ -21,6 +21,7 @@ from typing import Callable, TypeVar
 from neardup.reading.blocks import with_line_ends
 from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.program import FAILED, OK, StageError, UsageError, end_with, naming, run
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENOUGH = 113  # the exit code of a worker that ended early and well: the reader of stdout has left
@@ -261,10 +262,11 @@ class Progress:
         self._on_terminal = False
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
-        """Show the progress until the end of the block."""
+    def shown(self, verbosity: int = SHORT_SUMMARY) -> Iterator[None]:
+        """Show the progress until the end of the block, unless `verbosity` is QUIET."""
         # Without stderr its number may be another file's; a timer that runs may be there to end us.
-        if sys.stderr is None or any(signal.getitimer(signal.ITIMER_REAL)):
+        alarm = any(signal.getitimer(signal.ITIMER_REAL))
+        if verbosity == QUIET or sys.stderr is None or alarm:
             yield
             return
         self._on_terminal = os.isatty(STDERR)
