@@ -16,7 +16,7 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES
-from neardup.sets import kernels
+from neardup.runtime import kernels
 from neardup.sets.ragged import Batch, Ragged, in_rows
 
 MOST = (1 << 64) - 1

@@ -27,7 +27,7 @@ from functools import cache
 
 import numpy as np
 
-from neardup.sets import kernels
+from neardup.runtime import kernels
 from neardup.sets.ragged import Ragged, chunks
 
 WORD = 1 << 64

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from neardup.sets import kernels
+from neardup.runtime import kernels
 
 SHORT = 16  # mean size of a row from which rows are sorted one by one
 LONG = 128  # mean size of two rows above which they are merged pair by pair

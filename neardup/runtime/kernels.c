@@ -1,8 +1,8 @@
 /* Loops over flat arrays for which numpy needs many passes, in C99.
 
-   Each function does what its twin in Python does, to the bit, and tests/sets/test_kernels.py holds
+   Each function does what its twin in Python does, to the bit, and tests/runtime/test_kernels.py holds
    them to it.  They allocate nothing, call nothing, and write only to the arrays that are named as
-   results or as scratch.  `neardup/sets/kernels.py` loads them.
+   results or as scratch.  `neardup/runtime/kernels.py` loads them.
 
    Letters: n rows, T values in all; row i is values[offsets[i] … offsets[i+1]-1]. */
 

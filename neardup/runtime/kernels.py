@@ -37,7 +37,6 @@ def _load() -> "ctypes.CDLL | None":
 
 _LIBRARY: Any = _load()
 COMPILED = _LIBRARY is not None
-USED = "compiled" if COMPILED else "numpy"
 if COMPILED:
     _LIBRARY.parse_shingles.restype = ctypes.c_int64
 
