@@ -96,7 +96,7 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return words
 
 
-class Lines(NamedTuple):
+class FoundLines(NamedTuple):
     """The n lines of a block that are not blank; places in its text are int64 (n,)."""
 
     text: bytes
@@ -132,7 +132,7 @@ def parse_shingle_lines(
         values, places = kernels.parse_shingles(block, distinct)
         numbers, heads, stops, tails, sizes = np.ascontiguousarray(places.T)
         ids = [block[a:b] for a, b in zip(heads.tolist(), stops.tolist())]
-        lines, flawed = Lines(block, ids, numbers, heads, tails, sizes), sizes == 0
+        lines, flawed = FoundLines(block, ids, numbers, heads, tails, sizes), sizes == 0
         gather = Ragged.of_sizes if distinct else gather
     else:
         lines, tokens = split(block)
@@ -152,7 +152,7 @@ def _with_single_blanks(block: bytes) -> bytes:
     return re.sub(BLANKS, rb"\1", block) if len(block) > 2 * BLOCK_BYTES else block
 
 
-def split(block: bytes) -> tuple[Lines, Tokens]:
+def split(block: bytes) -> tuple[FoundLines, Tokens]:
     """Find the lines and tokens of a block, which ends with a line end.
 
     Only *marks* are looked at, the bytes that are not digits, since nearly all of them separate two
@@ -191,12 +191,12 @@ def split(block: bytes) -> tuple[Lines, Tokens]:
     heads, tails = marks[opening[first]] + 1, behind[closing[last - 1]]
     ids = [text[a:b] for a, b in zip(heads.tolist(), behind[closing[first]].tolist())]
     ends = stops if np.array_equal(opens, closes) else behind[closes]
-    return Lines(text, ids, numbers, heads, tails, last - first - 1), Tokens(
+    return FoundLines(text, ids, numbers, heads, tails, last - first - 1), Tokens(
         gaps[opens] - 1, stops, ends
     )
 
 
-def flawed_lines(lines: Lines, wrong: np.ndarray) -> np.ndarray:
+def flawed_lines(lines: FoundLines, wrong: np.ndarray) -> np.ndarray:
     """Return which lines have no tokens, or one that is `wrong` (bool (T,)): bool (n,)."""
     flawed: np.ndarray = lines.sizes == 0
     if wrong.any():
@@ -205,7 +205,7 @@ def flawed_lines(lines: Lines, wrong: np.ndarray) -> np.ndarray:
 
 
 def sorted_out(
-    lines: Lines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
+    lines: FoundLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[flaws.BadLine]]:
     """Return which lines are records (bool (n,)), and the bad lines with the reason by `why`.
 

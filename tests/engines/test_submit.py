@@ -21,6 +21,7 @@ import pytest
 
 from neardup.engines.hadoop import shipping
 from neardup.engines.hadoop.watching import Job
+from neardup.runtime import kernels
 from neardup.runtime.atomic_write import MACHINE, OWNER
 from neardup.runtime.program import StageError
 from tests.support import hadoop_cluster
@@ -59,7 +60,7 @@ def test_the_package_is_the_same_every_time(
         names = set(tar.getnames())
         tar.extractall(tmp_path / "task")
     assert {*shipping.SCRIPTS, "neardup/stages/pairs.py"} <= names
-    assert {Path(name).suffix for name in names} == {".py"}
+    assert {Path(name).suffix for name in names} == {".py", *[".so"] * kernels.COMPILED}
     mapper = [sys.executable, tmp_path / "task" / "mapper.py"]
     assert run(mapper, tmp_path, b"a 1 2 3\n", cwd=tmp_path).out.count(b"\n") == 15
 

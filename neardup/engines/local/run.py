@@ -90,10 +90,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with (
-            plan.progress.shown(args.verbosity),
-            Workers(name, plan.progress.clear, str(folder)) as workers,
-        ):
+        shown = plan.progress.shown(args.verbosity)
+        with shown, Workers(name, plan.progress.clear, str(folder)) as workers:
             plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
