@@ -24,7 +24,6 @@ from neardup.sets.ragged import Batch, Ragged, chunks
 
 AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
 AT_ONCE = blocks.BLOCK_BYTES >> 3  # elements; or eight times as many characters
-EXPECTED = "a text, or a set or list of hashables"
 
 
 class Elements(dict[Hashable, int]):
@@ -204,13 +203,10 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
                 f"record {position} is a text, and record 0 is not; give texts only, or sets only"
             )
         return record
-    if isinstance(record, (bytes, bytearray)):
-        raise ValueError(f"record {position}: expected {EXPECTED}; decode bytes to text")
-    if isinstance(record, Mapping):
-        raise ValueError(f"record {position}: expected {EXPECTED}; make a list of a dict")
-    elements = _as_list(record)
+    elements = None if isinstance(record, (bytes, bytearray, Mapping)) else _as_list(record)
     if elements is None:
-        raise ValueError(f"record {position}: expected {EXPECTED}, got {record}")
+        expected = "a text, or a set or list of hashables"
+        raise ValueError(f"record {position}: expected {expected}, got {record!r:.60}")
     if texts:
         raise ValueError(f"record {position} is not a text, and record 0 is")
     return elements

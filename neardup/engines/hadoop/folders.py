@@ -25,8 +25,6 @@ import posixpath
 import re
 import secrets
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -141,11 +139,7 @@ def is_of_job(output: str, number: str) -> bool:
 def remove(folders: list[str], trash: bool = False) -> None:
     """Remove folders, or print the command to do so."""
     command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
-    # In a session of its own: another Ctrl-C is for this program.
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
-    )
-    if done.returncode:
+    if not watching.succeeds(command):
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
 
 

@@ -62,15 +62,15 @@ class Submission:
 
 def sums_job(asked: Submission, output: str) -> list[str]:
     """Return the job that counts tokens and sizes, in several parts."""
-    mapper = _task(asked, "step.py", "count", "map", *flags(asked))
-    reducer = _task(asked, "step.py", "count", "sum")
+    mapper = task(asked, "step.py", "count", "map", *flags(asked))
+    reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     return _job(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
     """Return the job that merges all counts into the file that the pairs job reads."""
-    reducer = _task(asked, "step.py", "count", "order")
+    reducer = task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
     return _job(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
 
@@ -78,8 +78,8 @@ def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     """Return the command line of the job that finds the keys that two records share."""
     options, files = _task_options(asked, counts)
-    mapper = _task(asked, "step.py", "share", "map", *options)
-    reducer = _task(asked, "step.py", "share", "reduce", *options)
+    mapper = task(asked, "step.py", "share", "map", *options)
+    reducer = task(asked, "step.py", "share", "reduce", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     own = {**_reading(asked), sizes.REDUCERS: asked.key_reducers}
     return _job(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
@@ -89,8 +89,8 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
     """Return the command line of the job that finds pairs, or the edges for a decision."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
-    mapper = _task(asked, "mapper.py", "--blocks", *of_keys, *options)
-    reducer = _task(asked, "reducer.py", *options)
+    mapper = task(asked, "mapper.py", "--blocks", *of_keys, *options)
+    reducer = task(asked, "reducer.py", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     return _job(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
 
@@ -104,14 +104,14 @@ def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
 
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
-    words = [*_sorted(pairs), "-output", output, "-reducer", _task(asked, "dedup_reducer.py")]
+    words = [*_sorted(pairs), "-output", output, "-reducer", task(asked, "dedup_reducer.py")]
     return _job(asked, "dedup", {}, [], words)
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
     """Return the command line of the job in which one reducer decides on all edges."""
     options, files = _task_options(asked, counts)
-    reducer = _task(asked, "step.py", "decide", *options)
+    reducer = task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
     # step.py keep does a binary search in a plain file; other answers may be compressed.
     one = {sizes.REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
@@ -125,7 +125,7 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
-    mapper = _task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
+    mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
     return _job(asked, "lines that stay", _reading(asked), files, words)
 
@@ -211,20 +211,14 @@ def _splits(asked: Submission) -> sizes.Properties:
     return {sizes.MAPS: 1} if asked.options.against and asked.options.output == "kept" else {}
 
 
-def _task(asked: Submission, script: str, *words: str) -> str:
-    return command(python(asked), f"{CODE}/{script}", *words)
-
-
-def command(*words: str) -> str:
-    """Join words to one argument; Streaming splits it at blanks and knows no escapes."""
-    for word in words:
+def task(asked: Submission, script: str, *words: str) -> str:
+    """Return the command of a task; Streaming splits it at blanks and knows no escapes."""
+    python = f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
+    command = [python, f"{CODE}/{script}", *words]
+    for word in command:
         if re.search(r"[\s'\"\\]", word):
             raise UsageError(f"Hadoop cannot pass on {word!r}: it contains a blank or a quote")
-    return " ".join(words)
-
-
-def python(asked: Submission) -> str:
-    return f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
+    return " ".join(command)
 
 
 def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:

@@ -33,6 +33,7 @@ OPTION: dict[str, Any] = dict(
     help="send numpy along, to nodes with this machine's system and Python version; as "
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
 # Each script, and its function in `engines.pipe`.
 SCRIPTS = {
@@ -172,22 +173,15 @@ def folder() -> Path:
     for place in places:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_private(place):
-            return place
+            found = place.lstat()
+            # Or nodes would run somebody else's code.
+            own = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
+            if stat.S_ISDIR(found.st_mode) and own and os.access(place, os.W_OK):
+                return place
     raise StageError(
         f"no folder is writable for this user only: {' and '.join(map(str, places))}; name "
         "another one: XDG_CACHE_HOME=FOLDER"
     )
-
-
-def _is_private(path: Path) -> bool:
-    """Return whether only this user can write there, so that nodes run nobody else's code."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    private = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and private and os.access(path, os.W_OK)
 
 
 def _python() -> str:

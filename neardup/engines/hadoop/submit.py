@@ -170,7 +170,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
         tagged=settings.tag is not None,
         **{name: getattr(args, name) for name in AS_GIVEN},
     )
-    jobs.command(jobs.python(asked), *jobs.flags(asked))  # which may be refused
+    jobs.task(asked, "mapper.py", *jobs.flags(asked))  # which may be refused
     folders.check(args.inputs, asked.options.against, answers, args.overwrite)
     return asked
 

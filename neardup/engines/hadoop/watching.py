@@ -109,6 +109,14 @@ def for_nodes(message: str, advice: str) -> str:
     return message
 
 
+def succeeds(command: Sequence[str]) -> bool:
+    """Run a command in a session of its own: another Ctrl-C is for this program."""
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+    )
+    return done.returncode == 0
+
+
 def say(text: str) -> None:
     """Print a line on stderr, if the terminal is still there."""
     with suppress(OSError):
@@ -180,11 +188,7 @@ class Job:
         if not self.may_run:
             return True
         say(f"\n{shlex.join(self.killing())}\n")
-        # In a session of its own: another Ctrl-C is for this program.
-        done = subprocess.run(
-            self.killing(), stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
-        )
-        return done.returncode == 0
+        return succeeds(self.killing())
 
     @property
     def number(self) -> str:
