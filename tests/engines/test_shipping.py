@@ -161,7 +161,7 @@ def sent(*flags: str) -> tuple[list[str], list[str]]:
     """The archives that a run takes from this machine and from the cluster."""
     args = submit.read(["--ship-numpy", "--reducers=1", *flags, "in", "out"])
     keep_on_cluster(args)
-    command = streaming(args, {})
+    command = streaming(args, "", {}, [], [])
     there = [word.partition("=")[2] for word in command if word.startswith("mapreduce.job.cache")]
     return [Path(name).name for name in value(command, "-archives").split(",")], there
 

@@ -121,10 +121,7 @@ def marking(outputs: list[str]) -> list[str]:
 
 
 def is_of_job(output: str, number: str) -> bool:
-    """Return whether the folder `output` has nothing in it but temporary files of one job.
-
-    `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
-    """
+    """Return whether a folder holds only temporary files of the job of this number."""
     done = watching.fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
         return False  # unknown
@@ -162,10 +159,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of an archive's copy on the cluster, uploaded if missing; "" if that fails.
-
-    `program` is the command of Hadoop, unless `hadoop` finds it.
-    """
+    """Return the path of a copy on the cluster, uploaded if missing; "" if that fails."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:

@@ -65,14 +65,14 @@ def sums_job(asked: Submission, output: str) -> list[str]:
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
-    return _job(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
+    return streaming(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
     """Return the job that merges all counts into the file that the pairs job reads."""
     reducer = task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
-    return _job(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
+    return streaming(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
@@ -82,7 +82,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     reducer = task(asked, "step.py", "share", "reduce", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     own = {**_reading(asked), sizes.REDUCERS: asked.key_reducers}
-    return _job(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
+    return streaming(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
@@ -92,7 +92,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
     mapper = task(asked, "mapper.py", "--blocks", *of_keys, *options)
     reducer = task(asked, "reducer.py", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
-    return _job(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
+    return streaming(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
@@ -105,7 +105,7 @@ def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
     words = [*_sorted(pairs), "-output", output, "-reducer", task(asked, "dedup_reducer.py")]
-    return _job(asked, "dedup", {}, [], words)
+    return streaming(asked, "dedup", {}, [], words)
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
@@ -117,7 +117,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
     one = {sizes.REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
     words = [*_sorted(edges), "-output", output, "-reducer", reducer]
-    return _job(asked, "decision", own, [*_always(one), *files], words)
+    return streaming(asked, "decision", own, [*_always(one), *files], words)
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
@@ -127,28 +127,16 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     files += _along(_list_of_files(asked))
     mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
-    return _job(asked, "lines that stay", _reading(asked), files, words)
+    return streaming(asked, "lines that stay", _reading(asked), files, words)
 
 
 def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
     """Return the job that writes what --output removed prints, in order of ids."""
     words = ["-input", decided, "-output", output]
     words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
-    return _job(asked, "records removed", {}, _always({sizes.REDUCERS: 1, **WHOLE_LINES}), words)
-
-
-def _job(
-    asked: Submission,
-    what: str,
-    own: Mapping[str, object],
-    files: Sequence[str],
-    words: Sequence[str],
-) -> list[str]:
-    """Return a job, given its properties, its files, and its Streaming options."""
-    name = f"{asked.name}: {what}" if what else asked.name
-    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
-    environment = ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
-    return [*streaming(asked, {NAME: name, **own}, files), *words, *environment]
+    return streaming(
+        asked, "records removed", {}, _always({sizes.REDUCERS: 1, **WHOLE_LINES}), words
+    )
 
 
 def _reading(asked: Submission) -> sizes.Properties:
@@ -172,28 +160,34 @@ def _sorted(lines: str) -> list[str]:
 
 
 def streaming(
-    asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
+    asked: Submission,
+    what: str,
+    own: Mapping[str, object],
+    files: Sequence[str],
+    words: Sequence[str],
 ) -> list[str]:
-    """Return the head of a command, with the generic options that must come first."""
+    """Return a job, given its properties, its files, and its Streaming options, which come last."""
     common: dict[str, object] = {
+        NAME: f"{asked.name}: {what}" if what else asked.name,
         sizes.REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
         # Parts appear in OUTPUT when the job has succeeded, and not one by one.
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
         "stream.jobconf.truncate.limit": 20000,  # for the configuration in a task's environment
     }
-    # The job's own properties come first, and win.
-    merged = {**properties, **common, **properties}
-    defined = [f"{name}={value}" for name, value in merged.items()]
+    defined = [f"{name}={value}" for name, value in {**common, **own}.items()]
     _check_name(shipping.folder())
     # Few files: each costs the client half a second.
     sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
+    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
     return [
         *(watching.hadoop(), "jar", watching.streaming_jar()),
         *(word for text in (*defined, *asked.define) for word in ("-D", text)),
         *files,
         *_from_cluster(asked.kept, shipping.ARCHIVES),
         *("-archives", ",".join(f"{path}#{name}" for name, path in sent.items())),
+        *words,
+        *("-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped),
     ]
 
 

@@ -106,10 +106,7 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """Return the files that names, patterns and folders stand for and a job reads, in order.
-
-    `program` is the command of Hadoop; StageError if there is no such file.
-    """
+    """Return the files that names, patterns and folders stand for; StageError if there is none."""
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)

@@ -94,20 +94,6 @@ class _Split(NamedTuple):
         """Return the place of the split's first line, or NEW if `places` is None."""
         return blocks.NEW if places is None else places[_address(self.path)] + self.start
 
-    def check(self, lines: int) -> None:
-        """Raise StageError if a split has more lines than bytes, or its places would run over."""
-        if self.path.endswith(".bz2") and lines > self.length:
-            raise StageError(
-                f"{self.name}: a split has more lines than bytes; make the file one split: --conf "
-                "spark.sql.files.maxPartitionBytes=1000000000000"
-            )
-
-    @property
-    def line_prefix(self) -> str:
-        """The beginning of a message about a line of this split, up to the line number."""
-        at = f" from byte {self.start}" if self.start else ""
-        return f"{self.name}{at}: line " if self.path else "line "
-
 
 class SplitRows(NamedTuple):
     """Rows `low` to `high` (exclusive) of an Arrow batch of lines, all from one split.
@@ -155,13 +141,20 @@ def blocks_of_batches(
 ) -> Iterator[blocks.Block]:
     """Yield blocks of whole lines, with places if `places` of files are given."""
     for rows in rows_of_batches(batches):
-        first = rows.split.first(places)
-        if places:
-            rows.split.check(rows.number + rows.high - rows.low - 1)
+        split, before = rows.split, rows.number - rows.low
+        # Places would run over.
+        if places and split.path.endswith(".bz2") and before + rows.high - 1 > split.length:
+            raise StageError(
+                f"{split.name}: a split has more lines than bytes; make the file one split: --conf "
+                "spark.sql.files.maxPartitionBytes=1000000000000"
+            )
+        at = f" from byte {split.start}" if split.start else ""
+        prefix = f"{split.name}{at}: line " if split.path else "line "
+        first = split.first(places)
         for row, data, flaw in _pieces(rows, max_line):
-            line = rows.number + row - rows.low
+            line = before + row
             place = first if places is None else first + line - 1
-            yield blocks.Block(rows.split.line_prefix, line, data, flaw, place)
+            yield blocks.Block(prefix, line, data, flaw, place)
 
 
 def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
