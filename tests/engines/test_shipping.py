@@ -228,16 +228,14 @@ def test_archives_of_the_cluster_that_the_user_names(home: Path) -> None:
 
 
 def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next run removes it from TMPDIR."""
+    """The next run removes it."""
     left = tmp_path / f"{LOCKED}dead"
     left.mkdir()
     (left / OWNER).write_text(MACHINE)
     seen: list[str] = []
-    monkeypatch.setattr(shipping, "folder", lambda: tmp_path / "ship")
-    monkeypatch.setattr(shipping.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: seen.extend(map(str, command)))
-    (tmp_path / "ship").mkdir()
-    shipping.numpy()
+    archive = shipping.numpy()
     (target,) = (Path(word) for word in seen if word.startswith(str(tmp_path)))
     assert target.parent.name.startswith(LOCKED)
-    assert [path.name for path in tmp_path.iterdir()] == ["ship"]
+    assert list(tmp_path.iterdir()) == [archive]

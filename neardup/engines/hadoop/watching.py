@@ -192,10 +192,7 @@ class Job:
 
     @property
     def number(self) -> str:
-        """The job's number, such as 1700000000000_0001; "" if it was not submitted.
-
-        Before Hadoop submits a job, it checks that its OUTPUT is new.
-        """
+        """The job's number, such as 1_0001; "" if not submitted, as where its OUTPUT exists."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 

@@ -199,10 +199,9 @@ class Launcher:
             return message_of_a_task(self.how.local_tmp_dir)
         steps = [log.get("step", {}) for log in runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
-        reason = watching.first_message(application, runner.get_hadoop_bin()[0])
-        reason = watching.for_nodes(
-            reason, "type --ship-numpy, or --python-bin PATH of one that has it"
-        )
+        said = watching.first_message(application, runner.get_hadoop_bin()[0])
+        advice = "type --ship-numpy, or --python-bin PATH of one that has it"
+        reason = watching.for_nodes(said, advice)
         return reason.removeprefix("job.py: ") or "the job failed; see Hadoop's messages above"
 
 
@@ -216,11 +215,8 @@ def adapt_local_runners() -> None:
     simulated_hadoop: Any = importlib.import_module("mrjob.sim")
     simulated_hadoop.decompress = lambda _, path: compressed.unpacked(path)
 
-    def end(*_: object) -> None:
-        sys.exit(FAILED)
-
     def in_a_worker() -> None:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
 

@@ -123,7 +123,8 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
     split, number = _Split("", 0, 0), 1
     for batch in batches:
         values, paths, starts, lengths = batch.columns
-        ends = _ends(values)
+        offsets = np.frombuffer(values.buffers()[1], np.int32)
+        ends = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
         for low, high in _runs(paths, starts):
             now = _Split(paths[low].as_py(), starts[low].as_py(), lengths[low].as_py())
             if now != split:
@@ -164,12 +165,6 @@ def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> 
     out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
     starts, stops = [rows.low, *(out + 1).tolist()], [*out.tolist(), rows.high]
     return b"".join(rows.bytes(a, b) for a, b in zip(starts, stops) if a < b)
-
-
-def _ends(values: Any) -> np.ndarray:
-    """Return the n + 1 offsets (int64) of binary values in the bytes of their column."""
-    offsets = np.frombuffer(values.buffers()[1], np.int32)
-    return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:

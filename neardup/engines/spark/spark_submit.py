@@ -152,7 +152,8 @@ def environment(args: argparse.Namespace) -> dict[str, str]:
 
 def spark_submit() -> str:
     """Return the path of the spark-submit command; raise StageError if it is not found."""
-    if home := os.environ.get("SPARK_HOME"):
+    home = os.environ.get("SPARK_HOME")
+    if home:
         folders, where = [f"{home}/bin"], f"in SPARK_HOME ({home}/bin)"
     else:
         pyspark = importlib.util.find_spec("pyspark")
