@@ -32,8 +32,6 @@ class Elements(dict[Hashable, int]):
     >>> elements = Elements()
     >>> elements.of([7, 7.0, True]).tolist()
     [7, 7, 1]
-    >>> elements.of(["to", ("to", "be"), ("to", "be")]).tolist()[:1] == elements.of(["to"]).tolist()
-    True
     """
 
     def __init__(self) -> None:

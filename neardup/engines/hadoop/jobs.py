@@ -65,7 +65,7 @@ def sums_job(asked: Submission, output: str) -> list[str]:
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
-    return streaming(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
+    return streaming(asked, "tokens", _reading(asked), _along(asked), words)
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
@@ -124,7 +124,7 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     """Return the command line of the job that writes the kept lines, one part for each split."""
     files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
-    files += _along(_list_of_files(asked))
+    files += _along(asked)
     mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
     return streaming(asked, "lines that stay", _reading(asked), files, words)
@@ -230,7 +230,7 @@ def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = Fal
 
 def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
     """Return the options of a task, and the words that ship the files they name."""
-    sent = _list_of_files(asked)
+    sent = {}
     cached = {SHARED: shared} if shared else {}
     if counts_first(asked.options):
         cached[COUNTS] = f"{counts}/part-00000"
@@ -238,19 +238,16 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
         sent[COUNTS] = str(Path(asked.options.counts).resolve())
     made = COUNTS in cached
     named = COUNTS if made or COUNTS in sent else None
-    return flags(asked, named, own_counts=made), [*_from_cluster(cached), *_along(sent)]
+    return flags(asked, named, own_counts=made), [*_from_cluster(cached), *_along(asked, sent)]
 
 
-def _list_of_files(asked: Submission) -> dict[str, str]:
-    """Return {name in a task: path} of the list of input files, or {} if places are not needed."""
-    return {LIST: asked.places} if asked.places else {}
-
-
-def _along(files: Mapping[str, str]) -> list[str]:
-    """Return the options that ship local files, {name in a task: path}."""
-    for path in files.values():
+def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
+    """Return the options that ship the list of input files, if tasks need it, and further local
+    files, {name in a task: path}."""
+    every = {**({LIST: asked.places} if asked.places else {}), **(files or {})}
+    for path in every.values():
         _check_name(Path(path))
-    sent = [f"{path}#{name}" for name, path in files.items()]
+    sent = [f"{path}#{name}" for name, path in every.items()]
     return ["-files", ",".join(sent)] if sent else []
 
 

@@ -80,14 +80,14 @@ def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> st
             return ""
         return done.stdout.decode("utf-8", "backslashreplace")
 
-    message, more = "", True
-    while not message and more and time.monotonic() < end:
+    while time.monotonic() < end:
         time.sleep(0.2)
         status = output("application", "-status", application)
-        more = not status or bool(STILL_COMING.search(status))
         logs = output("logs", "-applicationId", application, "-log_files", "stderr")
         message = first_of_ours(logs.splitlines())
-    return message
+        if message or (status and not STILL_COMING.search(status)):
+            return message
+    return ""
 
 
 def first_of_ours(lines: Iterable[str]) -> str:

@@ -228,14 +228,11 @@ def message_of_a_task(folder: str) -> str:
 
     It is the line that `runtime.program` writes, or else everything but counters.
     """
-    said = []
+    said: list[str] = []
     for path in sorted(Path(folder).rglob("stderr")):
-        for line in path.read_text("utf-8", "backslashreplace").splitlines():
-            if line.startswith("job.py: "):
-                return line[len("job.py: ") :]
-            if not line.startswith("reporter:"):
-                said.append(line)
-    return "\n".join(said)
+        said += path.read_text("utf-8", "backslashreplace").splitlines()
+    ours = [line.removeprefix("job.py: ") for line in said if line.startswith("job.py: ")]
+    return ours[0] if ours else "\n".join(line for line in said if not line.startswith("reporter:"))
 
 
 def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:

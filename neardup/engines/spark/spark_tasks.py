@@ -37,6 +37,7 @@ from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 
 ROW = "part int, block binary, report binary"
+SCHEMA = pa.schema([("part", pa.int32()), ("block", pa.binary()), ("report", pa.binary())])
 READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
 # A split of 128 MiB has some 35 MB of keys, and each part knows only groups of its own keys.
 SPLITS_A_KEY_PART = 16
@@ -172,12 +173,8 @@ def received(batches: Batches, reports: list[bytes]) -> Iterator[tuple[int, byte
 
 
 def row(part: int, block: bytes | None = None, report: bytes | None = None) -> Any:
-    columns = [
-        pa.array([part], pa.int32()),
-        pa.array([block], pa.binary()),
-        pa.array([report], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, ["part", "block", "report"])
+    columns = {"part": [part], "block": [block], "report": [report]}
+    return pa.RecordBatch.from_pydict(columns, SCHEMA)
 
 
 def report_row(counters: Counters, parts: int) -> Any:
