@@ -130,7 +130,8 @@ class UserRecords:
             try:
                 values = elements.of(list(chain.from_iterable(some)))
             except (TypeError, ValueError):
-                raise _not_a_set(some, low, elements) from None
+                _refuse_elements(some, low, elements)
+                raise
             full = np.flatnonzero(sizes[low:high])
             sets: Ragged = gather(values, sizes[low:high][full])
             yield Batch(
@@ -210,15 +211,14 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
     return elements
 
 
-def _not_a_set(records: list[Any], first: int, elements: Elements) -> ValueError:
-    """Return the error for the first record with an element that cannot be in a set."""
+def _refuse_elements(records: list[Any], first: int, elements: Elements) -> None:
+    """Raise ValueError for the first element that cannot be in a set."""
     for position, record in enumerate(records, first):
         for element in record:
             try:
                 elements.of([element])
             except (TypeError, ValueError):
-                return ValueError(
+                raise ValueError(
                     f"record {position}: {element!r:.60} cannot be an element of a set; "
                     "None, NaN and values that are not hashable cannot"
-                )
-    return ValueError("an element of a set has changed")
+                ) from None

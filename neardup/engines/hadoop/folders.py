@@ -172,8 +172,7 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Return whether the cluster has `copy`, with the size of `archive`; raise StageError if its
-    folder is not private."""
+    """Return whether the cluster has all of `copy`; StageError if its folder is not private."""
     lines = watching.fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):

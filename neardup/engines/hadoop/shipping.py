@@ -74,10 +74,8 @@ def check_version(version: "str | None") -> None:
 
 
 def our_code() -> Path:
-    """Return the path of an archive of the scripts and neardup/; equal contents give equal bytes.
-
-    The scripts are written here, since an installed package lacks them.
-    """
+    """Return the path of an archive of the scripts and neardup/; equal contents, equal bytes."""
+    # An installed package lacks the scripts.
     scripts = {name: SCRIPT.format(main).encode() for name, main in SCRIPTS.items()}
     modules = sorted((ROOT / "neardup").rglob("*.py"))
     contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in modules}}

@@ -162,10 +162,8 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return a DataFrame of two columns, the id and the text, renamed to their default names.
-
-    UsageError for missing columns, or columns of other types.
-    """
+    """Return the columns id and text under their default names; UsageError for a missing column or
+    another type."""
     for name in (id_, text):
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")

@@ -34,10 +34,7 @@ def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
 
 
 def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str]) -> dict[str, int]:
-    """Return {file address: place of its first line} for all old and new files.
-
-    UsageError for a file that is named twice.
-    """
+    """Return {file address: place of its first line}; UsageError for a file that is named twice."""
     files = [sorted(map(_address, _text(spark, names).inputFiles())) for names in (old, new)]
     twice = [*(set(files[0]) & set(files[1]))]
     twice += [name for names in (old, new) for name in names if names.count(name) > 1]
@@ -116,10 +113,7 @@ class SplitRows(NamedTuple):
 
 
 def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
-    """Yield the rows of Arrow batches of `lines_of_files`, split by split.
-
-    StageError for a file whose signature shows that it has no lines.
-    """
+    """Yield the rows of `lines_of_files`, split by split; StageError for a file without lines."""
     split, number = _Split("", 0, 0), 1
     for batch in batches:
         values, paths, starts, lengths = batch.columns

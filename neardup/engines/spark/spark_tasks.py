@@ -209,10 +209,8 @@ def report_of(counters: Counters) -> bytes:
 
 
 def prepare() -> None:
-    """Mark this process as a task, which prints nothing, and use Spark's temporary folder.
-
-    Spark removes that folder even after a crash.
-    """
+    """Mark this process as a task, which prints nothing, and let temporary files be in a folder
+    that Spark removes even after a crash."""
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     for folder in filter(os.path.isdir, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
         os.environ["TMPDIR"] = tempfile.tempdir = folder
