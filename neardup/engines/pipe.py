@@ -19,8 +19,8 @@ from typing import Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
-from neardup.options.settings import Settings, form_of, settings_before_counts
-from neardup.options.table import DEFAULT_MAX_LINE, MAX_LINE_MIB, OPTIONS, Options, integer, parser
+from neardup.options.settings import Settings, settings_before_counts
+from neardup.options.table import OPTIONS, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
@@ -265,17 +265,13 @@ def keep() -> None:
             whole = blocks.start_of_split().of_file
             write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
         else:
-            names, options = args.files or ["-"], Options.of(args)
-            longest = DEFAULT_MAX_LINE << 20
-            if options.max_line is not None:
-                longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
-            form = form_of(options)
+            names, settings = args.files or ["-"], Settings.of(Options.of(args))
             blocks.check_inputs(names)
             places = blocks.file_places(0, len(names))
             files = list(map(input_files.InputFile, names, names, places))
-            check_one_answer(form, files)
+            check_one_answer(settings.form, files)
             with open(STDOUT, "wb", closefd=False) as sink:
-                keep_in_one(form, files, longest, decided, sink)
+                keep_in_one(settings.form, files, settings.max_line, decided, sink)
 
 
 mapper = partial(run, "mapper.py", _map)

@@ -135,15 +135,14 @@ def deduplicate(
     with keywords.as_value_errors():
         run = _Run("removed", records, threshold, options)
         because: dict[int, int] = {}
-        chained: set[int] = set()
+        sure: list[tuple[int, int]] = []
         for line in run.decided():
             place, _, kept, similarity = line.rstrip(b"\n").split(b"\t")
-            because[int(place, 16) - NEW] = run.position[int(kept)]
-            if similarity == NO_PAIR:
-                chained.add(int(place, 16) - NEW)
-        sure = [pair for pair in because.items() if pair[0] not in chained]
-        both = run.numbers[np.array(sure, dtype=np.int64).reshape(-1, 2)]
-        found = run.similarities(both)
+            gone, reason = int(place, 16) - NEW, run.position[int(kept)]
+            because[gone] = reason
+            if similarity != NO_PAIR:
+                sure.append((gone, reason))
+        found = run.similarities(run.numbers[np.array(sure, dtype=np.int64).reshape(-1, 2)])
     return Deduplicated(
         [run.id(i) for i in range(len(run.given)) if i not in because],
         [Removed(run.id(i), run.id(j), found.get((i, j))) for i, j in sorted(because.items())],

@@ -76,19 +76,16 @@ def with_keywords(kind: type) -> Callable[[Call], Call]:
     def named(call: Call) -> Call:
         shown = inspect.signature(call)
         own = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        more = [
+        own += [
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=False if name == "exact" else None,
                 annotation=getattr(annotation, "__forward_arg__", annotation),
             )
-            for base in reversed(kind.__mro__)
-            for name, annotation in getattr(base, "__annotations__", {}).items()
-            if name not in shown.parameters
+            for name, annotation in kind.__annotations__.items()  # inherited ones, too
         ]
-        unique = {each.name: each for each in [*own, *more]}
-        vars(call)["__signature__"] = shown.replace(parameters=list(unique.values()))
+        vars(call)["__signature__"] = shown.replace(parameters=own)
         return call
 
     return named

@@ -164,7 +164,7 @@ def sent(*flags: str) -> tuple[list[str], list[str]]:
     """The archives that a run takes from this machine and from the cluster."""
     args = submit.read(["--ship-numpy", "--reducers=1", *flags, "in", "out"])
     keep_on_cluster(args)
-    command = streaming(args, {})
+    command = streaming(args, "", {}, [], [])
     there = [word.partition("=")[2] for word in command if word.startswith("mapreduce.job.cache")]
     return [Path(name).name for name in value(command, "-archives").split(",")], there
 
@@ -231,16 +231,14 @@ def test_archives_of_the_cluster_that_the_user_names(home: Path) -> None:
 
 
 def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next run removes it from TMPDIR."""
+    """The next run removes it."""
     left = tmp_path / f"{LOCKED}dead"
     left.mkdir()
     (left / OWNER).write_text(MACHINE)
     seen: list[str] = []
-    monkeypatch.setattr(shipping, "folder", lambda: tmp_path / "ship")
-    monkeypatch.setattr(shipping.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: seen.extend(map(str, command)))
-    (tmp_path / "ship").mkdir()
-    shipping.numpy()
+    archive = shipping.numpy()
     (target,) = (Path(word) for word in seen if word.startswith(str(tmp_path)))
     assert target.parent.name.startswith(LOCKED)
-    assert [path.name for path in tmp_path.iterdir()] == ["ship"]
+    assert list(tmp_path.iterdir()) == [archive]

@@ -25,8 +25,6 @@ import posixpath
 import re
 import secrets
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,10 +121,7 @@ def marking(outputs: list[str]) -> list[str]:
 
 
 def is_of_job(output: str, number: str) -> bool:
-    """Return whether the folder `output` has nothing in it but temporary files of one job.
-
-    `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
-    """
+    """Return whether a folder holds only temporary files of the job of this number."""
     done = watching.fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
         return False  # unknown
@@ -141,11 +136,7 @@ def is_of_job(output: str, number: str) -> bool:
 def remove(folders: list[str], trash: bool = False) -> None:
     """Remove folders, or print the command to do so."""
     command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
-    # In a session of its own: another Ctrl-C is for this program.
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
-    )
-    if done.returncode:
+    if not watching.succeeds(command):
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
 
 
@@ -168,10 +159,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of an archive's copy on the cluster, uploaded if missing; "" if that fails.
-
-    `program` is the command of Hadoop, unless `hadoop` finds it.
-    """
+    """Return the path of a copy on the cluster, uploaded if missing; "" if that fails."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:
@@ -184,8 +172,7 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Return whether the cluster has `copy`, with the size of `archive`; raise StageError if its
-    folder is not private."""
+    """Return whether the cluster has all of `copy`; StageError if its folder is not private."""
     lines = watching.fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):

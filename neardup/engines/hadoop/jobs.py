@@ -62,37 +62,37 @@ class Submission:
 
 def sums_job(asked: Submission, output: str) -> list[str]:
     """Return the job that counts tokens and sizes, in several parts."""
-    mapper = _task(asked, "step.py", "count", "map", *flags(asked))
-    reducer = _task(asked, "step.py", "count", "sum")
+    mapper = task(asked, "step.py", "count", "map", *flags(asked))
+    reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
-    return _job(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
+    return streaming(asked, "tokens", _reading(asked), _along(asked), words)
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
     """Return the job that merges all counts into the file that the pairs job reads."""
-    reducer = _task(asked, "step.py", "count", "order")
+    reducer = task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
-    return _job(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
+    return streaming(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     """Return the command line of the job that finds the keys that two records share."""
     options, files = _task_options(asked, counts)
-    mapper = _task(asked, "step.py", "share", "map", *options)
-    reducer = _task(asked, "step.py", "share", "reduce", *options)
+    mapper = task(asked, "step.py", "share", "map", *options)
+    reducer = task(asked, "step.py", "share", "reduce", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     own = {**_reading(asked), sizes.REDUCERS: asked.key_reducers}
-    return _job(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
+    return streaming(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
     """Return the command line of the job that finds pairs, or the edges for a decision."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
-    mapper = _task(asked, "mapper.py", "--blocks", *of_keys, *options)
-    reducer = _task(asked, "reducer.py", *options)
+    mapper = task(asked, "mapper.py", "--blocks", *of_keys, *options)
+    reducer = task(asked, "reducer.py", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
-    return _job(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
+    return streaming(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
@@ -104,51 +104,39 @@ def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
 
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
-    words = [*_sorted(pairs), "-output", output, "-reducer", _task(asked, "dedup_reducer.py")]
-    return _job(asked, "dedup", {}, [], words)
+    words = [*_sorted(pairs), "-output", output, "-reducer", task(asked, "dedup_reducer.py")]
+    return streaming(asked, "dedup", {}, [], words)
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
     """Return the command line of the job in which one reducer decides on all edges."""
     options, files = _task_options(asked, counts)
-    reducer = _task(asked, "step.py", "decide", *options)
+    reducer = task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
     # step.py keep does a binary search in a plain file; other answers may be compressed.
     one = {sizes.REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
     words = [*_sorted(edges), "-output", output, "-reducer", reducer]
-    return _job(asked, "decision", own, [*_always(one), *files], words)
+    return streaming(asked, "decision", own, [*_always(one), *files], words)
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     """Return the command line of the job that writes the kept lines, one part for each split."""
     files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
-    files += _along(_list_of_files(asked))
-    mapper = _task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
+    files += _along(asked)
+    mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
-    return _job(asked, "lines that stay", _reading(asked), files, words)
+    return streaming(asked, "lines that stay", _reading(asked), files, words)
 
 
 def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
     """Return the job that writes what --output removed prints, in order of ids."""
     words = ["-input", decided, "-output", output]
     words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
-    return _job(asked, "records removed", {}, _always({sizes.REDUCERS: 1, **WHOLE_LINES}), words)
-
-
-def _job(
-    asked: Submission,
-    what: str,
-    own: Mapping[str, object],
-    files: Sequence[str],
-    words: Sequence[str],
-) -> list[str]:
-    """Return a job, given its properties, its files, and its Streaming options."""
-    name = f"{asked.name}: {what}" if what else asked.name
-    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
-    environment = ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
-    return [*streaming(asked, {NAME: name, **own}, files), *words, *environment]
+    return streaming(
+        asked, "records removed", {}, _always({sizes.REDUCERS: 1, **WHOLE_LINES}), words
+    )
 
 
 def _reading(asked: Submission) -> sizes.Properties:
@@ -172,28 +160,34 @@ def _sorted(lines: str) -> list[str]:
 
 
 def streaming(
-    asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
+    asked: Submission,
+    what: str,
+    own: Mapping[str, object],
+    files: Sequence[str],
+    words: Sequence[str],
 ) -> list[str]:
-    """Return the head of a command, with the generic options that must come first."""
+    """Return a job, given its properties, its files, and its Streaming options, which come last."""
     common: dict[str, object] = {
+        NAME: f"{asked.name}: {what}" if what else asked.name,
         sizes.REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
         # Parts appear in OUTPUT when the job has succeeded, and not one by one.
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
         "stream.jobconf.truncate.limit": 20000,  # for the configuration in a task's environment
     }
-    # The job's own properties come first, and win.
-    merged = {**properties, **common, **properties}
-    defined = [f"{name}={value}" for name, value in merged.items()]
+    defined = [f"{name}={value}" for name, value in {**common, **own}.items()]
     _check_name(shipping.folder())
     # Few files: each costs the client half a second.
     sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
+    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
     return [
         *(watching.hadoop(), "jar", watching.streaming_jar()),
         *(word for text in (*defined, *asked.define) for word in ("-D", text)),
         *files,
         *_from_cluster(asked.kept, shipping.ARCHIVES),
         *("-archives", ",".join(f"{path}#{name}" for name, path in sent.items())),
+        *words,
+        *("-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped),
     ]
 
 
@@ -211,20 +205,14 @@ def _splits(asked: Submission) -> sizes.Properties:
     return {sizes.MAPS: 1} if asked.options.against and asked.options.output == "kept" else {}
 
 
-def _task(asked: Submission, script: str, *words: str) -> str:
-    return command(python(asked), f"{CODE}/{script}", *words)
-
-
-def command(*words: str) -> str:
-    """Join words to one argument; Streaming splits it at blanks and knows no escapes."""
-    for word in words:
+def task(asked: Submission, script: str, *words: str) -> str:
+    """Return the command of a task; Streaming splits it at blanks and knows no escapes."""
+    python = f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
+    command = [python, f"{CODE}/{script}", *words]
+    for word in command:
         if re.search(r"[\s'\"\\]", word):
             raise UsageError(f"Hadoop cannot pass on {word!r}: it contains a blank or a quote")
-    return " ".join(words)
-
-
-def python(asked: Submission) -> str:
-    return f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
+    return " ".join(command)
 
 
 def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:
@@ -242,7 +230,7 @@ def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = Fal
 
 def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
     """Return the options of a task, and the words that ship the files they name."""
-    sent = _list_of_files(asked)
+    sent = {}
     cached = {SHARED: shared} if shared else {}
     if counts_first(asked.options):
         cached[COUNTS] = f"{counts}/part-00000"
@@ -250,19 +238,16 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
         sent[COUNTS] = str(Path(asked.options.counts).resolve())
     made = COUNTS in cached
     named = COUNTS if made or COUNTS in sent else None
-    return flags(asked, named, own_counts=made), [*_from_cluster(cached), *_along(sent)]
+    return flags(asked, named, own_counts=made), [*_from_cluster(cached), *_along(asked, sent)]
 
 
-def _list_of_files(asked: Submission) -> dict[str, str]:
-    """Return {name in a task: path} of the list of input files, or {} if places are not needed."""
-    return {LIST: asked.places} if asked.places else {}
-
-
-def _along(files: Mapping[str, str]) -> list[str]:
-    """Return the options that ship local files, {name in a task: path}."""
-    for path in files.values():
+def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
+    """Return the options that ship the list of input files, if tasks need it, and further local
+    files, {name in a task: path}."""
+    every = {**({LIST: asked.places} if asked.places else {}), **(files or {})}
+    for path in every.values():
         _check_name(Path(path))
-    sent = [f"{path}#{name}" for name, path in files.items()]
+    sent = [f"{path}#{name}" for name, path in every.items()]
     return ["-files", ",".join(sent)] if sent else []
 
 

@@ -17,8 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,8 @@ OPTION: dict[str, Any] = dict(
     help="send numpy along, to nodes with this machine's system and Python version; as "
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
+CONTENT = "content"  # of an archive: a folder beside it while it is made
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
 # Each script, and its function in `engines.pipe`.
 SCRIPTS = {
@@ -73,10 +74,8 @@ def check_version(version: "str | None") -> None:
 
 
 def our_code() -> Path:
-    """Return the path of an archive of the scripts and neardup/; equal contents give equal bytes.
-
-    The scripts are written here, since an installed package lacks them.
-    """
+    """Return the path of an archive of the scripts and neardup/; equal contents, equal bytes."""
+    # An installed package lacks the scripts.
     scripts = {name: SCRIPT.format(main).encode() for name, main in SCRIPTS.items()}
     files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))
     contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in files}}
@@ -95,20 +94,19 @@ def our_code() -> Path:
 
 
 def numpy(version: str = "") -> Path:
-    """Return the path of an archive of numpy, for nodes with the system and Python of this machine.
-
-    With a `version`, such as 3.9, for Linux nodes with that Python.
-    """
+    """Return the path of an archive of numpy, for this machine's system and Python, or for Linux
+    and the Python of a version, such as 3.9."""
     machine = platform.machine() if sys.platform == "linux" else "x86_64"
     system = f"manylinux2014_{machine}"  # for any Linux with glibc 2.17 or later
     wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
 
     def install(path: Path) -> None:
-        with _empty_folder() as folder:
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
-            _run(*pip, *(wheels if version else []), "numpy")
-            with tarfile.open(path, "w:gz") as tar:
-                tar.add(folder, arcname=".")
+        folder = path.parent / CONTENT
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
+        folder.mkdir()
+        _run(*pip, *(wheels if version else []), "numpy")
+        with tarfile.open(path, "w:gz") as tar:
+            tar.add(folder, arcname=".")
 
     python = f"cp{version.replace('.', '')}-{system}" if version else _python()
     return _kept(f"numpy-{python}.tar.gz", install)
@@ -118,22 +116,12 @@ def virtual_environment() -> Path:
     """Pack a virtual environment with numpy, for nodes that have Python at the same path."""
 
     def install(path: Path) -> None:
-        with _empty_folder() as folder:
-            _run(sys.executable, "-m", "venv", folder)
-            pip = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet"]
-            _run(*pip, "numpy", "venv-pack")
-            _run(f"{folder}/bin/venv-pack", "-p", folder, "-o", str(path), "--format", "tar.gz")
+        folder = str(path.parent / CONTENT)
+        _run(sys.executable, "-m", "venv", folder)
+        _run(f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "numpy", "venv-pack")
+        _run(f"{folder}/bin/venv-pack", "-p", folder, "-o", str(path), "--format", "tar.gz")
 
     return _kept(f"venv-{_python()}.tar.gz", install)
-
-
-@contextlib.contextmanager
-def _empty_folder() -> Iterator[str]:
-    """Make a temporary folder for the block; a later run removes it if this one is killed."""
-    with swept_folder(Path(tempfile.gettempdir()), LOCKED) as own:
-        folder = own / "content"  # beside the name of the owner
-        folder.mkdir()
-        yield str(folder)
 
 
 def kept_bytes(data: bytes) -> Path:
@@ -172,22 +160,15 @@ def folder() -> Path:
     for place in places:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_private(place):
-            return place
+            found = place.lstat()
+            # Or nodes would run somebody else's code.
+            own = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
+            if stat.S_ISDIR(found.st_mode) and own and os.access(place, os.W_OK):
+                return place
     raise StageError(
         f"no folder is writable for this user only: {' and '.join(map(str, places))}; name "
         "another one: XDG_CACHE_HOME=FOLDER"
     )
-
-
-def _is_private(path: Path) -> bool:
-    """Return whether only this user can write there, so that nodes run nobody else's code."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    private = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and private and os.access(path, os.W_OK)
 
 
 def _python() -> str:

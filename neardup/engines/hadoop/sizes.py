@@ -106,28 +106,15 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """Return the files that names, patterns and folders stand for, in order of paths.
-
-    As in Hadoop, names that begin with `_` or `.` are left out.  `program` is the command of
-    Hadoop; StageError if there is no such file.
-    """
+    """Return the files that names, patterns and folders stand for; StageError if there is none."""
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)
     if done.returncode:
         sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
         raise StageError(f"cannot list {' '.join(patterns)}; see Hadoop's messages above")
-    return files_in(done.stdout)
-
-
-def files_in(listing: bytes) -> list[File]:
-    """Return the files of a listing that a job reads, in order.
-
-    >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
-    [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
-    """
     files = []
-    for line in listing.split(b"\n"):
+    for line in done.stdout.split(b"\n"):
         found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
         if line and not found:
             raise StageError(f"cannot read what Hadoop lists: {shown(line)}")

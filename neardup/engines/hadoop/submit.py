@@ -170,7 +170,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
         tagged=settings.tag is not None,
         **{name: getattr(args, name) for name in AS_GIVEN},
     )
-    jobs.command(jobs.python(asked), *jobs.flags(asked))  # which may be refused
+    jobs.task(asked, "mapper.py", *jobs.flags(asked))  # which may be refused
     folders.check(args.inputs, asked.options.against, answers, args.overwrite)
     return asked
 
@@ -181,12 +181,10 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
         names = format_input_files(*([file.name for file in files] for files in (old, new)))
-        if asked.show:  # the list is kept, so that the command can be run
-            asked.places = str(shipping.kept_bytes(names))
-        else:
-            path = temporary / "input-files.tsv"
-            path.write_bytes(names)
-            asked.places = str(path)
+        path = temporary / "input-files.tsv"
+        path.write_bytes(names)
+        # With --show it is kept, so that the command can be run.
+        asked.places = str(shipping.kept_bytes(names) if asked.show else path)
         files = [*old, *new]
     else:
         files = sizes.listed([*asked.inputs, *asked.options.against])

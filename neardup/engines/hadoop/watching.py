@@ -80,14 +80,14 @@ def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> st
             return ""
         return done.stdout.decode("utf-8", "backslashreplace")
 
-    message, more = "", True
-    while not message and more and time.monotonic() < end:
+    while time.monotonic() < end:
         time.sleep(0.2)
         status = output("application", "-status", application)
-        more = not status or bool(STILL_COMING.search(status))
         logs = output("logs", "-applicationId", application, "-log_files", "stderr")
         message = first_of_ours(logs.splitlines())
-    return message
+        if message or (status and not STILL_COMING.search(status)):
+            return message
+    return ""
 
 
 def first_of_ours(lines: Iterable[str]) -> str:
@@ -107,6 +107,14 @@ def for_nodes(message: str, advice: str) -> str:
     if "made for another Python than" in message:  # numpy that was sent along
         return f"{message} of a node; name its version, as {FLAG}=3.9"
     return message
+
+
+def succeeds(command: Sequence[str]) -> bool:
+    """Run a command in a session of its own: another Ctrl-C is for this program."""
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+    )
+    return done.returncode == 0
 
 
 def say(text: str) -> None:
@@ -180,18 +188,11 @@ class Job:
         if not self.may_run:
             return True
         say(f"\n{shlex.join(self.killing())}\n")
-        # In a session of its own: another Ctrl-C is for this program.
-        done = subprocess.run(
-            self.killing(), stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
-        )
-        return done.returncode == 0
+        return succeeds(self.killing())
 
     @property
     def number(self) -> str:
-        """The job's number, such as 1700000000000_0001; "" if it was not submitted.
-
-        Before Hadoop submits a job, it checks that its OUTPUT is new.
-        """
+        """The job's number, such as 1_0001; "" if not submitted, as where its OUTPUT exists."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 

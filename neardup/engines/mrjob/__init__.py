@@ -37,9 +37,6 @@ def _provide(name: str, **contents: object) -> None:
         module = ModuleType(name)
         vars(module).update(contents)
         sys.modules[name] = module
-        parent, _, child = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], child, module)
 
 
 def provide_dropped_modules() -> None:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, Callable, NamedTuple
+from typing import IO, Any, Callable
 
 from mrjob.step import StepFailedException
 
@@ -56,9 +56,10 @@ class Launcher:
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it as a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
-            old, new = how.against or [], how.args or ["-"]
-            given = Given.of(old, new, self.typed.elsewhere)
-            self.given = given.with_copy(self.typed.stdin, self.working_file("stdin"))
+            self.given = names_given([how.against or [], how.args or ["-"]], self.typed.elsewhere)
+            for names in self.given:
+                if "-" in names:
+                    names[names.index("-")] = copied(self.typed.stdin, self.working_file("stdin"))
             self.unchanged = input_files.Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
                 with folders.claimed([how.output_dir] if how.output_dir else []):
@@ -163,7 +164,7 @@ class Launcher:
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
-        names = [*self.given.old, *self.given.new]
+        names = [name for some in self.given for name in some]
         # mrjob on this machine takes each name as a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
         return job
@@ -198,10 +199,9 @@ class Launcher:
             return message_of_a_task(self.how.local_tmp_dir)
         steps = [log.get("step", {}) for log in runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
-        reason = watching.first_message(application, runner.get_hadoop_bin()[0])
-        reason = watching.for_nodes(
-            reason, "type --ship-numpy, or --python-bin PATH of one that has it"
-        )
+        said = watching.first_message(application, runner.get_hadoop_bin()[0])
+        advice = "type --ship-numpy, or --python-bin PATH of one that has it"
+        reason = watching.for_nodes(said, advice)
         return reason.removeprefix("job.py: ") or "the job failed; see Hadoop's messages above"
 
 
@@ -215,11 +215,8 @@ def adapt_local_runners() -> None:
     simulated_hadoop: Any = importlib.import_module("mrjob.sim")
     simulated_hadoop.decompress = lambda _, path: compressed.unpacked(path)
 
-    def end(*_: object) -> None:
-        sys.exit(FAILED)
-
     def in_a_worker() -> None:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(FAILED))
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
 
@@ -231,14 +228,11 @@ def message_of_a_task(folder: str) -> str:
 
     It is the line that `runtime.program` writes, or else everything but counters.
     """
-    said = []
+    said: list[str] = []
     for path in sorted(Path(folder).rglob("stderr")):
-        for line in path.read_text("utf-8", "backslashreplace").splitlines():
-            if line.startswith("job.py: "):
-                return line[len("job.py: ") :]
-            if not line.startswith("reporter:"):
-                said.append(line)
-    return "\n".join(said)
+        said += path.read_text("utf-8", "backslashreplace").splitlines()
+    ours = [line.removeprefix("job.py: ") for line in said if line.startswith("job.py: ")]
+    return ours[0] if ours else "\n".join(line for line in said if not line.startswith("reporter:"))
 
 
 def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
@@ -284,49 +278,41 @@ def ending_its_job(runner: Any) -> Iterator[None]:
         log.removeHandler(hear)
 
 
-class Given(NamedTuple):
-    """The names of the input files: old ones, from --against, and new ones."""
+def names_given(
+    given: Sequence[Sequence[str]], elsewhere: Callable[[str], bool]
+) -> list[list[str]]:
+    """Make absolute names of old and of new files, except for `-` and names that are `elsewhere`.
 
-    old: list[str]
-    new: list[str]
+    A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
+    StageError for what cannot be read.
+    """
+    every = [name for names in given for name in names]
+    refuse_indexes(every)
+    if every.count("-") > 1:
+        raise UsageError("-: standard input can be read only once")
+    seen: set[str] = set()
 
-    @classmethod
-    def of(
-        cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]
-    ) -> "Given":
-        """Make absolute names, without patterns, of all but `-` and names that are `elsewhere`.
-
-        A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
-        StageError for what cannot be read.
-        """
-        refuse_indexes([*old, *new])
-        if [*old, *new].count("-") > 1:
-            raise UsageError("-: standard input can be read only once")
-        seen: set[str] = set()
-
-        def distinct(name: str) -> str:
-            if name == "-" or elsewhere(name):
-                return name
-            if not os.path.isfile(name):
-                raise StageError(f"{name}: not a regular file; name - and redirect it")
-            name = os.path.abspath(name)
-            while name in seen:
-                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
-            seen.add(name)
+    def distinct(name: str) -> str:
+        if name == "-" or elsewhere(name):
             return name
+        if not os.path.isfile(name):
+            raise StageError(f"{name}: not a regular file; name - and redirect it")
+        name = os.path.abspath(name)
+        while name in seen:
+            name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
+        seen.add(name)
+        return name
 
-        def found(names: Sequence[str]) -> list[str]:
-            some = ([name] if elsewhere(name) else blocks.files_named([name]) for name in names)
-            return [distinct(name) for each in some for name in each]
+    def found(name: str) -> Sequence[str]:
+        return [name] if elsewhere(name) else blocks.files_named([name])
 
-        return cls(found(old), found(new))
+    return [[distinct(each) for name in names for each in found(name)] for names in given]
 
-    def with_copy(self, stdin: IO[bytes], copy: Path) -> "Given":
-        """Replace `-` by a copy of standard input, which jobs can read several times."""
-        if "-" not in [*self.old, *self.new]:
-            return self
-        with open(copy, "wb") as file:
-            pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
-            file.writelines(blocks.with_line_ends(pieces, "standard input: "))
-        os.environ[blocks.STDIN_COPY] = str(copy)
-        return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
+
+def copied(stdin: IO[bytes], copy: Path) -> str:
+    """Return the path of a copy of standard input, which jobs can read several times."""
+    with open(copy, "wb") as file:
+        pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
+        file.writelines(blocks.with_line_ends(pieces, "standard input: "))
+    os.environ[blocks.STDIN_COPY] = str(copy)
+    return str(copy)

@@ -153,27 +153,23 @@ class SparkJob:
     def _shared_keys(self, lines: DataFrame) -> "Callable[[], BloomFilter | None]":
         tasks = self.tasks
         sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
-        parts: list[bytes] = []
-        for found in sent.mapInArrow(tasks.share_keys, ROW).collect():
-            parts += [found.block] if found.report is None else []
-            self._first += [] if found.report is None else [found.report]
-        keys = shared_keys(b"".join(parts), self.settings)
+        found = sent.mapInArrow(tasks.share_keys, ROW).collect()
+        self._first += [each.report for each in found if each.report is not None]
+        blocks = (each.block for each in found if each.report is None)
+        keys = shared_keys(b"".join(blocks), self.settings)
         everywhere = self.spark.sparkContext.broadcast(keys)
         return lambda: everywhere.value
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return a DataFrame of two columns, the id and the text, renamed to their default names.
-
-    UsageError for missing columns, or columns of other types.
-    """
+    """Return the columns id and text under their default names; UsageError for a missing column or
+    another type."""
     for name in (id_, text):
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
-    kinds = {field.name: field.dataType for field in df.schema.fields}
-    if not isinstance(kinds[id_], (types.StringType, *INTEGERS)):
+    kind, found = df.schema[id_].dataType, df.schema[text].dataType
+    if not isinstance(kind, (types.StringType, *INTEGERS)):
         raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")
-    found = kinds[text]
     of_integers = isinstance(found, types.ArrayType) and isinstance(found.elementType, INTEGERS)
     if not (isinstance(found, types.StringType) or of_integers):
         raise UsageError(f"{text}: expected a column of strings, or of arrays of integers")

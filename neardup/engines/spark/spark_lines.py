@@ -34,10 +34,7 @@ def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
 
 
 def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str]) -> dict[str, int]:
-    """Return {file address: place of its first line} for all old and new files.
-
-    UsageError for a file that is named twice.
-    """
+    """Return {file address: place of its first line}; UsageError for a file that is named twice."""
     files = [sorted(map(_address, _text(spark, names).inputFiles())) for names in (old, new)]
     twice = [*(set(files[0]) & set(files[1]))]
     twice += [name for names in (old, new) for name in names if names.count(name) > 1]
@@ -94,20 +91,6 @@ class _Split(NamedTuple):
         """Return the place of the split's first line, or NEW if `places` is None."""
         return blocks.NEW if places is None else places[_address(self.path)] + self.start
 
-    def check(self, lines: int) -> None:
-        """Raise StageError if a split has more lines than bytes, or its places would run over."""
-        if self.path.endswith(".bz2") and lines > self.length:
-            raise StageError(
-                f"{self.name}: a split has more lines than bytes; make the file one split: --conf "
-                "spark.sql.files.maxPartitionBytes=1000000000000"
-            )
-
-    @property
-    def line_prefix(self) -> str:
-        """The beginning of a message about a line of this split, up to the line number."""
-        at = f" from byte {self.start}" if self.start else ""
-        return f"{self.name}{at}: line " if self.path else "line "
-
 
 class SplitRows(NamedTuple):
     """Rows `low` to `high` (exclusive) of an Arrow batch of lines, all from one split.
@@ -130,14 +113,12 @@ class SplitRows(NamedTuple):
 
 
 def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
-    """Yield the rows of Arrow batches of `lines_of_files`, split by split.
-
-    StageError for a file whose signature shows that it has no lines.
-    """
+    """Yield the rows of `lines_of_files`, split by split; StageError for a file without lines."""
     split, number = _Split("", 0, 0), 1
     for batch in batches:
         values, paths, starts, lengths = batch.columns
-        ends = _ends(values)
+        offsets = np.frombuffer(values.buffers()[1], np.int32)
+        ends = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
         for low, high in _runs(paths, starts):
             now = _Split(paths[low].as_py(), starts[low].as_py(), lengths[low].as_py())
             if now != split:
@@ -155,13 +136,20 @@ def blocks_of_batches(
 ) -> Iterator[blocks.Block]:
     """Yield blocks of whole lines, with places if `places` of files are given."""
     for rows in rows_of_batches(batches):
-        first = rows.split.first(places)
-        if places:
-            rows.split.check(rows.number + rows.high - rows.low - 1)
+        split, before = rows.split, rows.number - rows.low
+        # Places would run over.
+        if places and split.path.endswith(".bz2") and before + rows.high - 1 > split.length:
+            raise StageError(
+                f"{split.name}: a split has more lines than bytes; make the file one split: --conf "
+                "spark.sql.files.maxPartitionBytes=1000000000000"
+            )
+        at = f" from byte {split.start}" if split.start else ""
+        prefix = f"{split.name}{at}: line " if split.path else "line "
+        first = split.first(places)
         for row, data, flaw in _pieces(rows, max_line):
-            line = rows.number + row - rows.low
+            line = before + row
             place = first if places is None else first + line - 1
-            yield blocks.Block(rows.split.line_prefix, line, data, flaw, place)
+            yield blocks.Block(prefix, line, data, flaw, place)
 
 
 def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
@@ -171,12 +159,6 @@ def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> 
     out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
     starts, stops = [rows.low, *(out + 1).tolist()], [*out.tolist(), rows.high]
     return b"".join(rows.bytes(a, b) for a, b in zip(starts, stops) if a < b)
-
-
-def _ends(values: Any) -> np.ndarray:
-    """Return the n + 1 offsets (int64) of binary values in the bytes of their column."""
-    offsets = np.frombuffer(values.buffers()[1], np.int32)
-    return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:

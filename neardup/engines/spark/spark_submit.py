@@ -154,22 +154,17 @@ def spark_submit() -> str:
     """Return the path of the spark-submit command; raise StageError if it is not found."""
     home = os.environ.get("SPARK_HOME")
     if home:
-        found = shutil.which("spark-submit", path=f"{home}/bin")
-        if not found:
-            raise StageError(f"there is no spark-submit in SPARK_HOME ({home}/bin)")
-        return found
-    spec = importlib.util.find_spec("pyspark")
-    if spec:
-        for folder in spec.submodule_search_locations or []:
-            found = shutil.which("spark-submit", path=f"{folder}/bin")
-            if found:
-                return found
-    found = shutil.which("spark-submit")
-    if found:
-        return found
-    raise StageError(
-        f"there is no spark-submit on the PATH; set SPARK_HOME, or install one: {INSTALL}"
-    )
+        folders, where = [f"{home}/bin"], f"in SPARK_HOME ({home}/bin)"
+    else:
+        pyspark = importlib.util.find_spec("pyspark")
+        packages = (pyspark and pyspark.submodule_search_locations) or []
+        folders = [f"{package}/bin" for package in packages]
+        folders.append(os.environ.get("PATH", os.defpath))
+        where = f"on the PATH; set SPARK_HOME, or install one: {INSTALL}"
+    found = shutil.which("spark-submit", path=os.pathsep.join(folders))
+    if not found:
+        raise StageError(f"there is no spark-submit {where}")
+    return found
 
 
 def check_yarn() -> None:
@@ -178,9 +173,8 @@ def check_yarn() -> None:
     Spark would print a stack trace, or ask this machine for a quarter of an hour.
     """
     home = Path(spark_submit()).resolve().parents[1]
-    if not (home / "jars").is_dir():  # a wrapper of spark-submit may set it
-        return
-    if Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-env.sh").exists():
+    script = Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-env.sh")
+    if script.exists() or not (home / "jars").is_dir():  # it, or a wrapper, may set the folder
         return
     folders = filter(None, map(os.environ.get, ("HADOOP_CONF_DIR", "YARN_CONF_DIR")))
     if not any(Path(folder, "yarn-site.xml").exists() for folder in folders):

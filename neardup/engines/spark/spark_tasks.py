@@ -16,7 +16,8 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, starmap
+from itertools import chain, groupby, starmap
+from operator import itemgetter
 from typing import Any, Callable
 from zlib import crc32
 
@@ -36,6 +37,7 @@ from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 
 ROW = "part int, block binary, report binary"
+SCHEMA = pa.schema([("part", pa.int32()), ("block", pa.binary()), ("report", pa.binary())])
 READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
 # A split of 128 MiB has some 35 MB of keys, and each part knows only groups of its own keys.
 SPLITS_A_KEY_PART = 16
@@ -62,15 +64,12 @@ class Tasks:
 
     def share_keys(self, batches: Batches) -> Rows:
         """Turn the keys of a partition into those that two records share, in round 1."""
-        received = Received(batches)
-        settings = self._settings()
-        blocks = iter(received)
-        first = next(blocks, None)
-        if first is not None:
-            part, of = received.part, self.key_parts
-            keys = phases.share_keys(chain([first], blocks), settings, part, of, HELD_BYTES)
+        reports: list[bytes] = []
+        settings, of = self._settings(), self.key_parts
+        for part, rows in groupby(received(batches, reports), itemgetter(0)):  # one part
+            keys = phases.share_keys(map(itemgetter(1), rows), settings, part, of, HELD_BYTES)
             yield row(part, b"".join(keys))
-        yield from (row(0, report=report) for report in received.reports)
+        yield from (row(0, report=report) for report in reports)
 
     def send_lines(self, shared: Callable[[], BloomFilter | None]) -> Callable[[Batches], Rows]:
         """Return the task that turns lines into keyed lines for each partition."""
@@ -89,12 +88,13 @@ class Tasks:
 
     def reduce(self, batches: Batches) -> Rows:
         """Turn keyed lines into pairs, partitioned by first ids, or into edges in one partition."""
-        received = Received(batches)
+        reports: list[bytes] = []
+        blocks = map(itemgetter(1), received(batches, reports))
         settings, counters = self._settings(), Counters("reducer")
-        pairs = phases.reduce_blocks(received, settings, counters)
+        pairs = phases.reduce_blocks(blocks, settings, counters)
         yield from starmap(row, phases.gathered(by_first_id(pairs, self.ends)))
         yield report_row(counters, self.ends)
-        yield from (row(own_part(self.ends), report=report) for report in received.reports)
+        yield from (row(own_part(self.ends), report=report) for report in reports)
 
     def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
         """Return the task that turns pairs or edges into the answer.
@@ -103,12 +103,12 @@ class Tasks:
         """
 
         def task(batches: Batches) -> Rows:
-            received = Received(batches)
+            reports: list[bytes] = []
             settings = self._settings()
             counters = Counters("decide" if self.decides else "dedup")
-            blocks = sorted_lines(received, counters, "32M")
+            blocks = sorted_lines(map(itemgetter(1), received(batches, reports)), counters, "32M")
             yield from map(value, self._answer(blocks, settings, counters))
-            report([*received.reports, report_of(counters)])
+            report([*reports, report_of(counters)])
 
         return task
 
@@ -162,32 +162,19 @@ class Tasks:
         return Settings.of(self.options, self.counts)
 
 
-class Received:
-    """The blocks in a task's rows, all of partition `part`; reports are collected on the way."""
-
-    def __init__(self, batches: Batches):
-        self._batches = batches
-        self.part = 0
-        self.reports: list[bytes] = []
-
-    def __iter__(self) -> Iterator[bytes]:
-        for batch in self._batches:
-            parts, blocks, reports = batch.columns
-            for i in range(batch.num_rows):
-                if reports[i].is_valid:
-                    self.reports.append(reports[i].as_py())
-                else:
-                    self.part = parts[i].as_py()
-                    yield blocks[i].as_py()
+def received(batches: Batches, reports: list[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield (partition, block) for the blocks in a task's rows; reports are added to `reports`."""
+    for batch in batches:
+        for part, block, report in zip(*batch.columns):
+            if report.is_valid:
+                reports.append(report.as_py())
+            else:
+                yield part.as_py(), block.as_py()
 
 
 def row(part: int, block: bytes | None = None, report: bytes | None = None) -> Any:
-    columns = [
-        pa.array([part], pa.int32()),
-        pa.array([block], pa.binary()),
-        pa.array([report], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, ["part", "block", "report"])
+    columns = {"part": [part], "block": [block], "report": [report]}
+    return pa.RecordBatch.from_pydict(columns, SCHEMA)
 
 
 def report_row(counters: Counters, parts: int) -> Any:
@@ -222,10 +209,8 @@ def report_of(counters: Counters) -> bytes:
 
 
 def prepare() -> None:
-    """Mark this process as a task, which prints nothing, and use Spark's temporary folder.
-
-    Spark removes that folder even after a crash.
-    """
+    """Mark this process as a task, which prints nothing, and let temporary files be in a folder
+    that Spark removes even after a crash."""
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     for folder in filter(os.path.isdir, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
         os.environ["TMPDIR"] = tempfile.tempdir = folder
