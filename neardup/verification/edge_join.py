@@ -134,6 +134,8 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 class EdgeJoin(LinkJoin):
     """Finds all pairs of each bucket, but leaves those of dense clusters to the decision."""
 
+    _found = PairJoin._found
+
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:
             self._connect(batch, first, stop)
@@ -143,9 +145,6 @@ class EdgeJoin(LinkJoin):
         if large.any():
             self._connect(batch, first, np.where(large, stop, first))
             yield from self._trees(batch, np.flatnonzero(large))
-
-    def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        return PairJoin._found(self, batch, first, stop)
 
     def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> None:
         for _ in self._edges(batch, first, stop):
@@ -166,7 +165,6 @@ class EdgeJoin(LinkJoin):
     def _members(
         self, batch: BucketBatch, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
-        """Yield the lines of members of dense clusters."""
         self.counters.add(DENSE_MEMBERS, len(some))
         texts = encode_sets(batch.sets.take(some))
         names = format_keys(batch.keys[some]).tolist()

@@ -34,8 +34,6 @@ OWN_FILE = "-o {}: the run's own file"
 
 
 class Answer(NamedTuple):
-    """The destination of the answer."""
-
     name: str = ""  # for messages; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
     own: "IO[bytes] | None" = None  # for the run's own file; None where there is none

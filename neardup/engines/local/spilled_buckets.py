@@ -48,7 +48,6 @@ class Run(NamedTuple):
 
     @classmethod
     def all_of(cls, file: BufferedReader) -> "Iterator[Run]":
-        """Yield the runs of a file, in order."""
         while file.peek(1):
             keys, sizes, lengths, kind, weighted = pickle.load(file)
             start, tokens = file.tell(), int(sizes.sum())
