@@ -207,8 +207,7 @@ def keep_in_one(
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
-    """Raise UsageError if the kept records of several files cannot be written to one file or to
-    stdout."""
+    """Raise UsageError if the kept records of the files cannot be written to one place."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:

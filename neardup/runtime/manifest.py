@@ -41,8 +41,7 @@ class RunFile:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> RunFile:
-        """Read the run's own file, given its path or that of the answer; StageError if it is
-        missing or damaged."""
+        """Read the run's own file, given its path or that of the answer, or raise StageError."""
         name = run_file_name(path)
         try:
             text = Path(name).read_bytes()

@@ -93,8 +93,7 @@ class LinkJoin(PairJoin):
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
-        """Yield lines for records with identical sets, in blocks; each set is written in the
-        bucket of its smallest key."""
+        """Yield lines for records with equal sets, each set in the bucket of its smallest key."""
         written: dict[bytes, bool] = {}  # by the first line of a set
         for copies in found:
             self.counters.alive()

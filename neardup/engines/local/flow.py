@@ -119,7 +119,6 @@ def prune_keys(plan: Plan, k: int) -> None:
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
-    """Open the postings that pruning kept of one mapper or index segment, as a `SharedKeys`."""
     with ExitStack() as stack:
         paths = sorted(plan.folder.glob(f"shared.{number}.*"))
         yield key_pruning.SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
