@@ -81,8 +81,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later record, line of an earlier one) for two members of a cluster in a batch, at
-    least one of which may be kept."""
+    """Yield (later record, line of an earlier one) for members of a cluster, one of `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]

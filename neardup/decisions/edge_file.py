@@ -134,15 +134,16 @@ class EdgeFile:
         """Yield all records in order, some thousand at a time."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
-            data = rest + data
-            cut = data.rfind(b"\n") + 1
+            lines = (rest + data).splitlines(keepends=True)
+            end = len(lines) - (data[-1:] != b"\n")  # the last one may be cut short
             # The lines of a record stay together: its last ones here may not be its last.
-            last = data[data.rfind(b"\n", 0, max(0, cut - 1)) + 1 : cut].partition(b"\t")[0]
-            cut = _start_of(data, last, cut)
-            yield self._heads(data[:cut], position)
-            position += cut
-            rest = data[cut:]
-        yield self._heads(rest, position)
+            mark = lines[end - 1].partition(b"\t")[0] + b"\t"
+            while end and lines[end - 1].startswith(mark):
+                end -= 1
+            yield self._heads(lines[:end], position)
+            rest = b"".join(lines[end:])
+            position += sum(map(len, lines[:end]))
+        yield self._heads(rest.splitlines(keepends=True), position)
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
         """Return the record and the set of the member whose line begins at a position."""
@@ -164,8 +165,7 @@ class EdgeFile:
         self.file.seek(position)
         return self.file.read(count)
 
-    def _heads(self, block: bytes, position: int) -> Heads:
-        lines = block.splitlines(keepends=True)
+    def _heads(self, lines: list[bytes], position: int) -> Heads:
         fields = answer_lines.parse_edge_lines(lines)
         starts = position + np.cumsum([0, *map(len, lines)])
         if any(map(gt, fields, fields[1:])):  # Hadoop sorts by the first fields alone
@@ -212,18 +212,3 @@ def as_number(similarity: bytes) -> int:
     (912345678901234567, True)
     """
     return IDENTICAL if similarity == answer_lines.SAME_SET else int(similarity.replace(b".", b""))
-
-
-def _start_of(data: bytes, record: bytes, end: int) -> int:
-    r"""Return the position of the first line of the record whose lines end at `end`.
-
-    >>> _start_of(b"a\tx\nb\t.\nb\ta\t=\n", b"b", 14)
-    4
-    """
-    mark = record + b"\t"
-    while end:
-        start = data.rfind(b"\n", 0, end - 1) + 1
-        if not data.startswith(mark, start):
-            break
-        end = start
-    return end

@@ -96,14 +96,17 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
     It begins with a binary search, so that each of many tasks reads only its own lines.
     """
     low, high = 0, os.fstat(file.fileno()).st_size  # the first such line begins in between
-    while low < high:
+    while low < high:  # a line begins at `low`
         middle = (low + high) // 2
-        start, line = _line_after(file, middle)
+        file.seek(max(0, middle - 1))
+        if middle:
+            file.readline(MOST_BYTES)
+        start, line = file.tell(), file.readline(MOST_BYTES)
         if line and parse_decided(line)[0] < place:
             low = start + len(line)
         else:
             high = middle
-    file.seek(_line_after(file, low)[0])
+    file.seek(low)
     before = 0
     for line in iter(lambda: file.readline(MOST_BYTES), b""):
         found, id_ = parse_decided(line)
@@ -111,14 +114,6 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
             raise StageError("removed records are not in order; sort them first: LC_ALL=C sort")
         before = found
         yield found, id_
-
-
-def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
-    """Return (start, line) of the first line in a file that begins at or after a position."""
-    file.seek(max(0, position - 1))
-    if position:
-        file.readline(MOST_BYTES)
-    return file.tell(), file.readline(MOST_BYTES)
 
 
 def keep_file(
@@ -212,8 +207,7 @@ def keep_in_one(
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
-    """Raise UsageError if the kept records of several files cannot be written to one file or to
-    stdout."""
+    """Raise UsageError if the kept records of the files cannot be written to one place."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:

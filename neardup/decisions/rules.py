@@ -44,7 +44,6 @@ class Components:
             self.connect(heads)
 
     def connect(self, heads: Heads) -> None:
-        """Connect records with their neighbours."""
         self.forest.join_all(heads.numbers[heads.owners()], heads.near)
         for number, record in zip(heads.numbers.tolist(), heads.records) if heads.clusters else ():
             for member in heads.clusters.get(record, []):
@@ -89,7 +88,6 @@ class Rule:
         raise NotImplementedError
 
     def is_kept(self, number: int) -> bool:
-        """Return True if the record with this number is kept."""
         raise NotImplementedError
 
 

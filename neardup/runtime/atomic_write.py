@@ -93,8 +93,7 @@ def _sweep_one(folder: Path) -> None:
 
 
 def lock(folder: Path) -> int:
-    """Lock a folder and return the descriptor that holds the lock; OSError if another process
-    has it."""
+    """Lock a folder; return the descriptor with the lock; OSError if another process has it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

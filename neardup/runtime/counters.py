@@ -153,10 +153,4 @@ class Counters:
 
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
-    """Return the reports in a folder, one for each stage or worker."""
     return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
-
-
-def counts_in(folder: str) -> dict[str, int]:
-    """Return the sums of all counts of the reports in `folder`."""
-    return summary.total(report["counts"] for report in reports_in(folder))

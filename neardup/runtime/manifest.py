@@ -41,8 +41,7 @@ class RunFile:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> RunFile:
-        """Read the run's own file, given its path or that of the answer; StageError if it is
-        missing or damaged."""
+        """Read the run's own file, given its path or that of the answer, or raise StageError."""
         name = run_file_name(path)
         try:
             text = Path(name).read_bytes()
@@ -62,9 +61,7 @@ class RunFile:
         values["version"] = values[MARK]
         for field in fields(cls):
             value = values.get(field.name)
-            if not _holds(str(field.type), value) or (
-                field.name == "threshold" and not _is_threshold(str(value))
-            ):
+            if not _holds("threshold" if field.name == "threshold" else str(field.type), value):
                 raise ValueError(
                     f"of neardup {values[MARK]}, whose field {field.name} is different"
                 )
@@ -116,13 +113,11 @@ def _marked(text: bytes) -> dict[str, Any]:
 
 def _holds(kind: str, value: Any) -> bool:
     """Return whether a JSON value has the type that a field's annotation `kind` names."""
+    if kind == "threshold":
+        found = re.fullmatch("[1-9][0-9]{0,9}/[1-9][0-9]{0,9}", str(value))
+        return found is not None and Fraction(value) <= 1
     if kind == "str":
         return isinstance(value, str)
     if kind == "list[str]":
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
-
-
-def _is_threshold(value: Any) -> bool:
-    found = re.fullmatch("[1-9][0-9]{0,9}/[1-9][0-9]{0,9}", value)
-    return found is not None and Fraction(value) <= 1

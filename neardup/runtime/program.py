@@ -264,7 +264,6 @@ def _ended(reports: str, code: int, message: str = "") -> int:
 
 
 def _reader_gone() -> bool:
-    """Return whether the reader of stdout has closed it."""
     stdout = select.poll()
     stdout.register(STDOUT, select.POLLOUT)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))

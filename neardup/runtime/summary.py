@@ -299,7 +299,6 @@ def first_repeated(id_: str, decided: bool = False) -> str:
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sums of counts by name."""
     sums: dict[str, int] = {}
     for some in counts:
         for name, count in some.items():

@@ -166,5 +166,4 @@ def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def by_key(rows: np.ndarray) -> np.ndarray:
-    """Return rows sorted by key."""
     return rows[np.argsort(rows[:, 0])]

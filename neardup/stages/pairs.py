@@ -51,8 +51,7 @@ def map_records(
     partitions: int = 1,
     shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, keyed lines) from blocks of records: each record at each of its
-    (`shared`) keys."""
+    """Yield (partition, keyed lines): each record of the blocks at each of its (`shared`) keys."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))

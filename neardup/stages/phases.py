@@ -90,8 +90,7 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """Yield the rows of each block; StageError if it is damaged, or of another partition or
-    other options."""
+    """Yield the rows of each block; StageError if it is damaged, or of others than these."""
     for block in blocks:
         try:
             rows = unpack(block, options)
@@ -107,10 +106,7 @@ def rows_in(
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
-    """Return the filter of all parts, or None without parts, which lets all keys pass.
-
-    StageError where a part is missing, or of other options.
-    """
+    """Return the filter of all parts, or None without parts; see `BloomFilter.of`."""
     return BloomFilter.of(text, _options(settings))
 
 
@@ -121,7 +117,6 @@ def send_lines(
     shared: BloomFilter | None,
     partitions: int,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, block of keyed lines) from blocks of records."""
     return gathered(map_records(blocks, settings, counters, partitions, shared))
 
 
@@ -142,10 +137,7 @@ def counted_again(counters: Counters) -> None:
 
 
 def check_rounds(counts: Mapping[str, int]) -> None:
-    """Raise StageError unless both rounds have read the same records.
-
-    A key that only the second one has seen got no lines.
-    """
+    """Raise StageError unless both rounds read the same records; new keys would get no lines."""
     (records, more), (keys, most) = (
         (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
     )
@@ -157,7 +149,6 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 
 def _options(settings: Settings) -> bytes:
-    """Return the fingerprint of the options that keys depend on."""
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
     return fingerprint({**settings.keys_of, **more, "version": settings.scheme.probe()})
 

@@ -33,8 +33,7 @@ Fields = TypeVar("Fields", bound="tuple[bytes, ...]")
 
 
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Yield partial counts of sizes and tokens, and a sample of the sets, from blocks of
-    records."""
+    """Yield partial counts of sizes and tokens, and a sample of the sets of some records."""
     counters.add(SHUFFLED, 0)
     drawn = Sample()
     batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))

@@ -44,7 +44,6 @@ class SpilledBucket(NamedTuple):
         return [line[:-1] for line in self.file.readlines(self.piece_bytes)]
 
     def starts(self) -> Iterator[int]:
-        """Yield the positions of all pieces."""
         position = 0
         while lines := self.piece(position):
             yield position

@@ -93,8 +93,7 @@ class LinkJoin(PairJoin):
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
-        """Yield lines for records with identical sets, in blocks; each set is written in the
-        bucket of its smallest key."""
+        """Yield lines for records with equal sets, each set in the bucket of its smallest key."""
         written: dict[bytes, bool] = {}  # by the first line of a set
         for copies in found:
             self.counters.alive()
@@ -134,6 +133,8 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 class EdgeJoin(LinkJoin):
     """Finds all pairs of each bucket, but leaves those of dense clusters to the decision."""
 
+    _found = PairJoin._found
+
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:
             self._connect(batch, first, stop)
@@ -143,9 +144,6 @@ class EdgeJoin(LinkJoin):
         if large.any():
             self._connect(batch, first, np.where(large, stop, first))
             yield from self._trees(batch, np.flatnonzero(large))
-
-    def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        return PairJoin._found(self, batch, first, stop)
 
     def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> None:
         for _ in self._edges(batch, first, stop):
@@ -166,7 +164,6 @@ class EdgeJoin(LinkJoin):
     def _members(
         self, batch: BucketBatch, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
-        """Yield the lines of members of dense clusters."""
         self.counters.add(DENSE_MEMBERS, len(some))
         texts = encode_sets(batch.sets.take(some))
         names = format_keys(batch.keys[some]).tolist()

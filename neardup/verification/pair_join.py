@@ -60,7 +60,6 @@ class PairJoin:
         """Prepare for a batch, or for the pieces of a bucket, with this many sets."""
 
     def _whole(self, batch: BucketBatch) -> Iterator[bytes]:
-        """Join a batch with itself."""
         self._check(batch)
         several = np.flatnonzero(
             [len(ids) > 1 or bool(again) for ids, again in zip(batch.ids, batch.repeats)]

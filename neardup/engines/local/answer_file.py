@@ -30,11 +30,10 @@ REMOVED_OPTION: dict[str, Any] = dict(
     metavar="FILE", help="with --output kept: what --output removed prints, into this file"
 )
 STDOUT_NAME = "-"
+OWN_FILE = "-o {}: the run's own file"
 
 
 class Answer(NamedTuple):
-    """The destination of the answer."""
-
     name: str = ""  # for messages; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
     own: "IO[bytes] | None" = None  # for the run's own file; None where there is none
@@ -106,8 +105,9 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
             atomic_write.check_new("-o", name, inputs)
             own = None
             if os.path.isfile(name) or not os.path.exists(name):  # unlike /dev/null
-                beside = _check_own(name, inputs), manifest.run_file_name(name)
-                own = stack.enter_context(atomic_write.whole_or_not(*beside, inputs))
+                beside, option = manifest.run_file_name(name), OWN_FILE.format(name)
+                own = stack.enter_context(atomic_write.whole_or_not(option, beside, inputs))
+                manifest.check_run_file(beside)
             file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
             # stdout of this process, and of those that it starts, is the file until then.
             before = os.dup(STDOUT)
@@ -115,14 +115,6 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
             stack.callback(os.dup2, before, STDOUT)
             os.dup2(file.fileno(), STDOUT)
             yield Answer(name, own=own)
-
-
-def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """Raise UsageError if the run's own file cannot be written; return its name for messages."""
-    own, option = manifest.run_file_name(name), f"-o {name}: the run's own file"
-    atomic_write.check_new(option, own, inputs)
-    manifest.check_run_file(own)
-    return option
 
 
 @contextmanager
@@ -140,7 +132,9 @@ def answer_folder(
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
         atomic_write.check_new("-o", os.path.join(name, short), inputs)
-    _check_own(name, inputs)
+    beside = manifest.run_file_name(name)
+    atomic_write.check_new(OWN_FILE.format(name), beside, inputs)
+    manifest.check_run_file(beside)
     there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
     try:

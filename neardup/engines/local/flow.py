@@ -71,7 +71,6 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 
 def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
-    """Write the postings of all records."""
     if plan.path("records", 0).exists():  # they were parsed to count their tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
@@ -120,7 +119,6 @@ def prune_keys(plan: Plan, k: int) -> None:
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
-    """Open the postings that pruning kept of one mapper or index segment, as a `SharedKeys`."""
     with ExitStack() as stack:
         paths = sorted(plan.folder.glob(f"shared.{number}.*"))
         yield key_pruning.SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
@@ -209,7 +207,6 @@ def dedup(plan: Plan, pairs: int) -> None:
 
 
 def decide(plan: Plan, edges: int) -> None:
-    """Write the decision, from sorted edges."""
     counters = Counters("decide", reports=str(plan.folder))
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)

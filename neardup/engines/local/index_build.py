@@ -215,7 +215,6 @@ def write_files(plan: Plan, k: int, folder: Path) -> None:
 
 
 def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
-    """Yield the bytes of a file of the segment."""
     if name in ("keys", "holders", "fences"):
         paths = [plan.path(name, part) for part in range(plan.partitions)]
     else:

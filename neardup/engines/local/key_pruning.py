@@ -237,22 +237,20 @@ class SharedKeys:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
             span = below - int(records[0])
             self.until = below + RECORDS_AHEAD // len(records) * span
-            pieces = [piece for i in range(len(self.files)) for piece in self._below_until(i)]
-            self.ahead = _by_record([self.ahead, *pieces])
+            until, pieces = np.uint64(self.until), [self.ahead]
+            for i, file in enumerate(self.files):
+                while True:
+                    held = self.held[i]
+                    cut = int(np.searchsorted(held[:, 1], until))
+                    pieces.append(held[:cut])
+                    self.held[i] = held[cut:]
+                    if cut < len(held) or not (data := file.read(ROWS_AT_ONCE * ROW_BYTES)):
+                        break
+                    self.held[i] = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
+            self.ahead = _by_record(pieces)
         cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
         rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
         return one_key_a_group(rows, np.append(records, np.uint64(below)))
-
-    def _below_until(self, i: int) -> Iterator[np.ndarray]:
-        """Yield the next rows of a file whose record number is below `until`."""
-        while True:
-            held = self.held[i]
-            cut = int(np.searchsorted(held[:, 1], np.uint64(self.until)))
-            yield held[:cut]
-            self.held[i] = held[cut:]
-            if cut < len(held) or not (data := self.files[i].read(ROWS_AT_ONCE * ROW_BYTES)):
-                return
-            self.held[i] = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:

@@ -251,7 +251,6 @@ def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
 
 
 def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
-    """Merge the counts of all workers."""
     sample = Sample()
     for path in drawn:
         sample.draw(*pickle.loads(path.read_bytes()))

@@ -48,7 +48,6 @@ class Run(NamedTuple):
 
     @classmethod
     def all_of(cls, file: BufferedReader) -> "Iterator[Run]":
-        """Yield the runs of a file, in order."""
         while file.peek(1):
             keys, sizes, lengths, kind, weighted = pickle.load(file)
             start, tokens = file.tell(), int(sizes.sum())
@@ -96,8 +95,7 @@ def files_for(partitions: int, jobs: int) -> int:
 
 
 def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
-    """Write each record once for each of its keys, to one file per partition; return the number
-    of bytes."""
+    """Write each record once for each key, to a file per partition; return the bytes written."""
     held: list[tuple[Batch, Ragged]] = []
     size = written = 0
     for batch, keys in records:

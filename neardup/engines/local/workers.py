@@ -65,7 +65,6 @@ class Workers(AbstractContextManager["Workers"]):
         self._names.clear()
 
     def start(self, name: str, task: Callable[[], None]) -> None:
-        """Run a task in a forked process."""
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
@@ -237,7 +236,6 @@ def copied(name: str, folder: Path, number: int) -> str:
 
 
 def total_size(files: "Iterable[Path | str]") -> int:
-    """Return the total size of files in bytes."""
     return sum(os.stat(file).st_size for file in files)
 
 
@@ -321,7 +319,6 @@ class Progress:
         return lambda done: self._done.__setitem__(k, done)
 
     def add(self, k: int, more: int) -> None:
-        """Add to what worker k has done."""
         self._done[k] += more
 
     def counted(self, k: int, items: Iterable[T], size: Callable[[T], int]) -> Iterator[T]:

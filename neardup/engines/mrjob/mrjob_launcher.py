@@ -24,7 +24,7 @@ from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP
 from neardup.engines.pipe import check_unchanged
 from neardup.options.settings import Settings, counts_first
 from neardup.reading import blocks, compressed, input_files
-from neardup.runtime.counters import Counters, counts_in, reports_in
+from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE, judged, print_summary, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
@@ -121,8 +121,9 @@ class Launcher:
         os.environ["PYTHONPATH"] = path.rstrip(":")
         adapt_local_runners()
         self.run_all()
-        print_summary(reports_in(folder), self.verbosity)
-        return counts_in(folder)
+        reports = reports_in(folder)
+        print_summary(reports, self.verbosity)
+        return total(report["counts"] for report in reports)
 
     def working_file(self, name: str) -> Path:
         return Path(self.how.local_tmp_dir, name)
