@@ -29,6 +29,7 @@ from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, as_called
+from neardup.runtime.summary import QUIET
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
@@ -123,7 +124,7 @@ def main() -> None:
         weights = kind.weights(counter.counts())
         measure = weighted_measure(args.measure, settings.threshold, weights)
     drawn = sample.records()
-    again = parsed(settings.blocks(args.files), settings, _Silent("audit"))
+    again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
     compared = _compared(args.pairs, _true_pairs(again, drawn, measure), set(drawn.ids))
     unchanged.check()
     lines = _report(len(set(drawn.ids)), sample.whole, compared, confidence)
@@ -140,13 +141,6 @@ def _command_line() -> argparse.Namespace:
     add_option(parser, "--confidence", "P", "0.95", "of the intervals")
     parser.add_verbosity()
     return parser.parse_intermixed_args()
-
-
-class _Silent(Counters):
-    """Counters that report nothing, for the second reading of a file."""
-
-    def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        pass
 
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dict[Pair, bytes]:

@@ -9,7 +9,7 @@ from neardup.evaluation import choices, estimates, exact_answers, line_sample, s
 from neardup.options import table
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.program import UsageError, job_command
-from neardup.schemes import banding, scheme
+from neardup.schemes import SCHEMES, banding, scheme
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
@@ -142,4 +142,9 @@ def _line(cells: Iterable[str]) -> str:
 def _notes(survey: estimates.Survey, measure: str) -> str:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
-    return NOTES.format(pairs=pairs, others=", ".join(choices.not_compared(measure)))
+    others = [
+        name
+        for name, each in SCHEMES.items()
+        if not each.keeps_recall or measure not in each.measures
+    ]
+    return NOTES.format(pairs=pairs, others=", ".join(others))

@@ -90,7 +90,7 @@ def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = exact_answers.AskedRun.of(args.run)
-        asked, source = run_of.arguments(), f"--run {args.run}"
+        asked, source = run_of.arguments, f"--run {args.run}"
         exact_answers.refuse_others(Options.of(args), asked, source, exact_answers.FREE)
         args = parser.parse_intermixed_args([*asked, *sys.argv[1:]])
         if not args.files:

@@ -96,15 +96,6 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
                 yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
 
 
-def not_compared(name: str) -> list[str]:
-    """Return the schemes that do not promise a recall by the measure."""
-    return [
-        other
-        for other, scheme in SCHEMES.items()
-        if not (scheme.keeps_recall and name in scheme.measures)
-    ]
-
-
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
     """Estimate what a setting finds and costs; `asked` are the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])

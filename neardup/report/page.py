@@ -124,10 +124,6 @@ def percent(part: int, whole: int) -> str:
     return f" ({100 * part / whole:.1f} %)" if whole else ""
 
 
-def millionths(similarity: int) -> str:
-    return "{}.{:06}".format(*divmod(similarity, 10**6))
-
-
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
     """Yield each row with the length of its bar, 0 to 100, which is 0 only for 0.
 
@@ -217,6 +213,6 @@ def _short(words: Sequence[str]) -> str:
 
 
 CALLS = (
-    *(along, comma, counted, distinct, id_text, lengths, millionths, names, passages, percent),
-    *(same, similar),
+    *(along, comma, counted, distinct, id_text, lengths, names, passages, percent, same),
+    similar,
 )
