@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import SHARED, add_option, interval, pair_lines, ratio, row
+from neardup.evaluation.exact_answers import add_option, interval, pair_lines, ratio, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
@@ -46,7 +46,6 @@ result with the pairs that were written.  FILE is read twice, PAIRS once, block 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 """
-DEFAULTS = (None, "jaccard", "shingles", "one")
 Pair = tuple[bytes, bytes]
 
 
@@ -205,8 +204,7 @@ def _examples(compared: Compared, options: Options, files: list[str]) -> list[st
 
 def _why(options: Options, files: list[str], a: str, b: str) -> str:
     """Return the command that explains a pair."""
-    given = {flag: options.value(flag) for flag in (*SHARED, "--measure", "--weights")}
-    flags = [f"{flag}={value}" for flag, value in given.items() if value not in DEFAULTS]
+    flags = exact_answers.pair_options(options)
     if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
     return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b]))

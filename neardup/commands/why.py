@@ -86,7 +86,16 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
     """Read the command line, with the options and files of the run that --run names."""
-    parser = _parser()
+    parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
+    parser.add_argument(
+        exact_answers.RUN,
+        metavar="PAIRS",
+        help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
+        ".PAIRS.neardup.json beside it; name FILE if they have been moved",
+    )
+    exact_answers.add_files(parser, "*")
+    parser.add_argument("a", metavar="A", help="an id")
+    parser.add_argument("b", metavar="B", help="another one")
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = exact_answers.AskedRun.of(args.run)
@@ -99,17 +108,3 @@ def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]
     if not args.files:
         parser.error("the following arguments are required: FILE")
     return args, run_of
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
-    parser.add_argument(
-        exact_answers.RUN,
-        metavar="PAIRS",
-        help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
-        ".PAIRS.neardup.json beside it; name FILE if they have been moved",
-    )
-    exact_answers.add_files(parser, "*")
-    parser.add_argument("a", metavar="A", help="an id")
-    parser.add_argument("b", metavar="B", help="another one")
-    return parser

@@ -147,12 +147,10 @@ def candidate_counts(
 
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
     """Raise StageError if no line of a sample is a record, with what the lines look like."""
-    for lines in sample.lines[:LOOKED_AT], sample.lines:  # the first ones are mostly enough
-        _, bad = parse(as_block(lines))
-        if len(bad) < len(lines) or not bad:
-            return
-    looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])
-    judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
+    _, bad = parse(as_block(sample.lines))
+    if bad and len(bad) == len(sample.lines):
+        looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])
+        judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
 
 
 @dataclass(frozen=True)

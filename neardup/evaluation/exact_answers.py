@@ -72,6 +72,13 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
     return settings, MEASURES[options.measure](settings.threshold)
 
 
+def pair_options(options: table.Options) -> list[str]:
+    """Return the options that define a pair, as arguments, without defaults."""
+    flags = ("--threshold", "--measure", *SHARED, WEIGHTS.flag)
+    given = {flag: options.value(flag) for flag in flags}
+    return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard", ONE)]
+
+
 def asked_kind(options: table.Options) -> Weighing | None:
     """Return the kind of weights, or None for equal weights; UsageError for an unknown kind."""
     weights = options.own.get(WEIGHTS.flag, ONE)

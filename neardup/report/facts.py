@@ -157,11 +157,6 @@ class Facts:
     chains: Chains
     old: bool
 
-    @property
-    def to_remove(self) -> int:
-        """The number of records that are removed if one of each cluster is kept."""
-        return self.records - self.clusters
-
 
 def facts_of(graph: PairGraph, threshold: "Fraction | None") -> Facts:
     """Compute the figures; the histogram begins at `threshold` if that is known."""

@@ -19,8 +19,6 @@ from neardup.runtime.program import StageError
 
 # Only its own style: anything that a text might smuggle in is refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-MEMBER_ROOM, REMOVED_ROOM, LITTLE = 400, 160, 3  # letters of a text; words of context
-MOST_LINKS = 12  # of a chain
 LONGEST_ID = 80  # letters
 SLIVER = 0.6  # per cent: the shortest bar
 RUN = 40  # words of one difference
@@ -65,10 +63,6 @@ def page(material: Material) -> str:
         threshold="" if threshold is None else f"{float(threshold):.9g}",
         policy=POLICY,
         version=VERSION,
-        little=LITTLE,
-        member_room=MEMBER_ROOM,
-        removed_room=REMOVED_ROOM,
-        most_links=MOST_LINKS,
         **{call.__name__: call for call in CALLS},
     )
     return LINE_END_IN_TEXT.sub(" ", filled.strip()) + "\n"
