@@ -61,18 +61,17 @@ class Asked:
 def asked_of_options(options: Options) -> Asked:
     """Return the options on the command line; UsageError for a wrong one."""
     _check_output(options.output, "--output")
-    form, links = form_of(options), options.output == "links"
+    links = options.output == "links"
+    asked = Asked("", options.given_arguments(), form_of(options), links=links)
     if options.threshold is None:
-        return Asked("", options.given_arguments(), form, links=links)
+        return asked
     settings = settings_before_counts(options)
-    return Asked(
-        "the options given to this command",
-        options.given_arguments(),
-        form,
-        Fraction(settings.threshold.num, settings.threshold.den),
-        options.measure or "",
-        settings.scheme.promise,
-        links,
+    return replace(
+        asked,
+        source="the options given to this command",
+        threshold=Fraction(settings.threshold.num, settings.threshold.den),
+        measure=options.measure or "",
+        promise=settings.scheme.promise,
     )
 
 
