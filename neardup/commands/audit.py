@@ -133,7 +133,6 @@ def _command_line() -> argparse.Namespace:
 
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pairs:
-    """Return all pairs with a sampled id, and their similarities."""
     true: Pairs = {}
     index, unused = Index.of(drawn.sets), Counters("")
     for batch in batches:
@@ -184,7 +183,6 @@ def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -
 
 
 def _why(options: Options, files: list[str], a: str, b: str) -> str:
-    """Return the command that explains a pair."""
     flags = exact_answers.pair_options(options)
     if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it

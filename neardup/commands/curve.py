@@ -80,7 +80,6 @@ def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float
 
 
 def table_row(similarity: float, chance: float, marked: bool) -> str:
-    """Format a row of the table."""
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
     return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
@@ -168,8 +167,7 @@ line, polyline { fill: none; stroke: #8c959f; stroke-width: 1 }
   text { fill: #e6edf3 }
   .curve { stroke: #58a6ff }
   .mark { stroke: #ff7b72 }
-  .marked { fill: #ff7b72 }
-  .missed { fill: #ff7b72 }
+  .marked, .missed { fill: #ff7b72 }
   .vain { fill: #d29922 }
 }
 """

@@ -112,7 +112,6 @@ def share(flag: str, text: str) -> float:
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:
-    """Return all records in one batch."""
     held = list(batches)
     ids = [id_ for batch in held for id_ in batch.ids]
     return Batch(ids, Ragged.end_to_end([batch.sets for batch in held]))

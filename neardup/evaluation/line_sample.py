@@ -26,13 +26,7 @@ from typing import Any, Optional
 import numpy as np
 
 from neardup.reading.blocks import LINE_END, Start
-from neardup.reading.compressed import (
-    MAGIC_BYTES,
-    OPENERS,
-    opened,
-    position,
-    refuse_no_lines,
-)
+from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.sets.ragged import distinct

@@ -229,7 +229,6 @@ def gathered_material(
 
 
 def _shown_nodes(facts: Facts, removed: RemovedRecords | None) -> set[Node]:
-    """Return the records that the report shows."""
     pairs = [*facts.most, *facts.least, *facts.same, *facts.chains.longest]
     nodes = {node for pair in pairs for node in (pair.a, pair.b)}
     nodes.update(node for cluster in facts.largest for node in cluster.members)

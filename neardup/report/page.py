@@ -46,7 +46,6 @@ def check_jinja() -> None:
 
 
 def page(material: Material) -> str:
-    """Return the report as HTML."""
     import jinja2
 
     threshold = material.asked.threshold
