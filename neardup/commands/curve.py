@@ -111,11 +111,8 @@ UP = Context(prec=3, rounding=ROUND_UP)
 
 
 class Areas(NamedTuple):
-    """The areas of false positives and false negatives; false_positives is 0 if the scheme
-    promises nothing below the threshold."""
-
     false_negatives: float
-    false_positives: float
+    false_positives: float  # 0 if the scheme promises nothing below the threshold
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
@@ -175,11 +172,9 @@ Points = Sequence[tuple[float, float]]
 
 
 class Mark(NamedTuple):
-    """The threshold, the probability of sharing a key there, and the areas on both sides."""
-
     threshold: float
-    chance: float
-    areas: Areas
+    chance: float  # to share a key there
+    areas: Areas  # on both sides
 
 
 def picture(points: Points, mark: "Mark | None", axis: str, title: str) -> str:

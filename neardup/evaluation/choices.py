@@ -47,10 +47,8 @@ def short(value: float) -> str:
 
 
 class Choice(NamedTuple):
-    """A setting: its name in the table, and the options that choose it."""
-
-    name: str
-    flags: list[str]
+    name: str  # in the table
+    flags: list[str]  # the options that choose it
 
 
 class Cost(NamedTuple):

@@ -89,12 +89,9 @@ class Likeness:
 
 @dataclass(frozen=True)
 class CandidateCounts:
-    """The number of pairs in the input that share a key and pass the length filter, of those
-    that pass the bitmaps, too, and of candidates in the sample."""
-
-    candidates: float
-    verified: float
-    seen: int
+    candidates: float  # pairs in the input that share a key and pass the length filter
+    verified: float  # those of them that pass the bitmaps, too
+    seen: int  # candidates in the sample
 
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
@@ -155,13 +152,10 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
 
 @dataclass(frozen=True)
 class Survey:
-    """The sampled records that were compared, what each stands for, whether they are the whole
-    input, and the number of bad lines."""
-
-    batch: Batch
+    batch: Batch  # the sampled records that were compared
     weights: Weights
-    whole: bool
-    bad: int
+    whole: bool  # they are the whole input
+    bad: int  # lines of the sample
     measure: SetMeasure
     likeness: Likeness
 

@@ -54,11 +54,9 @@ CHANGES = 20  # changes that are shown
 
 @dataclass(frozen=True)
 class ShownRecords:
-    """The number of all records, the first text of each chosen id, and ids with several records."""
-
-    count: int
-    texts: dict[bytes, str]
-    repeated: set[bytes]
+    count: int  # of all records
+    texts: dict[bytes, str]  # the first text of each chosen id
+    repeated: set[bytes]  # ids with several records
 
 
 def shown_records(

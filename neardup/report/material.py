@@ -118,23 +118,18 @@ def read_audit(file: str) -> Audit:
 
 
 class Gone(NamedTuple):
-    """A removed record, the record that it duplicates, and their similarity, or `-`."""
-
-    id: bytes
-    kept: bytes
-    similarity: str
+    id: bytes  # of the removed record
+    kept: bytes  # the record that it duplicates
+    similarity: str  # or "-"
 
 
 @dataclass(frozen=True)
 class RemovedRecords:
-    """Figures on removed records: `count`, those `chained` by a chain alone, the `first` ones,
-    how many records they duplicate (`kept`), and the most frequent of these (`reasons`)."""
-
     count: int
-    chained: int
+    chained: int  # removed by a chain alone
     first: list[Gone]
-    kept: int
-    reasons: list[tuple[bytes, int]]
+    kept: int  # records that they duplicate
+    reasons: list[tuple[bytes, int]]  # the most frequent of these
 
 
 def read_removed(file: str) -> RemovedRecords:
