@@ -1,4 +1,4 @@
-"""Build the kernels where there is a C compiler; all else about the package is in pyproject.toml."""
+"""Build the kernels where there is a C compiler; all else is in pyproject.toml."""
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel

@@ -43,7 +43,7 @@ if COMPILED:
 
 def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
     """Call a kernel with arrays that are contiguous and as wide as it takes them, and integers."""
-    words = []
+    words: list[Any] = []
     for value in arguments:
         if isinstance(value, np.ndarray):
             words.append(ctypes.c_void_p(value.ctypes.data))
@@ -54,19 +54,19 @@ def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
 
 
 def _unsigned(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, np.uint64)
+    return np.require(values, np.uint64, ["C", "A"])
 
 
 def _signed(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, np.int64)
+    return np.require(values, np.int64, ["C", "A"])
 
 
 def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Parse lines `ID SHINGLE…` that end with LF or CRLF to values (uint64) and lines (int64 (n, 5)).
+    """Parse lines `ID SHINGLE…`, which end with LF or CRLF, to rows of values (uint64).
 
-    The values of a line are sorted if `distinct`.  Columns, one row for each line that is not blank:
-    its number, where its id begins and ends, where its last token ends, and how many values it has, 0
-    if it has no tokens or if one is not a shingle.
+    Without `distinct` the values are as they stand.  Also return five columns, int64 (n, 5), for
+    the n lines that are not blank: the number of the line, where its id begins and ends, where its
+    last token ends, and how many values it has; none if it has a token that is not a shingle.
     """
     bytes_ = np.frombuffer(block, np.uint8)
     most = np.count_nonzero(bytes_ <= ord(" "))  # tokens: each has a blank or a line end behind it
@@ -81,11 +81,11 @@ def band_words(
     values: np.ndarray, offsets: np.ndarray, seed: int, factors: np.ndarray, bands: np.ndarray
 ) -> np.ndarray:
     """Return the words (uint64 (n, B)) of `hashing.band_words`; factors: uint32 (B, rows), odd."""
-    n, (B, rows), count = len(offsets) - 1, factors.shape, -(-factors.size // LANES) * LANES
+    n, (number, rows), count = len(offsets) - 1, factors.shape, -(-factors.size // LANES) * LANES
     padded = np.ones(count, np.uint32)
     padded[: factors.size] = factors.ravel()
-    words, minima = np.empty((n, B), np.uint64), np.empty_like(padded)
-    some = (padded, count, _unsigned(bands), B, rows)
+    words, minima = np.empty((n, number), np.uint64), np.empty_like(padded)
+    some = (padded, count, _unsigned(bands), number, rows)
     _call("band_words", _unsigned(values), _signed(offsets), n, seed, *some, minima, words)
     return words
 

@@ -35,9 +35,9 @@ from typing import ClassVar, Union
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime import kernels
 from neardup.runtime.program import StageError
 from neardup.schemes.scheme import Scheme
-from neardup.runtime import kernels
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.sets.token_counts import TokenCounts

@@ -125,7 +125,9 @@ def _minima(mixed: np.ndarray, starts: np.ndarray, factors: np.ndarray) -> np.nd
     """
     if len(starts) == 1 and len(mixed) > CACHE_TOKENS:  # a large set, piece by piece
         cuts = range(0, len(mixed), CACHE_TOKENS)
-        return np.minimum.reduce([_minima(mixed[i : i + CACHE_TOKENS], starts, factors) for i in cuts])
+        return np.minimum.reduce(
+            [_minima(mixed[i : i + CACHE_TOKENS], starts, factors) for i in cuts]
+        )
     bands, rows = factors.shape
     hashed = np.empty_like(mixed)
     minima = np.empty((rows, bands, len(starts)), dtype=np.uint32)
