@@ -17,18 +17,18 @@ import shlex
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import SHARED, add_option, interval, pair_lines, ratio, row
+from neardup.evaluation.exact_answers import add_option, interval, pair_lines, ratio, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, as_called
+from neardup.runtime.summary import QUIET
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
@@ -45,19 +45,7 @@ result with the pairs that were written.  FILE is read twice, PAIRS once, block 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 """
-DEFAULTS = (None, "jaccard", "shingles", "one")
-Pair = tuple[bytes, bytes]
-
-
-class Compared(NamedTuple):
-    """Pairs with a sampled id, and their similarities, as printed for `right` and `wrong`.
-
-    true: all pairs; right: those that were printed; wrong: printed, but not true.
-    """
-
-    true: dict[Pair, bytes]
-    right: dict[Pair, bytes]
-    wrong: dict[Pair, bytes]
+Pairs = dict[tuple[bytes, bytes], bytes]  # with a sampled id, and their similarities
 
 
 class IdSample:
@@ -123,11 +111,13 @@ def main() -> None:
         weights = kind.weights(counter.counts())
         measure = weighted_measure(args.measure, settings.threshold, weights)
     drawn = sample.records()
-    again = parsed(settings.blocks(args.files), settings, _Silent("audit"))
-    compared = _compared(args.pairs, _true_pairs(again, drawn, measure), set(drawn.ids))
+    again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
+    true, ids = _true_pairs(again, drawn, measure), set(drawn.ids)
+    written = exact_answers.parsed_lines([args.pairs], exact_pair)
+    printed = {(a, b): similarity for a, b, similarity in written if a in ids or b in ids}
     unchanged.check()
-    lines = _report(len(set(drawn.ids)), sample.whole, compared, confidence)
-    print(*lines, *_examples(compared, options, args.files), sep="\n")
+    lines = _report(len(ids), sample.whole, true, printed, confidence)
+    print(*lines, *_examples(true, printed, options, args.files), sep="\n")
     counters.report()
 
 
@@ -142,16 +132,8 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
-class _Silent(Counters):
-    """Counters that report nothing, for the second reading of a file."""
-
-    def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        pass
-
-
-def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dict[Pair, bytes]:
-    """Return all pairs with a sampled id, and their similarities."""
-    true: dict[Pair, bytes] = {}
+def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pairs:
+    true: Pairs = {}
     index, unused = Index.of(drawn.sets), Counters("")
     for batch in batches:
         for asking, holder, common in index.overlaps(batch.sets):
@@ -166,37 +148,28 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dic
     return true
 
 
-def _compared(file: str, true: dict[Pair, bytes], ids: set[bytes]) -> Compared:
-    """Compare the printed pairs that have a sampled id with the true ones."""
-    compared = Compared(true, {}, {})
-    for a, b, similarity in exact_answers.parsed_lines([file], exact_pair):
-        if a in ids or b in ids:
-            (compared.right if (a, b) in true else compared.wrong)[a, b] = similarity
-    return compared
-
-
-def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> list[str]:
-    true, right, wrong = compared
-    hits, printed = len(right), len(right) + len(wrong)
-    differ = sum(true[pair] != similarity for pair, similarity in right.items())
+def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: float) -> list[str]:
+    right = true.keys() & printed.keys()
+    hits = len(right)
+    differ = sum(true[pair] != printed[pair] for pair in right)
     recall, precision = (
-        "" if whole else interval(hits, n, confidence) for n in (len(true), printed)
+        "" if whole else interval(hits, len(pairs), confidence) for pairs in (true, printed)
     )
     return [
         row("ids looked at", ids, "all: these are no estimates" if whole else "drawn at random"),
         row("their pairs", len(true)),
         row("found", hits, f"{differ:,} with another similarity" if differ else ""),
         row("missed", len(true) - hits),
-        row("printed, but no pair", len(wrong)),
+        row("printed, but no pair", len(printed) - hits),
         row("recall", ratio(hits, len(true)), recall),
-        row("precision", ratio(hits, printed), precision),
+        row("precision", ratio(hits, len(printed)), precision),
     ]
 
 
-def _examples(compared: Compared, options: Options, files: list[str]) -> list[str]:
+def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -> list[str]:
     """Return pairs that are missed or wrong, and the command that explains one."""
-    true, right, wrong = compared
-    missed = {pair: true[pair] for pair in true.keys() - right.keys()}
+    missed = {pair: true[pair] for pair in true.keys() - printed.keys()}
+    wrong = {pair: printed[pair] for pair in printed.keys() - true.keys()}
     lines = []
     for what, pairs in ("missed", missed), ("printed, but no pair", wrong):
         if pairs:
@@ -210,9 +183,7 @@ def _examples(compared: Compared, options: Options, files: list[str]) -> list[st
 
 
 def _why(options: Options, files: list[str], a: str, b: str) -> str:
-    """Return the command that explains a pair."""
-    given = {flag: options.value(flag) for flag in (*SHARED, "--measure", "--weights")}
-    flags = [f"{flag}={value}" for flag, value in given.items() if value not in DEFAULTS]
+    flags = exact_answers.pair_options(options)
     if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
     return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b]))

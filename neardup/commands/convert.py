@@ -47,7 +47,9 @@ def main() -> None:
         form = form._replace(fields=replace(form.fields, texts=()))
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, settings, counters))
-    write_all(map(_line, rows))
+    # A lone surrogate, such as \\ud83d, stays escaped.
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_all(line.encode("utf-8", "backslashreplace") for line in lines)
     counters.report()
 
 
@@ -86,8 +88,3 @@ def _of_rows(block: Block, form: InputFormat) -> "Iterator[Row | BadLine]":
             text = "\n".join(row[name] for name in fields.texts)
             row = {DEFAULT_ID: row[id_field], DEFAULT_TEXT: text}
         yield row
-
-
-def _line(row: Row) -> bytes:
-    # A lone surrogate, such as \\ud83d, stays escaped.
-    return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

@@ -80,7 +80,6 @@ def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float
 
 
 def table_row(similarity: float, chance: float, marked: bool) -> str:
-    """Format a row of the table."""
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
     return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
@@ -112,11 +111,8 @@ UP = Context(prec=3, rounding=ROUND_UP)
 
 
 class Areas(NamedTuple):
-    """The areas of false positives and false negatives; false_positives is 0 if the scheme
-    promises nothing below the threshold."""
-
     false_negatives: float
-    false_positives: float
+    false_positives: float  # 0 if the scheme promises nothing below the threshold
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
@@ -168,8 +164,7 @@ line, polyline { fill: none; stroke: #8c959f; stroke-width: 1 }
   text { fill: #e6edf3 }
   .curve { stroke: #58a6ff }
   .mark { stroke: #ff7b72 }
-  .marked { fill: #ff7b72 }
-  .missed { fill: #ff7b72 }
+  .marked, .missed { fill: #ff7b72 }
   .vain { fill: #d29922 }
 }
 """
@@ -177,11 +172,9 @@ Points = Sequence[tuple[float, float]]
 
 
 class Mark(NamedTuple):
-    """The threshold, the probability of sharing a key there, and the areas on both sides."""
-
     threshold: float
-    chance: float
-    areas: Areas
+    chance: float  # to share a key there
+    areas: Areas  # on both sides
 
 
 def picture(points: Points, mark: "Mark | None", axis: str, title: str) -> str:

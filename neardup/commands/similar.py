@@ -2,7 +2,7 @@
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
@@ -52,7 +52,7 @@ def main() -> None:
     for name in (CANDIDATES, "pairs"):
         counters.add(name, 0)
     search = Search(file, other, threshold, args.measure, of, counters)
-    write_all(_lines(search, alpha))
+    write_all(b"".join(_lines_of(search, alike, alpha)) for alike in search.pairs())
     counters.report()
 
 
@@ -75,20 +75,11 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
-def _lines(search: Search, alpha: Fraction) -> Iterator[bytes]:
+def _lines_of(search: Search, alike: Alike, alpha: Fraction) -> Iterator[bytes]:
     file, other = search.file, search.other or search.file
-    for alike in search.pairs():
-        ids = zip(file.ids(alike.asked), other.ids(alike.passing))
-        yield b"".join(_lines_of(search, alike, ids, alpha))
-
-
-def _lines_of(
-    search: Search, alike: Alike, ids: Iterable[tuple[bytes, bytes]], alpha: Fraction
-) -> Iterator[bytes]:
-    kind = search.file.kind
-    figures = cache(lambda part, whole, known: shown(kind, part, whole, known, alpha))
+    figures = cache(lambda part, whole, known: shown(file.kind, part, whole, known, alpha))
     numbers = zip(alike.part.tolist(), alike.whole.tolist(), alike.known.tolist())
-    for (a, b), number in zip(ids, numbers):
+    for a, b, number in zip(file.ids(alike.asked), other.ids(alike.passing), numbers):
         if search.other is None:
             if a == b:
                 search.counters.repeated_id(a)

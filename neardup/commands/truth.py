@@ -69,7 +69,6 @@ def _command_line() -> argparse.Namespace:
 
 
 def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join:
-    """Return the join that finds candidates for the measure."""
     if args.join not in (None, *JOINS):
         raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
     if weighted:

@@ -9,7 +9,7 @@ from neardup.evaluation import choices, estimates, exact_answers, line_sample, s
 from neardup.options import table
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.program import UsageError, job_command
-from neardup.schemes import banding, scheme
+from neardup.schemes import SCHEMES, banding, scheme
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
@@ -62,7 +62,8 @@ def main() -> None:
         if settings.form.input is None:
             raise UsageError("files of several kinds; name those of one kind")
         options = replace(options, input=settings.form.input)
-    asked = _asked(options)
+    options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
+    asked = exact_answers.pair_options(options)
     costs = [
         choices.cost(survey, each, asked) for each in choices.choices(measure, args.measure, recall)
     ]
@@ -85,15 +86,6 @@ def _command_line() -> argparse.Namespace:
     exact_answers.add_option(parser, "--sample", "N", "3000", "the largest number of records")
     exact_answers.add_option(parser, "--seed", "N", "0", "draws the sample, 0 to 2^64-1")
     return parser.parse_args()
-
-
-def _asked(options: table.Options) -> list[str]:
-    """Return the options that define a pair, as given; always with the threshold."""
-    options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
-    given = {
-        flag: options.value(flag) for flag in ("--threshold", "--measure", *exact_answers.SHARED)
-    }
-    return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard")]
 
 
 def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:
@@ -142,4 +134,9 @@ def _line(cells: Iterable[str]) -> str:
 def _notes(survey: estimates.Survey, measure: str) -> str:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
-    return NOTES.format(pairs=pairs, others=", ".join(choices.not_compared(measure)))
+    others = [
+        name
+        for name, each in SCHEMES.items()
+        if not each.keeps_recall or measure not in each.measures
+    ]
+    return NOTES.format(pairs=pairs, others=", ".join(others))

@@ -72,10 +72,7 @@ def main() -> None:
 
 
 def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
+    value = float(text)
     if not 0 <= value <= 1:
         raise ValueError(f"{text} is outside 0 <= SHARE <= 1")
     return value

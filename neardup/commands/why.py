@@ -86,22 +86,6 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
     """Read the command line, with the options and files of the run that --run names."""
-    parser = _parser()
-    args, run_of = parser.parse_intermixed_args(), None
-    if args.run is not None:
-        run_of = exact_answers.AskedRun.of(args.run)
-        asked, source = run_of.arguments(), f"--run {args.run}"
-        exact_answers.refuse_others(Options.of(args), asked, source, exact_answers.FREE)
-        args = parser.parse_intermixed_args([*asked, *sys.argv[1:]])
-        if not args.files:
-            run_of.check_files()
-            args.files = run_of.files
-    if not args.files:
-        parser.error("the following arguments are required: FILE")
-    return args, run_of
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
         exact_answers.RUN,
@@ -112,4 +96,15 @@ def _parser() -> argparse.ArgumentParser:
     exact_answers.add_files(parser, "*")
     parser.add_argument("a", metavar="A", help="an id")
     parser.add_argument("b", metavar="B", help="another one")
-    return parser
+    args, run_of = parser.parse_intermixed_args(), None
+    if args.run is not None:
+        run_of = exact_answers.AskedRun.of(args.run)
+        asked, source = run_of.arguments, f"--run {args.run}"
+        exact_answers.refuse_others(Options.of(args), asked, source, exact_answers.FREE)
+        args = parser.parse_intermixed_args([*asked, *sys.argv[1:]])
+        if not args.files:
+            run_of.check_files()
+            args.files = run_of.files
+    if not args.files:
+        parser.error("the following arguments are required: FILE")
+    return args, run_of

@@ -47,10 +47,8 @@ def short(value: float) -> str:
 
 
 class Choice(NamedTuple):
-    """A setting: its name in the table, and the options that choose it."""
-
-    name: str
-    flags: list[str]
+    name: str  # in the table
+    flags: list[str]  # the options that choose it
 
 
 class Cost(NamedTuple):
@@ -94,15 +92,6 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
                 yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
             elif least and banding.bands_needed(float(least), 1, recall) <= minhash.MAX_BANDS_ASKED:
                 yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
-
-
-def not_compared(name: str) -> list[str]:
-    """Return the schemes that do not promise a recall by the measure."""
-    return [
-        other
-        for other, scheme in SCHEMES.items()
-        if not (scheme.keeps_recall and name in scheme.measures)
-    ]
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:

@@ -89,12 +89,9 @@ class Likeness:
 
 @dataclass(frozen=True)
 class CandidateCounts:
-    """The number of pairs in the input that share a key and pass the length filter, of those
-    that pass the bitmaps, too, and of candidates in the sample."""
-
-    candidates: float
-    verified: float
-    seen: int
+    candidates: float  # pairs in the input that share a key and pass the length filter
+    verified: float  # those of them that pass the bitmaps, too
+    seen: int  # candidates in the sample
 
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
@@ -147,23 +144,18 @@ def candidate_counts(
 
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
     """Raise StageError if no line of a sample is a record, with what the lines look like."""
-    for lines in sample.lines[:LOOKED_AT], sample.lines:  # the first ones are mostly enough
-        _, bad = parse(as_block(lines))
-        if len(bad) < len(lines) or not bad:
-            return
-    looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])
-    judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
+    _, bad = parse(as_block(sample.lines))
+    if bad and len(bad) == len(sample.lines):
+        looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])
+        judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The sampled records that were compared, what each stands for, whether they are the whole
-    input, and the number of bad lines."""
-
-    batch: Batch
+    batch: Batch  # the sampled records that were compared
     weights: Weights
-    whole: bool
-    bad: int
+    whole: bool  # they are the whole input
+    bad: int  # lines of the sample
     measure: SetMeasure
     likeness: Likeness
 

@@ -41,12 +41,8 @@ def exact_parser(
     about = f"how similar two records are: {', '.join(MEASURES)}"
     add_option(parser, "--measure", "NAME", "jaccard", about)
     if weights:
-        parser.add_argument(
-            WEIGHTS.flag,
-            metavar=WEIGHTS.metavar,
-            help=f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
-            f"tokens of FILE (default: {ONE})",
-        )
+        about = f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
+        add_option(parser, WEIGHTS.flag, str(WEIGHTS.metavar), ONE, about + "tokens of FILE")
     return parser
 
 
@@ -74,6 +70,13 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
     if kind:
         settings = settings._replace(parse=settings.form.parser(kind.repeats, kind.own))
     return settings, MEASURES[options.measure](settings.threshold)
+
+
+def pair_options(options: table.Options) -> list[str]:
+    """Return the options that define a pair, as arguments, without defaults."""
+    flags = ("--threshold", "--measure", *SHARED, WEIGHTS.flag)
+    given = {flag: options.value(flag) for flag in flags}
+    return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard", ONE)]
 
 
 def asked_kind(options: table.Options) -> Weighing | None:
@@ -109,7 +112,6 @@ def share(flag: str, text: str) -> float:
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:
-    """Return all records in one batch."""
     held = list(batches)
     ids = [id_ for batch in held for id_ in batch.ids]
     return Batch(ids, Ragged.end_to_end([batch.sets for batch in held]))
@@ -123,7 +125,7 @@ class AskedRun(NamedTuple):
     """The options of a run, without those of its output, and its input files."""
 
     name: str  # of the answer, or of the run's own file
-    options: table.Options
+    arguments: list[str]
     files: list[str]
     indexes: list[str]  # which have no records to read
 
@@ -133,14 +135,15 @@ class AskedRun(NamedTuple):
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         run = RunFile.of(name)
-        old = options_of(run, name).against
-        options = table.Options.from_arguments(filter(_of_records, run.options))
-        indexes = [each for each in old if is_index(each)]
-        files = [*(each for each in old if each not in indexes), *run.files]
-        return cls(name, options, files, indexes)
-
-    def arguments(self) -> list[str]:
-        return list(filter(_of_records, self.options.arguments()))
+        options = options_of(run, name)
+        arguments = [
+            option
+            for option in options.arguments()
+            if option.partition("=")[0] not in table.OUTPUT_OPTIONS
+        ]
+        indexes = [each for each in options.against if is_index(each)]
+        old = [each for each in options.against if each not in indexes]
+        return cls(name, arguments, old + run.files, indexes)
 
     def check_files(self) -> None:
         """Raise StageError for a file of the run that cannot be read again."""
@@ -168,19 +171,10 @@ def refuse_others(
     options: table.Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
 ) -> None:
     """Raise UsageError for an option that the run did not have, except those in `free`."""
-    for option in options.arguments():
+    for option in options.given_arguments():
         flag = option.partition("=")[0]
-        if flag not in free and option not in asked and option != default(flag):
+        if flag not in free and option not in asked:
             raise UsageError(f"{option}: {source} says what was asked; leave {flag} out")
-
-
-def default(flag: str) -> str:
-    return f"{flag}={table.OPTIONS[flag].get('default')}"
-
-
-def _of_records(word: str) -> bool:
-    """Return True for an argument that is not about the output."""
-    return word.partition("=")[0] not in table.OUTPUT_OPTIONS
 
 
 def pair_lines(

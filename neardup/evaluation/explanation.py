@@ -54,7 +54,6 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
-    """Return the similarity by a measure that belongs to one scheme."""
     if isinstance(measure, bit_keys.EqualBits):  # which finds nothing below `least`
         measure = replace(measure, least=0)
     found = measure.verified(sets, FIRST, SECOND)
@@ -122,8 +121,7 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
 
 
 def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets: Ragged) -> Lines:
-    """Return two lines: how many bits must be equal, and the cosine estimated from the bits that
-    are equal."""
+    """Return two lines: how many bits must be equal, and the cosine by those that are."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, high, low = map(cos, angles(equal, bits, ALPHA))
@@ -136,7 +134,6 @@ def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets
 
 
 def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
-    """Describe the records of an id."""
     rows = [i for i, other in enumerate(records.ids) if other == id_]
     sets = set(encode_sets(records.sets.take(np.array(rows))))
     sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))

@@ -18,8 +18,6 @@ Letters: C cells, k of them drawn (750 or more); n lines in the sample (3,000).
 import codecs
 import os
 import stat
-import sys
-import zlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,10 +26,9 @@ from typing import Any, Optional
 import numpy as np
 
 from neardup.reading.blocks import LINE_END, Start
-from neardup.reading.compressed import MAGIC_BYTES, OPENERS, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
-from neardup.runtime.program import StageError
 from neardup.sets.ragged import distinct
 
 CELL_BYTES = 1 << 12  # nothing less is read from a disk
@@ -201,18 +198,11 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> First:
 
 def _first_lines(name: str, limit: int) -> First:
     """Return the first lines, how many are too long, and the share of the file that was read."""
-    with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
-        opener = OPENERS.get(Path(name).suffix)
-        stream = opener(raw) if opener else raw
-        try:
-            data = stream.read(limit)
-            more = stream.read(1)
-        except (EOFError, zlib.error, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise StageError(f"{name}: damaged: {error}") from error
-        status = os.fstat(raw.fileno())
-        known = stat.S_ISREG(status.st_mode) and raw.tell() / max(status.st_size, 1)
+    with opened(name, name) as stream:
+        data = stream.read(limit)
+        more = stream.read(1)
+        status = os.fstat(stream.fileno())
+        known = stat.S_ISREG(status.st_mode) and position(stream) / max(status.st_size, 1)
     refuse_no_lines(data[:MAGIC_BYTES], name)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import isqrt
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -54,11 +54,9 @@ CHANGES = 20  # changes that are shown
 
 @dataclass(frozen=True)
 class ShownRecords:
-    """The number of all records, the first text of each chosen id, and ids with several records."""
-
-    count: int
-    texts: dict[bytes, str]
-    repeated: set[bytes]
+    count: int  # of all records
+    texts: dict[bytes, str]  # the first text of each chosen id
+    repeated: set[bytes]  # ids with several records
 
 
 def shown_records(
@@ -89,11 +87,10 @@ def noting(
     blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
     """Yield the blocks unchanged, and add the distinct texts of chosen ids to `held`."""
-    wanted = frozenset(ids)
     for block in blocks:
-        there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may escape ids
+        there = form.fields or any(id_ in block.data for id_ in ids)  # rows may escape ids
         for id_, text in texts_of(block, form) if there else ():
-            if id_ in wanted:
+            if id_ in ids:
                 held.setdefault(id_, {})[text] = None
         yield block
 
@@ -211,11 +208,6 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     return places[::-1]
 
 
-class ShownText(NamedTuple):
-    text: str
-    shingles: dict[int, str]  # in words
-
-
 def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
     """Return the lines about the shingles or texts of two records."""
     if form.shingle is None:
@@ -223,22 +215,24 @@ def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
         only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
         in_both = f"{len(a) - len(only_a):,}"
         return [("in both", in_both), ("only in A", listed(only_a)), ("only in B", listed(only_b))]
-    x, y = (_shown_text(pair, i, form, texts) for i in (0, 1))
+    (text_a, x), (text_b, y) = (_shown_text(pair, i, form, texts) for i in (0, 1))
     return [
-        ("in both", _words_of(x.shingles, x.shingles.keys() & y.shingles.keys())),
-        ("only in A", _words_of(x.shingles, x.shingles.keys() - y.shingles.keys())),
-        ("only in B", _words_of(y.shingles, y.shingles.keys() - x.shingles.keys())),
-        ("difference", difference(x.text, y.text)),
+        ("in both", _words_of(x, x.keys() & y.keys())),
+        ("only in A", _words_of(x, x.keys() - y.keys())),
+        ("only in B", _words_of(y, y.keys() - x.keys())),
+        ("difference", difference(text_a, text_b)),
     ]
 
 
-def _shown_text(pair: Batch, row: int, form: InputFormat, texts: Texts) -> ShownText:
-    """Return the cleaned text of a record; an id may have several."""
+def _shown_text(
+    pair: Batch, row: int, form: InputFormat, texts: Texts
+) -> tuple[str, dict[int, str]]:
+    """Return the cleaned text of a record, of which there may be several, and its shingles."""
     assert form.shingle
     values = set(pair.sets.row(row).tolist())
     cleaned = [form.clean(text) for text in texts[pair.ids[row]]]
-    all_ = [ShownText(text, shingles_in_words(text, form.shingle)) for text in cleaned]
-    return min(all_, key=lambda one: len(one.shingles.keys() ^ values))
+    all_ = [(text, shingles_in_words(text, form.shingle)) for text in cleaned]
+    return min(all_, key=lambda one: len(one[1].keys() ^ values))
 
 
 def _words_of(shingles: dict[int, str], hashes: set[int]) -> str:

@@ -47,9 +47,7 @@ USUAL_BANDS = 16
 
 @dataclass(frozen=True)
 class Texts:
-    """Cleaned texts in random order, and the records that each stands for."""
-
-    texts: list[str]
+    texts: list[str]  # cleaned, in random order
     weights: Weights
 
     @classmethod

@@ -32,18 +32,14 @@ Links = Mapping[int, Mapping[int, int]]  # record → partner → number of the 
 
 
 class Node(NamedTuple):
-    """A record: its id, and whether it is an old record (--against)."""
-
     id: bytes
-    old: bool = False
+    old: bool = False  # a record of --against
 
 
 class Found(NamedTuple):
-    """A pair, with its similarity in millionths."""
-
     a: Node
     b: Node
-    similarity: int
+    similarity: int  # in millionths
 
 
 @dataclass(frozen=True)
@@ -116,23 +112,18 @@ class Bar:
 
 
 class Cluster(NamedTuple):
-    """A connected component: its number of records and pairs, and its first members."""
-
-    size: int
+    size: int  # in records
     pairs: int
-    members: list[Node]
+    members: list[Node]  # the first ones
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Figures on chains: `clusters` with a chain; `couples` in a cluster, and those `apart`,
-    which are not pairs; clusters `searched`; the pairs of the `longest` chain found."""
-
-    clusters: int
-    apart: int
-    couples: int
-    searched: int
-    longest: list[Found]
+    clusters: int  # with a chain
+    apart: int  # couples in a cluster that are not pairs
+    couples: int  # in a cluster
+    searched: int  # clusters
+    longest: list[Found]  # the pairs of the longest chain found
 
 
 @dataclass(frozen=True)
@@ -156,11 +147,6 @@ class Facts:
     same: list[Found]
     chains: Chains
     old: bool
-
-    @property
-    def to_remove(self) -> int:
-        """The number of records that are removed if one of each cluster is kept."""
-        return self.records - self.clusters
 
 
 def facts_of(graph: PairGraph, threshold: "Fraction | None") -> Facts:

@@ -13,12 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_answers import default, options_of, parsed_lines, refuse_others
+from neardup.evaluation.exact_answers import options_of, parsed_lines, refuse_others
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
-from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts, Found, Node
@@ -34,7 +33,6 @@ Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has the
 Audit = Mapping[str, tuple[str, str]]  # name → (value, note)
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
 AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
-AUDIT_LINE = 1 << 20
 FIRST = 20  # removed records that are shown
 REASONS = 10
 
@@ -43,8 +41,8 @@ REASONS = 10
 class Asked:
     """The options, files and counts of a run; empty values and None mean unknown.
 
-    source: where this is known from; options: as given; form: the input format of the records;
-    indexed: some old records are in an index.
+    source: where this is known from; options: without defaults; form: the input format of the
+    records; indexed: some old records are in an index.
     """
 
     source: str
@@ -59,26 +57,21 @@ class Asked:
     counts: dict[str, int] = field(default_factory=dict)
     indexed: bool = False
 
-    def shown_options(self) -> list[str]:
-        """Return the options whose values are not the defaults."""
-        return [each for each in self.options if each != default(each.partition("=")[0])]
-
 
 def asked_of_options(options: Options) -> Asked:
     """Return the options on the command line; UsageError for a wrong one."""
     _check_output(options.output, "--output")
-    form, links = form_of(options), options.output == "links"
+    links = options.output == "links"
+    asked = Asked("", options.given_arguments(), form_of(options), links=links)
     if options.threshold is None:
-        return Asked("", options.arguments(), form, links=links)
+        return asked
     settings = settings_before_counts(options)
-    return Asked(
-        "the options given to this command",
-        options.arguments(),
-        form,
-        Fraction(settings.threshold.num, settings.threshold.den),
-        options.measure or "",
-        settings.scheme.promise,
-        links,
+    return replace(
+        asked,
+        source="the options given to this command",
+        threshold=Fraction(settings.threshold.num, settings.threshold.den),
+        measure=options.measure or "",
+        promise=settings.scheme.promise,
     )
 
 
@@ -90,7 +83,7 @@ def asked_of_run(path: Path, options: Options) -> Asked:
     given = replace(options_of(run, path), files=tuple(run.files))
     return Asked(
         path.name,
-        run.options,
+        given.given_arguments(),
         form_of(given),
         Fraction(run.threshold),
         run.measure,
@@ -113,11 +106,9 @@ def _check_output(output: str, flag: str) -> None:
 
 def read_audit(file: str) -> Audit:
     """Read the rows of a table that `audit` printed, by name; StageError for any other file."""
-    rows: dict[str, tuple[str, str]] = {}
-    for block in read_files([file], AUDIT_LINE):
-        for line in block.data.decode("utf-8", "replace").splitlines():
-            if row := AUDIT_ROW.fullmatch(line):
-                rows[row[1]] = row[2], row[3] or ""
+    lines = parsed_lines([file], lambda line: line.decode("utf-8", "replace"))
+    found = filter(None, map(AUDIT_ROW.fullmatch, lines))
+    rows = {row[1]: (row[2], row[3] or "") for row in found}
     if not rows.keys() >= AUDIT_NEEDS:
         raise StageError(
             f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
@@ -127,23 +118,18 @@ def read_audit(file: str) -> Audit:
 
 
 class Gone(NamedTuple):
-    """A removed record, the record that it duplicates, and their similarity, or `-`."""
-
-    id: bytes
-    kept: bytes
-    similarity: str
+    id: bytes  # of the removed record
+    kept: bytes  # the record that it duplicates
+    similarity: str  # or "-"
 
 
 @dataclass(frozen=True)
 class RemovedRecords:
-    """Figures on removed records: `count`, those `chained` by a chain alone, the `first` ones,
-    how many records they duplicate (`kept`), and the most frequent of these (`reasons`)."""
-
     count: int
-    chained: int
+    chained: int  # removed by a chain alone
     first: list[Gone]
-    kept: int
-    reasons: list[tuple[bytes, int]]
+    kept: int  # records that they duplicate
+    reasons: list[tuple[bytes, int]]  # the most frequent of these
 
 
 def read_removed(file: str) -> RemovedRecords:
@@ -238,7 +224,6 @@ def gathered_material(
 
 
 def _shown_nodes(facts: Facts, removed: RemovedRecords | None) -> set[Node]:
-    """Return the records that the report shows."""
     pairs = [*facts.most, *facts.least, *facts.same, *facts.chains.longest]
     nodes = {node for pair in pairs for node in (pair.a, pair.b)}
     nodes.update(node for cluster in facts.largest for node in cluster.members)

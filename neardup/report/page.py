@@ -19,8 +19,6 @@ from neardup.runtime.program import StageError
 
 # Only its own style: anything that a text might smuggle in is refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-MEMBER_ROOM, REMOVED_ROOM, LITTLE = 400, 160, 3  # letters of a text; words of context
-MOST_LINKS = 12  # of a chain
 LONGEST_ID = 80  # letters
 SLIVER = 0.6  # per cent: the shortest bar
 RUN = 40  # words of one difference
@@ -48,7 +46,6 @@ def check_jinja() -> None:
 
 
 def page(material: Material) -> str:
-    """Return the report as HTML."""
     import jinja2
 
     threshold = material.asked.threshold
@@ -65,10 +62,6 @@ def page(material: Material) -> str:
         threshold="" if threshold is None else f"{float(threshold):.9g}",
         policy=POLICY,
         version=VERSION,
-        little=LITTLE,
-        member_room=MEMBER_ROOM,
-        removed_room=REMOVED_ROOM,
-        most_links=MOST_LINKS,
         **{call.__name__: call for call in CALLS},
     )
     return LINE_END_IN_TEXT.sub(" ", filled.strip()) + "\n"
@@ -122,10 +115,6 @@ def similar(count: int) -> str:
 def percent(part: int, whole: int) -> str:
     """Format a percentage in brackets, or "" if the whole is unknown."""
     return f" ({100 * part / whole:.1f} %)" if whole else ""
-
-
-def millionths(similarity: int) -> str:
-    return "{}.{:06}".format(*divmod(similarity, 10**6))
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
@@ -217,6 +206,6 @@ def _short(words: Sequence[str]) -> str:
 
 
 CALLS = (
-    *(along, comma, counted, distinct, id_text, lengths, millionths, names, passages, percent),
-    *(same, similar),
+    *(along, comma, counted, distinct, id_text, lengths, names, passages, percent, same),
+    similar,
 )
