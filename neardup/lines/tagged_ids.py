@@ -13,7 +13,6 @@ shingles, in eight.  A \1 in an id becomes \1 DEL, so that shorter ids still com
 """
 
 import re
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -104,41 +103,15 @@ PRIORITIES = {
 COLLECTION = Tag("the collection of the record", slice(0, 0), slice(1, None))
 
 
-class Travel(NamedTuple):
-    """The options, beside those of keys, on which mapper and reducer must agree."""
+def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
+    """Return 40 bits by which the keys on lines differ for these options; 0 for plain pairs.
 
-    decides: str = ""  # as in `verification.Output`
-    keep: str = ""  # "" where no records are decided on
-    against: bool = False
-    between: bool = False
-
-    def __str__(self) -> str:
-        """Return the options as words of a command line."""
-        output = {"": "pairs", "records": "kept (or removed)"}.get(self.decides, self.decides)
-        flags = [f"--output {output}", self.keep and f"--keep {self.keep}"]
-        flags += ["--against FILE"] * self.against + ["--between"] * self.between
-        return " ".join(filter(None, flags)) + ("" if self.against else ", without --against")
-
-    @property
-    def mark(self) -> int:
-        """Return 40 bits by which the keys on lines differ for these options; 0 for plain pairs.
-
-        A reducer with other options finds no key that is its own.
-        """
-        digest = blake2b(repr(tuple(self)).encode(), digest_size=HASH_BITS // 8).digest()
-        return int.from_bytes(digest, "big") if any(self) else 0
-
-
-UNMARKED = Travel()  # plain pairs
-
-
-def all_ways() -> Iterator[Travel]:
-    """Yield all combinations of these options."""
-    yield Travel("clusters")
-    for against, between in (False, False), (True, False), (True, True):
-        yield Travel("", "", against, between)
-        for keep in PRIORITIES:
-            yield Travel("records", keep, against, between)
+    A reducer with other options finds no key that is its own.  `decides`: as in
+    `verification.Output`; `keep`: "" where no records are decided on.
+    """
+    way = decides, keep, against, between
+    digest = blake2b(repr(way).encode(), digest_size=HASH_BITS // 8).digest()
+    return int.from_bytes(digest, "big") if any(way) else 0
 
 
 def is_old(tagged: bytes) -> bool:
