@@ -38,8 +38,6 @@ _SIZE = KEY_WIDTH + 1  # where the size begins
 _ID = _SIZE + SIZE_WIDTH + 1
 _COLON = 3
 _KEY = rb"[0-9a-f]{3}:[0-9a-f]{10}"
-_HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_KEY_SHIFTS = (48, 44, 40, None, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0)  # None: the colon
 _LINE = rb"%b\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)" % _KEY
 _TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
 
@@ -51,10 +49,8 @@ MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one 
 
 def format_keys(keys: np.ndarray) -> np.ndarray:
     """Return keys (uint64 below 2^52) as `band:hash`, an array of 14-byte strings."""
-    text = np.full((len(keys), KEY_WIDTH), ord(":"), dtype=np.uint8)
-    for column, shift in enumerate(_KEY_SHIFTS):
-        if shift is not None:
-            text[:, column] = _HEX[(keys >> np.uint64(shift)) & np.uint64(15)]
+    digits = np.frombuffer(keys.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
+    text = np.insert(digits[:, 3:], _COLON, ord(":"), axis=1)
     return text.view(f"S{KEY_WIDTH}").ravel()
 
 
@@ -63,12 +59,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
     wrong = [text for text in texts if not re.fullmatch(_KEY, text)]
     if wrong:
         raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
-    text = np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, KEY_WIDTH)
-    keys = np.zeros(len(texts), dtype=np.uint64)
-    for column, shift in enumerate(_KEY_SHIFTS):
-        if shift is not None:
-            keys |= np.searchsorted(_HEX, text[:, column]).astype(np.uint64) << np.uint64(shift)
-    return keys
+    return np.array([int(text.replace(b":", b""), 16) for text in texts], dtype=np.uint64)
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:

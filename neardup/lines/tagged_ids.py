@@ -31,31 +31,24 @@ _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """A kind of tagged id, with the slices that hold PLACE and ID."""
+    """A kind of tagged id: its format behind OLD or NEW, and the slices that hold PLACE and ID."""
 
     help: str
+    form: bytes
     place: slice
     id: slice
     escaped: bool = False
 
     def tagged(self, batch: Batch) -> Batch:
         """Return a batch whose ids are tagged."""
-        places = batch.places.tolist()
-        if self.escaped:
-            ids = [
-                b"%d%b\1%016x" % (place >= NEW, id_.replace(_END, _ESCAPED), place)
-                for id_, place in zip(batch.ids, places)
-            ]
-        elif self.id.start == 1:
-            ids = [b"%d%b" % (place >= NEW, id_) for id_, place in zip(batch.ids, places)]
-        elif self.place.start == 1:
-            ids = [b"%d%016x%b" % (p >= NEW, p, id_) for id_, p in zip(batch.ids, places)]
-        else:
-            ids = [
-                b"%d%08x%016x%b" % (place >= NEW, _MOST - size, place, id_)
-                for id_, place, size in zip(batch.ids, places, batch.sets.sizes.tolist())
-            ]
-        return Batch(ids, batch.sets, places=batch.places)
+        ids = [id_.replace(_END, _ESCAPED) for id_ in batch.ids] if self.escaped else batch.ids
+        rest = (_MOST - batch.sets.sizes).tolist()
+        form = b"%(new)d" + self.form
+        tagged = [
+            form % {b"new": place >= NEW, b"place": place, b"id": id_, b"rest": rest_}
+            for place, id_, rest_ in zip(batch.places.tolist(), ids, rest)
+        ]
+        return Batch(tagged, batch.sets, places=batch.places)
 
     def id_of(self, tagged: bytes) -> bytes:
         """Return a tagged id without its tag.
@@ -91,16 +84,15 @@ def _no_place(tagged: bytes) -> WireError:
     )
 
 
+_FIRST = "the one that comes first in the input"
+_LONGEST = "the one with the most shingles (ties go to the first)"
+_SMALLEST = "the one with the smallest id, compared byte by byte"
 PRIORITIES = {
-    "first": Tag("the one that comes first in the input", slice(1, 17), slice(17, None)),
-    "longest": Tag(
-        "the one with the most shingles (ties go to the first)", slice(9, 25), slice(25, None)
-    ),
-    "smallest": Tag(
-        "the one with the smallest id, compared byte by byte", slice(-16, None), slice(1, -17), True
-    ),
+    "first": Tag(_FIRST, b"%(place)016x%(id)b", slice(1, 17), slice(17, None)),
+    "longest": Tag(_LONGEST, b"%(rest)08x%(place)016x%(id)b", slice(9, 25), slice(25, None)),
+    "smallest": Tag(_SMALLEST, b"%(id)b\1%(place)016x", slice(-16, None), slice(1, -17), True),
 }
-COLLECTION = Tag("the collection of the record", slice(0, 0), slice(1, None))
+COLLECTION = Tag("the collection of the record", b"%(id)b", slice(0, 0), slice(1, None))
 
 
 def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:

@@ -239,19 +239,17 @@ def _estimated(
     """Return scheme, measure and output for --verify sketch; UsageError for options that need
     exact pairs."""
     size = read("--verify", sample_size, options.verify)
-    if request.measure != "jaccard":
+    refused = {
+        f"--measure {request.measure}": request.measure != "jaccard",
+        f"--weights {options.own.get('--weights')}": scheme.weights is not None,
+        "--against": bool(options.against),
+        f"--output {options.output}": options.output != "pairs",
+    }
+    for flag in filter(refused.__getitem__, refused):
         raise UsageError(
-            f"--verify sketch estimates --measure jaccard, and --measure is {request.measure}; "
-            "name --measure jaccard, or leave --verify out"
+            f"{flag} needs exact pairs, not estimates; leave --verify out, which is for pairs by "
+            "--measure jaccard without --weights"
         )
-    if scheme.weights is not None:
-        raise UsageError(
-            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
-            "--weights and --verify"
-        )
-    if options.output != "pairs" or options.against:
-        asked = "--against" if options.against else f"--output {options.output}"
-        raise UsageError(f"{asked} needs exact pairs, not estimates; leave --verify out")
     if counts_first(options):
         raise UsageError(
             f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "

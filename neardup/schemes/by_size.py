@@ -173,7 +173,6 @@ def _last_alike(t: Threshold, size: int) -> int:
 def by_chance(groups: Groups) -> np.ndarray:
     """Estimate how often dissimilar sets of each group agree in a part because it is empty in both.
 
-    >>> from neardup.similarity.measures import Threshold
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
     ['0e+00', '2e-04', '2e-05']
     """
