@@ -112,8 +112,8 @@ class Groups:
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
     ([8, 17, 26, 35, 44], [0, 1, 2, 3, 4])
-    >>> groups.own(np.array([8, 9, 18])).tolist(), groups.reaches(np.array([8, 9, 18])).tolist()
-    ([0, 1, 2], [False, False, True])
+    >>> groups.own(np.array([8, 9, 18])).tolist()
+    [0, 1, 2]
     """
 
     threshold: Threshold
@@ -133,13 +133,9 @@ class Groups:
         [[0, 1, 2, 2], [0, 1, 2, 1]]
         """
         own = self.own(sizes)
-        larger = np.flatnonzero(self.reaches(sizes))
+        before = self.highs[np.maximum(own - 1, 0)]
+        larger = np.flatnonzero((own > 0) & (sizes <= self.threshold.largest_partner(before)))
         return np.append(np.arange(len(sizes)), larger), np.append(own, own[larger] - 1)
-
-    def reaches(self, sizes: np.ndarray) -> np.ndarray:
-        """Return whether sets of given sizes may have partners in the group before."""
-        before = self.highs[np.maximum(self.own(sizes) - 1, 0)]
-        return (sizes > self.highs[0]) & (sizes <= self.threshold.largest_partner(before))
 
 
 @lru_cache
