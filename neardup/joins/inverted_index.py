@@ -47,8 +47,7 @@ class Joined:
 
     @classmethod
     def of(cls, row: np.ndarray, found: np.ndarray, candidates: dict[str, int]) -> "Joined":
-        """Make the result of a join from pairs (x, y, overlap) of records, shape (P, 3), and the
-        row number of each record.
+        """Make the result from pairs (x, y, overlap) of records (P, 3), and the row of each record.
 
         >>> joined = Joined.of(np.array([5, 9, 7]), np.array([(1, 2, 30), (0, 2, 40)]), {"all": 3})
         >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()

@@ -130,8 +130,7 @@ class Candidates(NamedTuple):
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """Yield the pairs within the length filter that share a prefix token, for some records y at a
-    time.
+    """Yield the pairs within the length filter that share a prefix token, for some y at a time.
 
     In order of token, then record, the postings that a probe finds are side by side:
 

@@ -78,8 +78,7 @@ def encode_sets(sets: Ragged) -> list[bytes]:
 
 
 def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the digits of numbers (uint64) as characters (uint8), and how many each has
-    (int64)."""
+    """Return the digits of numbers (uint64) as characters (uint8), and the width of each."""
     longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
     digits = np.empty((len(steps), longest), dtype=np.uint8)
     needed = np.ones((len(steps), longest), dtype=bool)
@@ -99,8 +98,7 @@ def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _with_weights(
     digits: np.ndarray, widths: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Insert each weight (int64) above 1 before its number; also return where each number ends
-    (int64)."""
+    """Insert each weight (int64) above 1 before its number; also return where numbers end."""
     heavy = np.flatnonzero(weights > 1)
     columns, left = [], weights[heavy]  # lowest digits first: 1 to 31, and 0 behind the highest
     while left.any():

@@ -24,9 +24,8 @@ from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"
-PLACE_DIGITS = 16
 _MOST = (1 << 32) - 1
-_HEXADECIMAL = b"0123456789abcdef"
+_PLACED = re.compile(rb"(?:0[0-7]|1[89a-f])[0-9a-f]{15}")  # places from NEW on are of new records
 _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
@@ -64,24 +63,15 @@ class Tag(NamedTuple):
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
         """Return the places in tagged ids (uint64); WireError for an id of other options."""
-        digits = [id_[self.place] for id_ in tagged]
-        together = b"".join(digits)
-        if together.translate(None, _HEXADECIMAL) or len(together) < PLACE_DIGITS * len(digits):
-            is_place = re.compile(rb"[0-9a-f]{16}").fullmatch
-            raise _no_place(next(id_ for id_, some in zip(tagged, digits) if not is_place(some)))
-        places = np.frombuffer(bytes.fromhex(together.decode()), dtype=">u8").astype(np.uint64)
-        collections = np.frombuffer(b"".join([id_[:1] for id_ in tagged]), np.uint8)
-        wrong = collections != np.where(places < NEW, ord("0"), ord("1"))
-        if wrong.any():
-            raise _no_place(tagged[int(np.argmax(wrong))])
-        return places
-
-
-def _no_place(tagged: bytes) -> WireError:
-    return WireError(
-        f"expected a record with its place, as reducer.py writes them where it takes the same "
-        f"--output and --keep, got {shown(tagged)}"
-    )
+        parts = [id_[:1] + id_[self.place] for id_ in tagged]
+        if not all(map(_PLACED.fullmatch, parts)):
+            wrong = next(id_ for id_, part in zip(tagged, parts) if not _PLACED.fullmatch(part))
+            raise WireError(
+                "expected a record with its place, as reducer.py writes them where it takes the "
+                f"same --output and --keep, got {shown(wrong)}"
+            )
+        places = bytes.fromhex(b"".join([part[1:] for part in parts]).decode())
+        return np.frombuffer(places, dtype=">u8").astype(np.uint64)
 
 
 _FIRST = "the one that comes first in the input"

@@ -147,8 +147,7 @@ class Settings(NamedTuple):
 
 
 def form_of(options: Options) -> InputFormat:
-    """Return the input format, by options and file names; UsageError if they contradict each
-    other."""
+    """Return the input format, by options and file names; UsageError if these disagree."""
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     how = options.input, options.shingle, options.clean, options.id, options.text
     return InputFormat.of(*how, [*old, *options.files])
@@ -236,8 +235,7 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """Return scheme, measure and output for --verify sketch; UsageError for options that need
-    exact pairs."""
+    """Return what --verify sketch uses; UsageError for options that need exact pairs."""
     size = read("--verify", sample_size, options.verify)
     refused = {
         f"--measure {request.measure}": request.measure != "jaccard",

@@ -61,8 +61,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return each set i with only its take[i] (int64) rarest tokens; without counts, those with the
-    smallest hashes.
+    """Return the take[i] (int64) rarest tokens of each set i; without counts, by smallest hash.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
@@ -125,8 +124,7 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: the own group of each row, then the group before it for each
-        row that may have partners there.
+        """Return (row, group), int64: each row's own group, then the one before if it reaches it.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
@@ -153,8 +151,7 @@ def groups_of(threshold: Threshold) -> Groups:
 
 
 def _most_apart(t: Threshold, size: int) -> int:
-    """Return d, the maximum number of elements in which a pair differs, if its smaller set has
-    `size` elements."""
+    """Return d, in how many elements a pair may differ if its smaller set has `size` of them."""
     return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
 
 

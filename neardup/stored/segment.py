@@ -193,8 +193,7 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings at given keys (uint64, ascending, distinct): keys (uint64) and
-        record numbers (int64)."""
+        """Yield the postings of distinct, ascending keys (uint64): keys and records (int64)."""
         parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
         for part in np.unique(parts).tolist():
             yield from self._find(part, keys[parts == part])
@@ -242,8 +241,7 @@ class Segment:
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield records by number (int64, ascending), in batches, with the number of those
-        before."""
+        """Yield batches of records by number (int64, ascending), and how many come before each."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

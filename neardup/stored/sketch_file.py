@@ -149,8 +149,7 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the numbers of the records with the given ids, ascending (int64); StageError
-        for an id without a record."""
+        """Return the numbers of records (int64, ascending); StageError for an id without one."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
