@@ -106,7 +106,8 @@ def main() -> int:
 
 def _about(word: str) -> None:
     if word == "--version":
-        print(f"neardup {VERSION}")
+        kernels = import_module("neardup.runtime.kernels")
+        print(f"neardup {VERSION} ({'compiled' if kernels.COMPILED else 'numpy'} kernels)")
     elif word in ("-h", "--help"):
         purposes = {**{name: purpose for name, (_, purpose) in JOBS.items()}, **COMMANDS}
         listed = (f"    {name:10}{purpose}" for name, purpose in purposes.items())

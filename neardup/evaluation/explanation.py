@@ -23,7 +23,7 @@ from neardup.runtime.program import shown
 from neardup.schemes import SCHEMES, bit_keys
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
-from neardup.sets.ragged import Batch, Ragged, shared
+from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.similarity import intervals, measures
 
 LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)
@@ -45,7 +45,7 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
     """
     if not isinstance(measure, measures.SetMeasure):
         return _by_scheme(measure, sets)
-    common = shared(sets, FIRST, SECOND).sizes
+    common = shared_sizes(sets, FIRST, SECOND)
     x, y = sets.sizes[:1], sets.sizes[1:2]
     columns = (common, x) if name == "containment" else measure.fraction(common, x, y)
     part, whole = (int(column[0]) for column in columns)
@@ -157,8 +157,8 @@ def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) 
     for i, j, value in zip(found.left, found.right, found.part / found.whole):
         pair = (i, j) if (i, j) in similar else (j, i)  # directed measures have both
         similar[pair] = max(similar[pair], float(value))
-    meet = shared(settings.scheme.keys(records.sets), left, right).sizes > 0
-    common = shared(records.sets, left, right).sizes
+    meet = shared_sizes(settings.scheme.keys(records.sets), left, right) > 0
+    common = shared_sizes(records.sets, left, right)
     part_of_union = common / (records.sets.sizes[left] + records.sets.sizes[right] - common)
 
     def rank(p: int) -> tuple[bool, float, float]:

@@ -34,7 +34,7 @@ from neardup.joins.inverted_index import all_against_all
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.schemes import banding
-from neardup.sets.ragged import Ragged, shared
+from neardup.sets.ragged import Ragged, shared_sizes
 from neardup.similarity.measures import SetMeasure
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}
@@ -128,7 +128,7 @@ def _length(
     # Ranks instead of hashes: small numbers are faster.
     _, ranks = np.unique(np.concatenate(rows), return_inverse=True)
     sets = Ragged.from_unsorted(ranks.astype(np.uint64), sizes)
-    common = shared(sets, *random).sizes
+    common = shared_sizes(sets, *random)
     alike = np.sort(common / (sets.sizes[random[0]] + sets.sizes[random[1]] - common))
     n = np.sort(sets.sizes)[[len(sets) // 2]]
     unchanged = np.maximum(n - shingler.width, 0)

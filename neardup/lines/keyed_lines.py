@@ -257,7 +257,7 @@ def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
     return fields
 
 
-class Lines(NamedTuple):
+class KeyedLines(NamedTuple):
     """The n lines of a block, in columns."""
 
     starts: np.ndarray  # int64
@@ -266,7 +266,7 @@ class Lines(NamedTuple):
     low: np.ndarray  # the other six
 
 
-def lines_of(block: bytes, number: int) -> Lines:
+def lines_of(block: bytes, number: int) -> KeyedLines:
     r"""Return where the fields of keyed lines begin and end; StageError for any other line.
 
     `number` is that of the first line, for the message.
@@ -282,7 +282,7 @@ def lines_of(block: bytes, number: int) -> Lines:
     raise next(StageError(f"line {i}: {flaw}") for i, flaw in enumerate(flaws, number) if flaw)
 
 
-def _well_formed(block: np.ndarray) -> "Lines | None":
+def _well_formed(block: np.ndarray) -> "KeyedLines | None":
     """Return the lines of a block (uint8), or None if one is not a keyed line."""
     # Keys, sizes and shingles consist of characters from 0 to o.  All others are separators, or
     # part of an id, so that `rest` has the last tab of a line just before its end.
@@ -307,7 +307,7 @@ def _well_formed(block: np.ndarray) -> "Lines | None":
     if not _are_heads(heads) or not _agree(sizes, block, sets, ends):
         return None
     high, low, _ = heads.view(">u8").T
-    return Lines(starts, ends, high, low >> np.uint64(16))
+    return KeyedLines(starts, ends, high, low >> np.uint64(16))
 
 
 def _are_heads(heads: np.ndarray) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES
+from neardup.runtime import kernels
 from neardup.sets.ragged import Batch, Ragged, in_rows
 
 MOST = (1 << 64) - 1
@@ -95,18 +96,23 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return words
 
 
-class ShingleLines(NamedTuple):
-    """The n non-blank lines of a block, and the T tokens after their ids, as int64 offsets."""
+class Lines(NamedTuple):
+    """The n lines of a block that are not blank; places in its text are int64 (n,)."""
 
-    text: bytes  # the block behind `FRONT`, in which all places are
+    text: bytes
     ids: list[bytes]
-    digits: np.ndarray  # (T,): with how many digits each token begins
-    stops: np.ndarray  # (T,): where these end
-    ends: np.ndarray  # (T,): where each token ends; the same array if all tokens are numbers
-    sizes: np.ndarray  # (n,): tokens
-    numbers: np.ndarray  # (n,)
-    heads: np.ndarray  # (n,): where the first token starts
-    tails: np.ndarray  # (n,): where the last token ends
+    numbers: np.ndarray  # of the lines in the block, from 0
+    heads: np.ndarray  # where the first token starts
+    tails: np.ndarray  # where the last token ends
+    sizes: np.ndarray  # tokens after the id
+
+
+class Tokens(NamedTuple):
+    """The T tokens of lines after their ids, as places in the text: int64 (T,)."""
+
+    digits: np.ndarray  # with how many digits each token begins
+    stops: np.ndarray  # where these end
+    ends: np.ndarray  # where each token ends; the same array if all tokens are numbers
 
 
 def parse_shingle_lines(
@@ -120,19 +126,33 @@ def parse_shingle_lines(
     >>> [(line.number, line.reason) for line in bad]
     [(1, 'no shingles'), (2, 'negative shingle')]
     """
-    lines = split(block)
-    values, wrong = decimals(np.frombuffer(lines.text, np.uint8), lines.stops, lines.digits)
-    if lines.ends is not lines.stops:
-        wrong |= lines.ends != lines.stops
-    good, bad = sorted_out(lines, wrong, flaw_in_shingles)
-    sizes = lines.sizes
+    block = _with_single_blanks(block)
+    if kernels.COMPILED and (b"\r" not in block or block.count(b"\r") == block.count(b"\r\n")):
+        distinct = gather == Ragged.from_unsorted
+        values, places = kernels.parse_shingles(block, distinct)
+        numbers, heads, stops, tails, sizes = np.ascontiguousarray(places.T)
+        ids = [block[a:b] for a, b in zip(heads.tolist(), stops.tolist())]
+        lines, flawed = Lines(block, ids, numbers, heads, tails, sizes), sizes == 0
+        gather = Ragged.of_sizes if distinct else gather
+    else:
+        lines, tokens = split(block)
+        values, wrong = decimals(np.frombuffer(lines.text, np.uint8), tokens.stops, tokens.digits)
+        if tokens.ends is not tokens.stops:
+            wrong |= tokens.ends != tokens.stops
+        flawed, sizes = flawed_lines(lines, wrong), lines.sizes
+    good, bad = sorted_out(lines, flawed, flaw_in_shingles)
     if bad:
         values, sizes = values[np.repeat(good, sizes)], sizes[good]
     ids, numbers = list(compress(lines.ids, good.tolist())), lines.numbers[good]
     return Batch(ids, gather(values, sizes), places=numbers.astype(np.uint64)), bad
 
 
-def split(block: bytes) -> ShingleLines:
+def _with_single_blanks(block: bytes) -> bytes:
+    """Return a block; of several blanks in a row only the first one if it is a long line."""
+    return re.sub(BLANKS, rb"\1", block) if len(block) > 2 * BLOCK_BYTES else block
+
+
+def split(block: bytes) -> tuple[Lines, Tokens]:
     """Find the lines and tokens of a block, which ends with a line end.
 
     Only *marks* are looked at, the bytes that are not digits, since nearly all of them separate two
@@ -144,8 +164,6 @@ def split(block: bytes) -> ShingleLines:
         o           o        o            opens
                     c        c     c      closes
     """
-    if len(block) > 2 * BLOCK_BYTES:  # a long line, which may be all blanks
-        block = re.sub(BLANKS, rb"\1", block)
     text = FRONT + block
     bytes_ = np.frombuffer(text, dtype=np.uint8)
     is_mark = bytes_ - np.uint8(ord("0")) > 9
@@ -171,29 +189,28 @@ def split(block: bytes) -> ShingleLines:
     behind = marks[1:]
     stops = behind[opens]
     heads, tails = marks[opening[first]] + 1, behind[closing[last - 1]]
-    return ShingleLines(
-        text,
-        [text[a:b] for a, b in zip(heads.tolist(), behind[closing[first]].tolist())],
-        gaps[opens] - 1,
-        stops,
-        stops if np.array_equal(opens, closes) else behind[closes],
-        last - first - 1,
-        numbers,
-        heads,
-        tails,
+    ids = [text[a:b] for a, b in zip(heads.tolist(), behind[closing[first]].tolist())]
+    ends = stops if np.array_equal(opens, closes) else behind[closes]
+    return Lines(text, ids, numbers, heads, tails, last - first - 1), Tokens(
+        gaps[opens] - 1, stops, ends
     )
 
 
+def flawed_lines(lines: Lines, wrong: np.ndarray) -> np.ndarray:
+    """Return which lines have no tokens, or one that is `wrong` (bool (T,)): bool (n,)."""
+    flawed: np.ndarray = lines.sizes == 0
+    if wrong.any():
+        flawed[np.repeat(np.arange(len(flawed)), lines.sizes)[wrong]] = True
+    return flawed
+
+
 def sorted_out(
-    lines: ShingleLines, wrong: np.ndarray, why: Callable[[list[bytes]], str]
+    lines: Lines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[flaws.BadLine]]:
     """Return which lines are records (bool (n,)), and the bad lines with the reason by `why`.
 
-    wrong: bool (T,)
+    flawed: bool (n,), the lines with a flaw in their tokens
     """
-    flawed = lines.sizes == 0
-    if wrong.any():
-        flawed[np.repeat(np.arange(len(flawed)), lines.sizes)[wrong]] = True
     if not lines.text.isascii() or b"\0" in lines.text:
         flawed |= [flaws.flaw_in(id_) is not None for id_ in lines.ids]
     bad = []
@@ -249,14 +266,14 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
     >>> [line.reason for line in bad]
     ['weight outside 0 < W <= 1000000', 'shingle twice']
     """
-    lines = split(block)
+    lines, tokens = split(_with_single_blanks(block))
     bytes_ = np.frombuffer(lines.text, np.uint8)
-    values, wrong = decimals(bytes_, lines.stops, lines.digits)
-    weighs = lines.stops < lines.ends
-    wrong |= weighs & (bytes_[lines.stops] != ord(":"))
+    values, wrong = decimals(bytes_, tokens.stops, tokens.digits)
+    weighs = tokens.stops < tokens.ends
+    wrong |= weighs & (bytes_[tokens.stops] != ord(":"))
     heavy = np.flatnonzero(weighs)
     weights = np.full(len(values), ONE)
-    spans = zip((lines.stops[heavy] + 1).tolist(), lines.ends[heavy].tolist())
+    spans = zip((tokens.stops[heavy] + 1).tolist(), tokens.ends[heavy].tolist())
     weights[heavy] = [MILLIONTHS[lines.text[a:b]] for a, b in spans]
     owner = np.repeat(np.arange(len(lines.sizes)), lines.sizes)
     wrong |= weights == 0
@@ -264,7 +281,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
     same = values[order][1:] == values[order][:-1]
     same &= owner[order][1:] == owner[order][:-1]
     wrong[order[1:][same]] = True
-    good, bad = sorted_out(lines, wrong, _flaw)
+    good, bad = sorted_out(lines, flawed_lines(lines, wrong), _flaw)
     kept = np.repeat(good, lines.sizes)
     sets = Ragged.summed(values[kept], lines.sizes[good], weights[kept])
     ids, numbers = list(compress(lines.ids, good.tolist())), lines.numbers[good]

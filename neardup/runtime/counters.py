@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from neardup.runtime import summary
+from neardup.runtime import kernels, summary
 from neardup.runtime.program import REPORTS
 
 PROGRESS_SECONDS = 1  # on a terminal
@@ -133,7 +133,11 @@ class Counters:
         one_id = (self._one_id or b"") if many else b""
         return {
             "stage": self.stage,
-            "counts": {**self.counts, **({summary.ONE_ID: self._of_one_id} if many else {})},
+            "counts": {
+                **self.counts,
+                **({summary.ONE_ID: self._of_one_id} if many else {}),
+                summary.COMPILED: int(kernels.COMPILED),
+            },
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),

@@ -42,6 +42,7 @@ CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
 EDGES = "edges"
+COMPILED = "tasks with compiled kernels"
 ORDER = (
     "records",
     OLD_RECORDS,
@@ -67,6 +68,7 @@ ORDER = (
     IN_CLUSTERS,
     CLUSTERS,
     LARGEST,
+    COMPILED,
 )
 TROUBLE = ("bad lines", "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
@@ -196,7 +198,7 @@ def _in_short(
         f"{_many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
     ]
     if wrote is None:
-        others = {*TROUBLE, OLD_RECORDS}
+        others = {*TROUBLE, OLD_RECORDS, COMPILED}
         each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in others]
         result = ", ".join(each) or "0 records"
         promises = [promise] * bool(promise and "records" in counts)

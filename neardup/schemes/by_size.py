@@ -35,6 +35,7 @@ from typing import ClassVar, Union
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime import kernels
 from neardup.runtime.program import StageError
 from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import combine, mix, random_words
@@ -213,25 +214,36 @@ class Parts:
         last: np.ndarray,
     ) -> RowKeys:
         """Return the keys of the parts first[i] … last[i]-1 of each row i."""
-        row = np.repeat(np.arange(len(sets)), sets.sizes)
-        hashes = mix(sets.values ^ random_words(self.seed, 1, stream=4))
-        part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
-        part = part.astype(np.int64)
-        inside = np.flatnonzero((part >= first[row]) & (part < last[row]))
-        row = row[inside]
-        slots = last - first
-        starts = np.cumsum(slots) - slots
-        # A sum of 32-bit hashes is exact as a float; and equal sets add up in the same order.
-        content = np.bincount(
-            starts[row] + part[inside] - first[row],
-            weights=(hashes[inside] & np.uint64(0xFFFFFFFF)).astype(np.float64),
-            minlength=int(slots.sum()),
-        ).astype(np.uint64)
+        slots, seed = last - first, random_words(self.seed, 1, stream=4)
+        if kernels.COMPILED:
+            sums = kernels.part_sums(sets.values, sets.offsets, int(seed[0]), parts, first, last)
+        else:
+            sums = _part_sums(sets, mix(sets.values ^ seed), parts, first, last)
+        content = sums.astype(np.uint64)
         row, part = np.repeat(np.arange(len(sets)), slots), spans(first, slots)
         words = np.stack((group[row].astype(np.uint64), part.astype(np.uint64), mix(content)))
         band = (1 + 2 * part + group[row] % 2).astype(np.uint64)
         key = combine(words, seed=0) >> np.uint64(64 - HASH_BITS) | band << np.uint64(HASH_BITS)
         return row, key
+
+
+def _part_sums(
+    sets: Ragged, hashes: np.ndarray, parts: np.ndarray, first: np.ndarray, last: np.ndarray
+) -> np.ndarray:
+    """Return the sum of the lower halves of the hashes in each part first[i] … last[i]-1 of each
+    row i, end to end (float64)."""
+    row = np.repeat(np.arange(len(sets)), sets.sizes)
+    part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
+    part = part.astype(np.int64)
+    inside = np.flatnonzero((part >= first[row]) & (part < last[row]))
+    row, slots = row[inside], last - first
+    starts = np.cumsum(slots) - slots
+    # A sum of 32-bit hashes is exact as a float; and equal sets add up in the same order.
+    return np.bincount(
+        starts[row] + part[inside] - first[row],
+        weights=(hashes[inside] & np.uint64(0xFFFFFFFF)).astype(np.float64),
+        minlength=int(slots.sum()),
+    )
 
 
 @dataclass(eq=False)

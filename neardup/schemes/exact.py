@@ -43,7 +43,7 @@ from neardup.schemes.by_size import All, BySize, Groups, InAllGroups, Parts, gro
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.ragged import Ragged, shared
+from neardup.sets.ragged import Ragged, shared_sizes
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
@@ -323,5 +323,5 @@ def _equal(groups: Groups, group: int, sample: Ragged) -> float:
     x = np.searchsorted(ends, chosen, "right")
     y = left[x] + 1 + chosen - (ends[x] - counts[x])
     x, y = order[left[x]], order[y]
-    apart = sample.sizes[x] + sample.sizes[y] - 2 * shared(sample, x, y).sizes
+    apart = sample.sizes[x] + sample.sizes[y] - 2 * shared_sizes(sample, x, y)
     return float(np.minimum(parts * (1 - 1 / parts) ** apart, 1).mean())

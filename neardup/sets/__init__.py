@@ -2,5 +2,5 @@
 
 In: arrays of shingles (uint64) and sizes.
 Out: `Ragged` rows, `Batch`es of records, min-hashes, signs of random sums, token counts.
-May import: nothing.
+May import: runtime.
 """

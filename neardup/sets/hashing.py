@@ -27,6 +27,7 @@ from functools import cache
 
 import numpy as np
 
+from neardup.runtime import kernels
 from neardup.sets.ragged import Ragged, chunks
 
 WORD = 1 << 64
@@ -99,38 +100,41 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
     >>> bool((words[0] == words[1]).all()), bool((words[0] == words[2]).any())
     (True, False)
     """
+    seeds = random_words(seed, 1, stream=1)
+    draws = random_words(seed, (int(bands.max(initial=-1)) + 1) * rows, stream=2)
+    factors = (draws >> np.uint64(32)).astype(np.uint32).reshape(-1, rows)[bands] | np.uint32(1)
+    if kernels.COMPILED:
+        return kernels.band_words(sets.values, sets.offsets, int(seeds[0]), factors, bands)
     words = np.empty((len(sets), len(bands)), dtype=np.uint64)
-    mixed = (mix(sets.values ^ random_words(seed, 1, stream=1)) >> np.uint64(32)).astype(np.uint32)
+    mixed = (mix(sets.values ^ seeds) >> np.uint64(32)).astype(np.uint32)
     mixed |= np.uint32(1)
     for first, last in chunks(sets.sizes, CACHE_TOKENS):
         start, stop = sets.offsets[first], sets.offsets[last]
         starts = sets.offsets[first:last] - start
-        words[first:last] = combine(
-            _minima(mixed[start:stop], starts, bands, rows, seed), seed=bands[:, np.newaxis]
-        ).T
+        minima = _minima(mixed[start:stop], starts, factors)
+        words[first:last] = combine(minima, seed=bands[:, np.newaxis]).T
     return words
 
 
-def _minima(
-    mixed: np.ndarray, starts: np.ndarray, bands: np.ndarray, rows: int, seed: int
-) -> np.ndarray:
+def _minima(mixed: np.ndarray, starts: np.ndarray, factors: np.ndarray) -> np.ndarray:
     """Return the min-hashes, uint32 (rows, B, n), of n sets; the mixed tokens (uint32, odd) of set
     i begin at starts[i].
 
-    A hash function multiplies by a random odd word: each odd product is equally likely.
+    A hash function multiplies by a random odd factor, uint32 (B, rows): each odd product is equally
+    likely.
     """
     if len(starts) == 1 and len(mixed) > CACHE_TOKENS:  # a large set, piece by piece
         cuts = range(0, len(mixed), CACHE_TOKENS)
-        pieces = [_minima(mixed[i : i + CACHE_TOKENS], starts, bands, rows, seed) for i in cuts]
-        return np.minimum.reduce(pieces)
-    draws = random_words(seed, (int(bands.max(initial=-1)) + 1) * rows, stream=2)
-    factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
+        return np.minimum.reduce(
+            [_minima(mixed[i : i + CACHE_TOKENS], starts, factors) for i in cuts]
+        )
+    bands, rows = factors.shape
     hashed = np.empty_like(mixed)
-    minima = np.empty((rows, len(bands), len(starts)), dtype=np.uint32)
-    for i, band in enumerate(bands.tolist()):
+    minima = np.empty((rows, bands, len(starts)), dtype=np.uint32)
+    for band in range(bands):
         for row in range(rows):
-            np.multiply(mixed, factors[band * rows + row], out=hashed)
-            np.minimum.reduceat(hashed, starts, out=minima[row, i])
+            np.multiply(mixed, factors[band, row], out=hashed)
+            np.minimum.reduceat(hashed, starts, out=minima[row, band])
     return minima
 
 

@@ -15,6 +15,8 @@ from functools import partial
 
 import numpy as np
 
+from neardup.runtime import kernels
+
 SHORT = 16  # mean size of a row from which rows are sorted one by one
 LONG = 128  # mean size of two rows above which they are merged pair by pair
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
@@ -101,6 +103,11 @@ class Ragged:
         return cls.from_unsorted(flat, np.array([len(row) for row in rows], dtype=np.int64))
 
     @classmethod
+    def of_sizes(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
+        """Make rows of values that are in order, given how many each row has (int64 (n,))."""
+        return cls(values, _offsets(sizes))
+
+    @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
         """Make rows from values (uint64) laid end to end, with repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
@@ -151,10 +158,9 @@ class Ragged:
 
     def take(self, index: np.ndarray) -> Ragged:
         """Return the rows at `index` (int64 array), in that order."""
-        sizes = self.sizes[index]
-        places = spans(self.offsets[index], sizes)
-        weights = None if self.weights is None else self.weights[places]
-        return Ragged(self.values[places], _offsets(sizes), weights)
+        starts, sizes = self.offsets[index], self.sizes[index]
+        weights = None if self.weights is None else _taken(self.weights, starts, sizes)
+        return Ragged(_taken(self.values, starts, sizes), _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
         """Return the rows with only the values where `chosen` (bool, (T,)) is True."""
@@ -172,6 +178,13 @@ class Ragged:
     def bare(self) -> Ragged:
         """Return the rows without weights."""
         return Ragged(self.values, self.offsets)
+
+
+def _taken(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    if kernels.COMPILED:
+        return kernels.take_rows(values, starts, sizes)
+    taken: np.ndarray = values[spans(starts, sizes)]
+    return taken
 
 
 def _from_long_words(values: np.ndarray, sizes: np.ndarray) -> Ragged:
@@ -199,6 +212,13 @@ def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
     return Ragged.end_to_end(
         [_shared_step(rows.take(left[low:high]), rows.take(right[low:high])) for low, high in steps]
     )
+
+
+def shared_sizes(rows: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return how many common values the rows left[p] and right[p] have (int64 (P,))."""
+    if kernels.COMPILED:
+        return kernels.shared_sizes(rows.values, rows.offsets, left, right)
+    return shared(rows, left, right).sizes
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:

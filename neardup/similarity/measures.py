@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from neardup.sets.ragged import Ragged, shared
+from neardup.sets.ragged import Ragged, shared_sizes
 
 Size = TypeVar("Size", int, np.ndarray)
 Fractions = tuple[np.ndarray, np.ndarray]  # part and whole
@@ -170,7 +170,7 @@ class SetMeasure(UnboundedMeasure):
         return self.threshold.reached(*self.fraction(common, x, y))
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        common = shared(sets, left, right).sizes
+        common = shared_sizes(sets, left, right)
         x, y = sets.sizes[left], sets.sizes[right]
         good = self.may_reach(common, x, y)
         return Verified(left[good], right[good], *self.fraction(common[good], x[good], y[good]))
@@ -242,7 +242,7 @@ class Containment(Overlap):
     directed = True
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        common = shared(sets, left, right).sizes
+        common = shared_sizes(sets, left, right)
         both = np.concatenate((left, right)), np.concatenate((right, left))
         common = np.concatenate((common, common))
         whole = sets.sizes[both[0]]

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import Ragged, shared
+from neardup.sets.ragged import Ragged, shared_sizes
 from neardup.similarity.intervals import MILLION, exact_interval
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import (
@@ -132,7 +132,7 @@ class Multiples(Kind):
         return mod_m(sets, self.m, seed)
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        common = shared(sketches, left, right).sizes
+        common = shared_sizes(sketches, left, right)
         whole = sketches.sizes[left]
         if measure == JACCARD:
             whole = whole + sketches.sizes[right] - common
@@ -169,7 +169,7 @@ class Signatures(Kind):
         return sketches.values.astype(np.uint32).reshape(-1, self.length)
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        common = shared(sketches, left, right).sizes
+        common = shared_sizes(sketches, left, right)
         return common, np.full(len(left), self.length), np.zeros(len(left), dtype=bool)
 
     def numbers(self, items: np.ndarray) -> np.ndarray:

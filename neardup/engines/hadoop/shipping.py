@@ -78,8 +78,8 @@ def our_code() -> Path:
     The scripts are written here, since an installed package lacks them.
     """
     scripts = {name: SCRIPT.format(main).encode() for name, main in SCRIPTS.items()}
-    modules = sorted((ROOT / "neardup").rglob("*.py"))
-    contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in modules}}
+    files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))
+    contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in files}}
 
     def pack(target: Path) -> None:
         with (

@@ -102,8 +102,8 @@ def ship(context: SparkContext) -> None:
     home = Path(neardup.__file__).parent
     path = Path(folder, PACKAGE)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
-        for module in sorted(home.rglob("*.py")):
-            archive.write(module, module.relative_to(home.parent))
+        for file in sorted(path for path in home.rglob("*") if path.suffix in (".py", ".so")):
+            archive.write(file, file.relative_to(home.parent))
     context.addPyFile(str(path))
 
 

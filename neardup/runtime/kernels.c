@@ -1,0 +1,277 @@
+/* Loops over flat arrays for which numpy needs many passes, in C99.
+
+   Each function does what its twin in Python does, to the bit, and tests/runtime/test_kernels.py holds
+   them to it.  They allocate nothing, call nothing, and write only to the arrays that are named as
+   results or as scratch.  `neardup/runtime/kernels.py` loads them.
+
+   Letters: n rows, T values in all; row i is values[offsets[i] … offsets[i+1]-1]. */
+
+#include <stdint.h>
+#include <string.h>
+
+#define FEW 24          /* values up to which insertion beats counting */
+#define LANES 16        /* min-hashes whose minima stay in registers */
+#define AT_ONCE 512     /* tokens whose hashes stay in the first cache */
+#define MOST_DIGITS 20  /* of 2^64-1 */
+#define WINDOW 8        /* bytes that are read as one word */
+
+/* On an x86 with AVX2 the loader of Linux takes the version of a function that uses it. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
+static uint64_t mix(uint64_t x) /* SplitMix64, as `hashing.mix` */
+{
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
+static void by_insertion(uint64_t *row, int64_t size)
+{
+    for (int64_t i = 1; i < size; i++) {
+        uint64_t value = row[i];
+        int64_t j = i;
+        for (; j > 0 && row[j - 1] > value; j--)
+            row[j] = row[j - 1];
+        row[j] = value;
+    }
+}
+
+/* Sort by the bytes that are not the same in all values, the lowest first. */
+static void by_counting(uint64_t *row, int64_t size, uint64_t *scratch, uint64_t differ)
+{
+    uint64_t *from = row, *to = scratch;
+    for (int shift = 0; shift < 64; shift += 8) {
+        int64_t places[256] = {0}, before = 0;
+        if (!(differ >> shift & 255))
+            continue;
+        for (int64_t i = 0; i < size; i++)
+            places[from[i] >> shift & 255]++;
+        for (int byte = 0; byte < 256; byte++) {
+            int64_t count = places[byte];
+            places[byte] = before;
+            before += count;
+        }
+        for (int64_t i = 0; i < size; i++)
+            to[places[from[i] >> shift & 255]++] = from[i];
+        uint64_t *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != row)
+        for (int64_t i = 0; i < size; i++)
+            row[i] = from[i];
+}
+
+/* Sort a row in place, without repeats; return its new size. */
+static int64_t sort_distinct(uint64_t *row, int64_t size, uint64_t *scratch)
+{
+    uint64_t any = 0, all = UINT64_MAX;
+    int64_t descents = 0, kept = 0;
+    for (int64_t i = 0; i < size; i++) {
+        any |= row[i];
+        all &= row[i];
+        descents += i > 0 && row[i - 1] > row[i];
+    }
+    if (descents && size <= FEW)
+        by_insertion(row, size);
+    else if (descents)
+        by_counting(row, size, scratch, any ^ all);
+    for (int64_t i = 0; i < size; i++) {
+        row[kept] = row[i];
+        kept += i + 1 == size || row[i] != row[i + 1];
+    }
+    return kept;
+}
+
+static int is_blank(uint8_t byte) { return byte == ' ' || (byte >= 9 && byte <= 13 && byte != '\n'); }
+static int is_space(uint8_t byte) { return byte == ' ' || (byte >= 9 && byte <= 13); }
+
+static int above_64_bits(const uint8_t *digits, const uint8_t *end)
+{
+    uint64_t value = 0;
+    while (digits < end && *digits == '0')
+        digits++;
+    if (end - digits > MOST_DIGITS)
+        return 1;
+    for (; digits < end; digits++) {
+        uint64_t digit = *digits - '0';
+        if (value > (UINT64_MAX - digit) / 10)
+            return 1;
+        value = 10 * value + digit;
+    }
+    return 0;
+}
+
+/* Read the digits at p, eight at most, of the eight bytes there; return how many there are.
+
+   Without a branch for each one: the length of a number cannot be foretold. */
+static int up_to_eight_digits(const uint8_t *p, uint64_t *value)
+{
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t word, others;
+    int digits;
+    memcpy(&word, p, sizeof word);
+    word ^= 0x3030303030303030u;
+    others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u; /* bytes above 9 */
+    digits = others ? __builtin_ctzll(others) >> 3 : 8;
+    if (digits == 0)
+        return 0;
+    word <<= 64 - 8 * digits; /* zeros in front: then pairs, pairs of pairs, and halves add up */
+    word = (word * (10 << 8 | 1)) >> 8 & 0x00FF00FF00FF00FFu;
+    word = (word * (100 << 16 | 1)) >> 16 & 0x0000FFFF0000FFFFu;
+    *value = word * (10000ull << 32 | 1) >> 32;
+    return digits;
+#else
+    (void)p, (void)value;
+    return 0;
+#endif
+}
+
+/* Parse lines `ID SHINGLE…` to rows; the text ends with LF, and CR stands only before LF.
+
+   values: results, as many as there are blanks and LF; scratch: NULL, or so many to sort each row,
+   without repeats; lines (5 for each LF): results for each line that is not blank: its number, where
+   its id begins and ends, where its last token ends, and the size of its row, 0 where it has no
+   shingles or a token is not one.  Return how many such lines. */
+int64_t parse_shingles(
+    const uint8_t *text, int64_t length, uint64_t *values, uint64_t *scratch, int64_t *lines)
+{
+    const uint8_t *p = text, *end = text + length;
+    int64_t found = 0, total = 0;
+    for (int64_t number = 0; p < end; number++, p++) {
+        while (is_blank(*p))
+            p++;
+        if (*p == '\n')
+            continue;
+        int64_t *line = lines + 5 * found++, size = 0, bad = 0;
+        uint64_t *row = values + total;
+        line[0] = number;
+        line[1] = p - text;
+        while (!is_space(*p))
+            p++;
+        line[2] = line[3] = p - text;
+        for (;;) {
+            const uint8_t *token;
+            uint64_t value = 0;
+            uint8_t digit;
+            while (is_blank(*p))
+                p++;
+            if (*p == '\n')
+                break;
+            token = p;
+            p += WINDOW <= end - p ? up_to_eight_digits(p, &value) : 0;
+            for (; (digit = (uint8_t)(*p - '0')) < 10; p++)
+                value = 10 * value + digit;
+            bad |= !is_space(*p) || (p - token >= MOST_DIGITS && above_64_bits(token, p));
+            while (!is_space(*p))
+                p++;
+            row[size++] = value;
+            line[3] = p - text;
+        }
+        line[4] = bad ? 0 : scratch ? sort_distinct(row, size, scratch) : size;
+        total += line[4];
+    }
+    return found;
+}
+
+/* Lower `minima` (count, a multiple of LANES) to those of the products of n tokens and the factors. */
+WIDE static void lower(
+    const uint32_t *tokens, int64_t n, const uint32_t *factors, int64_t count, uint32_t *minima)
+{
+    for (int64_t k = 0; k < count; k += LANES) {
+        uint32_t least[LANES], factor[LANES];
+        for (int i = 0; i < LANES; i++) {
+            least[i] = minima[k + i];
+            factor[i] = factors[k + i];
+        }
+        for (int64_t j = 0; j < n; j++)
+            for (int i = 0; i < LANES; i++) {
+                uint32_t hashed = tokens[j] * factor[i];
+                least[i] = hashed < least[i] ? hashed : least[i];
+            }
+        for (int i = 0; i < LANES; i++)
+            minima[k + i] = least[i];
+    }
+}
+
+/* Hash the min-hashes of n sets, in B bands of some rows, to words (n, B).
+
+   seed: of the tokens; factors (count): odd, B bands of `rows` each, padded to a multiple of LANES;
+   bands (B): the numbers of the bands; minima (count): scratch. */
+void band_words(
+    const uint64_t *values, const int64_t *offsets, int64_t n, uint64_t seed,
+    const uint32_t *factors, int64_t count, const uint64_t *bands, int64_t B, int64_t rows,
+    uint32_t *minima, uint64_t *words)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < count; k++)
+            minima[k] = UINT32_MAX;
+        for (int64_t start = offsets[i]; start < offsets[i + 1]; start += AT_ONCE) {
+            uint32_t tokens[AT_ONCE];
+            int64_t some = offsets[i + 1] - start < AT_ONCE ? offsets[i + 1] - start : AT_ONCE;
+            for (int64_t j = 0; j < some; j++)
+                tokens[j] = (uint32_t)(mix(values[start + j] ^ seed) >> 32) | 1;
+            lower(tokens, some, factors, count, minima);
+        }
+        for (int64_t band = 0; band < B; band++) {
+            uint64_t digest = bands[band];
+            for (int64_t row = 0; row < rows; row++)
+                digest = digest * 0x9E3779B97F4A7C15u + minima[band * rows + row];
+            words[i * B + band] = mix(digest);
+        }
+    }
+}
+
+/* Copy n rows, of sizes[i] values of `width` bytes from values[starts[i]] on, one behind the other. */
+void take_rows(
+    const char *values, const int64_t *starts, const int64_t *sizes, int64_t n, int64_t width,
+    char *taken)
+{
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(taken, values + starts[i] * width, (size_t)(sizes[i] * width));
+        taken += sizes[i] * width;
+    }
+}
+
+/* Count the common values of the rows left[p] and right[p], ascending and distinct, of P pairs. */
+void shared_sizes(
+    const uint64_t *values, const int64_t *offsets, const int64_t *left, const int64_t *right,
+    int64_t P, int64_t *sizes)
+{
+    for (int64_t p = 0; p < P; p++) {
+        const uint64_t *a = values + offsets[left[p]], *a_end = values + offsets[left[p] + 1];
+        const uint64_t *b = values + offsets[right[p]], *b_end = values + offsets[right[p] + 1];
+        int64_t common = 0;
+        while (a < a_end && b < b_end) {
+            uint64_t x = *a, y = *b;
+            common += x == y;
+            a += x <= y;
+            b += y <= x;
+        }
+        sizes[p] = common;
+    }
+}
+
+/* Add up, in order, the lower halves of the hashes in each part first[i] … last[i]-1 of row i.
+
+   parts (n): into how many a hash cuts the values of a row; sums: the results, row by row. */
+void part_sums(
+    const uint64_t *values, const int64_t *offsets, int64_t n, uint64_t seed, const int64_t *parts,
+    const int64_t *first, const int64_t *last, double *sums)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t part = first[i]; part < last[i]; part++)
+            sums[part - first[i]] = 0;
+        for (int64_t j = offsets[i]; j < offsets[i + 1]; j++) {
+            uint64_t hash = mix(values[j] ^ seed);
+            int64_t part = (int64_t)((hash >> 32) * (uint64_t)parts[i] >> 32);
+            if (part >= first[i] && part < last[i])
+                sums[part - first[i]] += (double)(uint32_t)hash;
+        }
+        sums += last[i] - first[i];
+    }
+}

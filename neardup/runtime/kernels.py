@@ -1,0 +1,123 @@
+"""The compiled loops of kernels.c, for those who have them; their twins in numpy give the same.
+
+`pip` builds them where there is a C compiler.  NEARDUP_KERNELS=numpy turns them off.
+
+Letters: n rows, T values in all; row i is values[offsets[i]:offsets[i+1]].
+"""
+
+import ctypes
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILE = "libkernels.so"
+LANES = 16  # as in kernels.c
+LINE_FIELDS = 5
+
+
+def _load() -> "ctypes.CDLL | None":
+    """Return the library, or None where it is missing or was built for another machine."""
+    path = Path(__file__).with_name(FILE)
+    if os.environ.get("NEARDUP_KERNELS") == "numpy":
+        return None
+    with suppress(OSError):
+        if path.exists():
+            return ctypes.CDLL(str(path))
+        # Subtle: on Spark this package is an archive, and only a file can be loaded.
+        with tempfile.NamedTemporaryFile(suffix=FILE) as copy:
+            copy.write(__loader__.get_data(str(path)))  # type: ignore[name-defined]
+            copy.flush()
+            return ctypes.CDLL(copy.name)
+    return None
+
+
+_LIBRARY: Any = _load()
+COMPILED = _LIBRARY is not None
+if COMPILED:
+    _LIBRARY.parse_shingles.restype = ctypes.c_int64
+
+
+def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
+    """Call a kernel with arrays that are contiguous and as wide as it takes them, and integers."""
+    words: list[Any] = []
+    for value in arguments:
+        if isinstance(value, np.ndarray):
+            words.append(ctypes.c_void_p(value.ctypes.data))
+        else:
+            words.append(ctypes.c_uint64(value) if isinstance(value, int) else value)
+    result: int = getattr(_LIBRARY, name)(*words)
+    return result
+
+
+def _unsigned(values: np.ndarray) -> np.ndarray:
+    return np.require(values, np.uint64, ["C", "A"])
+
+
+def _signed(values: np.ndarray) -> np.ndarray:
+    return np.require(values, np.int64, ["C", "A"])
+
+
+def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Parse lines `ID SHINGLE…`, which end with LF or CRLF, to rows of values (uint64).
+
+    Without `distinct` the values are as they stand.  Also return five columns, int64 (n, 5), for
+    the n lines that are not blank: the number of the line, where its id begins and ends, where its
+    last token ends, and how many values it has; none if it has a token that is not a shingle.
+    """
+    bytes_ = np.frombuffer(block, np.uint8)
+    most = np.count_nonzero(bytes_ <= ord(" "))  # tokens: each has a blank or a line end behind it
+    values = np.empty(most, np.uint64)
+    scratch = np.empty(most, np.uint64) if distinct else None
+    lines = np.empty((np.count_nonzero(bytes_ == ord("\n")), LINE_FIELDS), np.int64)
+    lines = lines[: _call("parse_shingles", block, len(block), values, scratch, lines)]
+    return values[: lines[:, -1].sum()].copy(), lines
+
+
+def band_words(
+    values: np.ndarray, offsets: np.ndarray, seed: int, factors: np.ndarray, bands: np.ndarray
+) -> np.ndarray:
+    """Return the words (uint64 (n, B)) of `hashing.band_words`; factors: uint32 (B, rows), odd."""
+    n, (number, rows), count = len(offsets) - 1, factors.shape, -(-factors.size // LANES) * LANES
+    padded = np.ones(count, np.uint32)
+    padded[: factors.size] = factors.ravel()
+    words, minima = np.empty((n, number), np.uint64), np.empty_like(padded)
+    some = (padded, count, _unsigned(bands), number, rows)
+    _call("band_words", _unsigned(values), _signed(offsets), n, seed, *some, minima, words)
+    return words
+
+
+def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return sizes[i] values (of any type) from starts[i] on (int64), for all i."""
+    values, taken = np.ascontiguousarray(values), np.empty(sizes.sum(), values.dtype)
+    rows = (_signed(starts), _signed(sizes), len(sizes))
+    _call("take_rows", values, *rows, values.itemsize, taken)
+    return taken
+
+
+def shared_sizes(
+    values: np.ndarray, offsets: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """Return how many values the rows left[p] and right[p] (int64 (P,)) have in common (int64)."""
+    sizes = np.empty(len(left), np.int64)
+    pairs = (_signed(left), _signed(right), len(left))
+    _call("shared_sizes", _unsigned(values), _signed(offsets), *pairs, sizes)
+    return sizes
+
+
+def part_sums(
+    values: np.ndarray,
+    offsets: np.ndarray,
+    seed: int,
+    parts: np.ndarray,
+    first: np.ndarray,
+    last: np.ndarray,
+) -> np.ndarray:
+    """Return the sums (float64) of `by_size.Parts`; parts, first, last: int64 (n,)."""
+    sums = np.empty((last - first).sum(), np.float64)
+    ranges = (_signed(parts), _signed(first), _signed(last))
+    _call("part_sums", _unsigned(values), _signed(offsets), len(parts), seed, *ranges, sums)
+    return sums

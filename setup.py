@@ -1,0 +1,33 @@
+"""Build the kernels where there is a C compiler; all else is in pyproject.toml."""
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+
+class BuildLibrary(build_ext):
+    """A library for ctypes, and no module: it has the same name for every Python."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        return fullname.replace(".", "/") + ".so"
+
+    def get_export_symbols(self, ext: Extension) -> "list[str]":
+        return []
+
+
+class WheelForEveryPython(bdist_wheel):
+    def get_tag(self) -> "tuple[str, str, str]":
+        return ("py3", "none", super().get_tag()[2])
+
+
+setup(
+    ext_modules=[
+        Extension(
+            "neardup.runtime.libkernels",
+            ["neardup/runtime/kernels.c"],
+            extra_compile_args=["-std=gnu99", "-O3"],
+            optional=True,
+        )
+    ],
+    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": WheelForEveryPython},
+)

@@ -1,0 +1,282 @@
+"""The compiled kernels and their twins in numpy give the same, to the bit.
+
+KERNELS_UNDER_TEST names another library to be tested, which the tests with sanitizers build.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.runtime import kernels
+from neardup.schemes.by_size import Parts, groups_of
+from neardup.sets.hashing import band_words
+from neardup.sets.ragged import Batch, Ragged, shared_sizes
+from neardup.similarity.measures import NINE_TENTHS
+from tests.support.engines import ROOT
+
+if library := os.environ.get("KERNELS_UNDER_TEST"):
+    kernels._LIBRARY = ctypes.CDLL(library)
+    kernels._LIBRARY.parse_shingles.restype = ctypes.c_int64
+    kernels.COMPILED = True
+needs_kernels = pytest.mark.skipif(not kernels.COMPILED, reason="no kernels have been built")
+
+NUMBERS = st.one_of(
+    st.integers(0, 40),
+    st.integers(0, 1 << 64),
+    st.integers((1 << 64) - 3, (1 << 64) + 3),
+    st.integers(0, 10**25),
+).map(lambda number: b"%d" % number)
+TOKENS = st.one_of(
+    NUMBERS,
+    st.builds(lambda zeros, number: b"0" * zeros + number, st.integers(0, 30), NUMBERS),
+    st.sampled_from([b"-1", b"+1", b"1.0", b"1e3", b"x", b"7:2", b":", b"1\0", b"\xff", b"\x1c"]),
+    st.binary(min_size=1, max_size=4),
+)
+BLANKS = st.sampled_from([b" ", b"\t", b"  ", b"\v", b"\f ", b" \t "])
+ENDS = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\n\n", b" \n", b"\r\r\n", b"\r"])
+IDS = st.one_of(st.binary(min_size=1, max_size=3), st.sampled_from([b"v1", "ü".encode(), b"7"]))
+LINES = st.tuples(
+    st.one_of(st.just(b""), BLANKS), IDS, st.lists(st.tuples(BLANKS, TOKENS), max_size=40), ENDS
+).map(lambda line: line[0] + line[1] + b"".join(b"".join(pair) for pair in line[2]) + line[3])
+BLOCKS = st.lists(LINES, min_size=1, max_size=6).map(lambda lines: b"".join(lines) + b"\n")
+VALUES = st.one_of(st.integers(0, 50), st.integers((1 << 64) - 9, (1 << 64) - 1))
+ROWS = st.lists(st.lists(VALUES, min_size=1, max_size=60), min_size=1, max_size=8)
+
+
+def with_numpy(function: Callable[..., Any], *args: Any) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "COMPILED", False)
+        return function(*args)
+
+
+def plain(value: Any) -> Any:
+    """As Python values, which can be compared."""
+    if isinstance(value, Batch):
+        return plain((value.ids, value.sets, value.places))
+    if isinstance(value, Ragged):
+        return plain((value.values, value.offsets))
+    if isinstance(value, np.ndarray):
+        return (value.dtype, value.tolist())
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def the_same(function: Callable[..., Any], *args: Any) -> None:
+    assert plain(function(*args)) == plain(with_numpy(function, *args))
+
+
+def as_they_stand(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    return Ragged.of_sizes(values, sizes)
+
+
+@needs_kernels
+@given(BLOCKS)
+def test_lines(block: bytes) -> None:
+    the_same(parse_shingle_lines, block)
+    the_same(parse_shingle_lines, block, as_they_stand)
+
+
+@needs_kernels
+@given(st.binary(max_size=60))
+def test_any_bytes_are_lines(block: bytes) -> None:
+    the_same(parse_shingle_lines, block + b"\n")
+    the_same(parse_shingle_lines, b"id " + block.replace(b"\r", b" ") + b"\n")
+
+
+@needs_kernels
+@given(st.text("0123456789 \n", max_size=80))
+def test_digits_and_blanks(text: str) -> None:
+    the_same(parse_shingle_lines, text.encode() + b"\n")
+
+
+@needs_kernels
+@pytest.mark.parametrize("size", [1, 2, 23, 24, 25, 26, 255, 256, 257, 5000])
+@pytest.mark.parametrize("top", [1, 2, 255, 256, 65536, 1 << 32, 1 << 63])
+def test_rows_of_each_size_are_sorted(size: int, top: int) -> None:
+    """By insertion or by counting, of bytes that differ."""
+    numbers = np.random.default_rng(size).integers(0, top, size, np.uint64).tolist()
+    for row in (numbers, sorted(numbers), numbers[:-1] + [(1 << 64) - 1]):
+        the_same(parse_shingle_lines, b"v %b\n" % b" ".join(b"%d" % number for number in row))
+
+
+@needs_kernels
+@pytest.mark.parametrize("digits", range(1, 25))
+def test_numbers_of_each_length(digits: int) -> None:
+    """Also at the end of a block, where there are no eight bytes to read at once."""
+    for number in (b"9" * digits, b"1" + b"0" * (digits - 1), b"0" * digits):
+        for more in (b"", b" ", b" 1", b" 12345678 2"):
+            the_same(parse_shingle_lines, b"v %b%b\n" % (number, more))
+
+
+@needs_kernels
+@given(ROWS, st.integers(0, 15), st.integers(1, 9), st.integers(0, (1 << 64) - 1))
+def test_words_of_bands(rows: list[list[int]], bands: int, size: int, seed: int) -> None:
+    sets = Ragged.from_rows(rows)
+    the_same(band_words, sets, np.arange(bands), size, seed)
+    the_same(band_words, sets, np.arange(bands, 16)[::2], size, seed)
+
+
+@needs_kernels
+@pytest.mark.parametrize("size", [511, 512, 513, 1024, 70_000])
+def test_words_of_large_sets(size: int) -> None:
+    sets = Ragged.from_rows([list(range(size)), [1], list(range(7, 7 + size))])
+    the_same(band_words, sets, np.arange(15), 7, 3)
+
+
+@needs_kernels
+@given(ROWS, st.data())
+def test_taken_rows_and_common_values(rows: list[list[int]], data: st.DataObject) -> None:
+    sets = Ragged.from_rows(rows)
+    indices = st.lists(st.integers(0, len(rows) - 1), max_size=9)
+    left = np.array(data.draw(indices), np.int64)
+    right = np.array(data.draw(st.permutations(left.tolist())), np.int64)
+    the_same(shared_sizes, sets, left, right)
+    the_same(sets.take, left)
+    for kind in (np.uint32, np.uint16, np.int64):
+        narrow = Ragged(sets.values.astype(kind), sets.offsets, np.arange(len(sets.values)))
+        the_same(narrow.take, left[::-1])
+        assert plain(narrow.take(left).weights) == plain(with_numpy(narrow.take, left).weights)
+
+
+@needs_kernels
+@given(ROWS, st.integers(0, 30), st.integers(0, 30))
+def test_parts_of_sets(rows: list[list[int]], low: int, more: int) -> None:
+    sets, groups = Ragged.from_rows(rows), groups_of(NINE_TENTHS)
+    the_same(Parts(groups, 5).keys, sets, groups.own(sets.sizes), low, low + more)
+
+
+@needs_kernels
+def test_arrays_that_are_not_as_c_wants_them() -> None:
+    """Of other byte orders, in steps, and between words."""
+    rows = Ragged.from_rows([[1, 5, 9, 700], [5, 9], [1 << 60, 5]])
+    buffer = b"\0" + rows.values.tobytes()
+    left, right = np.array([9, 0, 9, 1, 9, 2])[1::2], np.array([1, 2, 0], np.int16)
+    for values in (
+        rows.values.astype(">u8"),
+        np.repeat(rows.values, 2)[::2],
+        np.ndarray(len(rows.values), np.uint64, buffer, offset=1),
+    ):
+        same = Ragged(values, rows.offsets)
+        assert shared_sizes(same, left, right).tolist() == [2, 1, 1]
+        assert same.take(right[1:]).values.tolist() == [5, 1 << 60, 1, 5, 9, 700]
+        assert plain(band_words(same, np.arange(3), 2, 0)) == plain(
+            band_words(rows, np.arange(3), 2, 0)
+        )
+
+
+@pytest.mark.slow
+@needs_kernels
+def test_a_set_of_ten_million_tokens() -> None:
+    numbers = np.random.default_rng(1).integers(0, 1 << 64, 10**7, np.uint64)
+    the_sizes = [len(set(numbers.tolist()))]
+    batch, bad = parse_shingle_lines(b"v " + b" ".join(b"%d" % n for n in numbers.tolist()) + b"\n")
+    assert not bad
+    assert batch.sets.sizes.tolist() == the_sizes
+    assert (np.diff(batch.sets.values) > 0).all()
+    words = band_words(batch.sets, np.arange(15), 7, 0)
+    assert (words == with_numpy(band_words, batch.sets, np.arange(15), 7, 0)).all()
+
+
+@pytest.mark.slow
+@needs_kernels
+def test_a_million_drawn_lines() -> None:
+    """Of numbers of all lengths, with a flaw in one of twenty lines."""
+    random = np.random.default_rng()
+    for _ in range(100):
+        seed = int(random.integers(1 << 32))
+        draw = np.random.default_rng(seed)
+        lines = []
+        for size in draw.integers(1, 40, 10_000).tolist():
+            bits = int(draw.integers(1, 65))
+            row = draw.integers(0, 1 << bits, size, np.uint64, endpoint=bits < 64).tolist()
+            lines.append(b"v " + b" ".join(b"%d" % n for n in row))
+        text = np.frombuffer(b"\n".join(lines) + b"\n", np.uint8).copy()
+        flawed = draw.integers(0, len(text) - 1, 500)
+        text[flawed] = draw.choice(np.frombuffer(b" \t\n\f-x\0\xff09:", np.uint8), 500)
+        block = text.tobytes()
+        compiled, numpy = parse_shingle_lines(block), with_numpy(parse_shingle_lines, block)
+        assert plain(compiled) == plain(numpy), seed
+        words = band_words(compiled[0].sets, np.arange(15), 7, seed)
+        assert (words == with_numpy(band_words, numpy[0].sets, np.arange(15), 7, seed)).all(), seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sanitizer", ["address", "undefined"])
+def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
+    """A read or write out of bounds ends the process, as does undefined behaviour."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    library, source = tmp_path / "libkernels.so", ROOT / "neardup" / "runtime" / "kernels.c"
+    flags = ["-std=gnu99", "-O1", "-g", f"-fsanitize={sanitizer}", "-fno-sanitize-recover=all"]
+    subprocess.run(["gcc", *flags, "-fPIC", "-shared", "-o", str(library), str(source)], check=True)
+    runtime = {"address": "libasan.so", "undefined": "libubsan.so"}[sanitizer]
+    found = subprocess.run(
+        ["gcc", f"-print-file-name={runtime}"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "KERNELS_UNDER_TEST": str(library),
+            "LD_PRELOAD": found,
+            "ASAN_OPTIONS": "detect_leaks=0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped" not in done.stdout
+
+
+def test_that_they_can_be_turned_off() -> None:
+    for value, kind in (("numpy", "numpy"), ("", "compiled" if kernels.COMPILED else "numpy")):
+        done = subprocess.run(
+            [sys.executable, "-m", "neardup", "--version"],
+            cwd=ROOT,
+            env={**os.environ, "NEARDUP_KERNELS": value},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"({kind} kernels)" in done.stdout
+
+
+def test_a_library_of_another_machine_is_not_used(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
+    (tmp_path / "neardup" / "runtime" / kernels.FILE).write_bytes(b"\x7fELF of another machine")
+    line = "from neardup.runtime import kernels; print(kernels.COMPILED)"
+    done = subprocess.run(
+        [sys.executable, "-c", line], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+@needs_kernels
+def test_from_an_archive(tmp_path: Path) -> None:
+    """As Spark sends this package."""
+    shutil.make_archive(str(tmp_path / "package"), "zip", ROOT, "neardup")
+    line = "from neardup.runtime import kernels; print(kernels.COMPILED, kernels.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-c", line],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "package.zip")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("True ")
+    assert "package.zip" in done.stdout
