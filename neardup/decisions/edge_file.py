@@ -115,7 +115,7 @@ class EdgeFile:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
-                    answer_lines.parse_edge_line(block.partition(b"\n")[0])  # may know more
+                    answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # may know more
                     raise
                 before = heads[-1]
         self.file.flush()
@@ -147,9 +147,9 @@ class EdgeFile:
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
         """Return the record and the set of the member whose line begins at a position."""
-        record, member = answer_lines.parse_edge_line(self._read(line, b"\n"))
-        assert isinstance(member, answer_lines.Member)
-        return Near(record, int(self._numbers([record])[0]), line, 0), member.set_text
+        (fields,) = answer_lines.parse_edge_lines([self._read(line, b"\n")])
+        number = int(self._numbers(fields[:1])[0])
+        return Near(fields[0], number, line, 0), answer_lines.member(fields).set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
         """Return the bytes from a position up to the next `end`."""

@@ -8,7 +8,7 @@ two binary searches for each asking token, and some nanoseconds for each hit.  A
 hits and cells, or those of one set.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -46,23 +46,15 @@ class Joined:
     candidates: dict[str, int]
 
     @classmethod
-    def of(
-        cls,
-        row: np.ndarray,
-        found: "np.ndarray | Sequence[tuple[int, int, int]]",
-        candidates: dict[str, int],
-    ) -> "Joined":
-        """Make the result of a join from pairs (x, y, overlap) of records, shape (P, 3), and the
-        row number of each record.
+    def of(cls, row: np.ndarray, found: np.ndarray, candidates: dict[str, int]) -> "Joined":
+        """Make the result from pairs (x, y, overlap) of records (P, 3), and the row of each record.
 
-        >>> joined = Joined.of(np.array([5, 9, 7]), [(1, 2, 30), (0, 2, 40)], {"all": 3})
+        >>> joined = Joined.of(np.array([5, 9, 7]), np.array([(1, 2, 30), (0, 2, 40)]), {"all": 3})
         >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()
         ([5, 7], [7, 9], [40, 30])
         >>> joined.candidates
         {'all': 3, 'pairs': 2}
         """
-        if not isinstance(found, np.ndarray):
-            found = np.array(found, dtype=np.int64)
         ends, common = found.reshape(-1, 3)[:, :2].astype(np.int64), found.reshape(-1, 3)[:, 2]
         x, y = ends.T
         left, right = np.minimum(row[x], row[y]), np.maximum(row[x], row[y])
@@ -86,7 +78,7 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
         for i, j in every
         if definitions.resemblance(sets[i], sets[j]) * threshold.den >= threshold.num
     ]
-    return Joined.of(np.arange(len(sets)), found, {"all": len(every)})
+    return Joined.of(np.arange(len(sets)), np.array(found, np.int64), {"all": len(every)})
 
 
 def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:

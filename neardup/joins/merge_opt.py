@@ -16,7 +16,7 @@ All are Python's integers, which cannot overflow.  u_i is rounded up to a multip
 sum of products is an upper bound; the weights themselves decide: (Σ x_i·y_i)² ≥ t²·Σx_i²·Σy_i².
 
 Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.  Cost:
-one step for each posting of the short lists, and a doubling search for each lookup in a long one.
+one step for each posting of the short lists, and a binary search for each lookup in a long one.
 """
 
 from bisect import bisect_left
@@ -202,7 +202,7 @@ def _joined(sums: SharedMinima, kind: type) -> Joined:
             for k, (list_, own) in enumerate(long):
                 if total + rest[k] < needed:
                     break
-                place = places[k] = doubling_search(list_.records, x, places[k])
+                place = places[k] = bisect_left(list_.records, x, places[k])
                 if list_.records[place : place + 1] == [x]:
                     total += sums.term(list_.weights[place], own)
             if total >= needed and (common := sums.exactly(x, y, total)) is not None:
@@ -225,16 +225,3 @@ def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lis
         rest.append(most)
         cut -= 1
     return lists[:cut], lists[cut:], rest[::-1]
-
-
-def doubling_search(numbers: Sequence[int], wanted: int, start: int) -> int:
-    """Return the first index from `start` on with a number ≥ `wanted`; fast if it is near.
-
-    >>> doubling_search([10, 20, 30, 40, 50, 60], 50, 1), doubling_search([10, 20], 99, 0)
-    (4, 2)
-    """
-    low, step = start, 1
-    while start + step <= len(numbers) and numbers[start + step - 1] < wanted:
-        low = start + step
-        step *= 2
-    return bisect_left(numbers, wanted, low, min(start + step - 1, len(numbers)))

@@ -57,7 +57,7 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
                 found.append((x, y, common))
         for token in prefix:
             index[token].append(y)
-    return Joined.of(records.row, found, counts)
+    return Joined.of(records.row, np.array(found, np.int64), counts)
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
@@ -86,7 +86,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
                 found.append((x, y, common))
         for i, token in enumerate(tokens[: indexing_prefix(threshold, size)], 1):
             index[token].append((y, i))
-    return Joined.of(records.row, found, counts)
+    return Joined.of(records.row, np.array(found, np.int64), counts)
 
 
 def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
@@ -130,8 +130,7 @@ class Candidates(NamedTuple):
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """Yield the pairs within the length filter that share a prefix token, for some records y at a
-    time.
+    """Yield the pairs within the length filter that share a prefix token, for some y at a time.
 
     In order of token, then record, the postings that a probe finds are side by side:
 

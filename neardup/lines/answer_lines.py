@@ -98,11 +98,6 @@ def exact_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
     return parse_pair(line)[:3]
 
 
-class Edge(NamedTuple):
-    earlier: bytes
-    similarity: bytes  # 18 decimals, or SAME_SET
-
-
 class Member(NamedTuple):
     cluster: bytes
     has_copies: bool
@@ -122,20 +117,12 @@ def format_member(record: bytes, member: Member) -> bytes:
     return b"%b\t%b\t%d\t%b\n" % (record, *member)
 
 
-def parse_edge_line(line: bytes) -> "tuple[bytes, Edge | Member | None]":
-    """Return a record with its edge, its membership or None; WireError for any other line.
-
-    >>> parse_edge_line(b"b\\ta\\t=\\n"), parse_edge_line(b"a\\t.\\n")
-    ((b'b', Edge(earlier=b'a', similarity=b'=')), (b'a', None))
-    """
-    (fields,) = parse_edge_lines([line])
-    if len(fields) == EDGE:
-        return fields[0], Edge(*fields[1:])
-    return fields[0], member(fields) if len(fields) == MEMBER else None
-
-
 def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
-    """Return the fields of each edge line; see `EDGE` and `MEMBER`."""
+    r"""Return the fields of each edge line, see `EDGE` and `MEMBER`; WireError for other lines.
+
+    >>> parse_edge_lines([b"b\ta\t=\n", b"a\t.\n"])
+    [[b'b', b'a', b'='], [b'a', b'.']]
+    """
     fields = [line.rstrip(b"\t\n").split(b"\t") for line in lines]  # Hadoop may add a tab behind
     similarities = {some[2] for some in fields if len(some) == EDGE}
     known = set(filter(re.compile(_SIMILARITY).fullmatch, similarities))

@@ -50,8 +50,7 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
 
 
 def _columns(data: bytes, kind: bytes) -> np.ndarray:
-    """Return the two columns (uint64) of lines that begin with `kind`; ValueError for other
-    lines."""
+    """Return both columns (uint64) of lines that begin with `kind`; ValueError for others."""
     lines = data.count(b"\n")
     numbers = data.replace(kind, b"").split()
     if data.count(kind) != lines or len(numbers) != 2 * lines:

@@ -38,8 +38,6 @@ _SIZE = KEY_WIDTH + 1  # where the size begins
 _ID = _SIZE + SIZE_WIDTH + 1
 _COLON = 3
 _KEY = rb"[0-9a-f]{3}:[0-9a-f]{10}"
-_HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_KEY_SHIFTS = (48, 44, 40, None, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0)  # None: the colon
 _LINE = rb"%b\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)" % _KEY
 _TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
 
@@ -51,10 +49,8 @@ MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one 
 
 def format_keys(keys: np.ndarray) -> np.ndarray:
     """Return keys (uint64 below 2^52) as `band:hash`, an array of 14-byte strings."""
-    text = np.full((len(keys), KEY_WIDTH), ord(":"), dtype=np.uint8)
-    for column, shift in enumerate(_KEY_SHIFTS):
-        if shift is not None:
-            text[:, column] = _HEX[(keys >> np.uint64(shift)) & np.uint64(15)]
+    digits = np.frombuffer(keys.astype(">u8").tobytes().hex().encode(), np.uint8).reshape(-1, 16)
+    text = np.insert(digits[:, 3:], _COLON, ord(":"), axis=1)
     return text.view(f"S{KEY_WIDTH}").ravel()
 
 
@@ -63,12 +59,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
     wrong = [text for text in texts if not re.fullmatch(_KEY, text)]
     if wrong:
         raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
-    text = np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, KEY_WIDTH)
-    keys = np.zeros(len(texts), dtype=np.uint64)
-    for column, shift in enumerate(_KEY_SHIFTS):
-        if shift is not None:
-            keys |= np.searchsorted(_HEX, text[:, column]).astype(np.uint64) << np.uint64(shift)
-    return keys
+    return np.array([int(text.replace(b":", b""), 16) for text in texts], dtype=np.uint64)
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
@@ -87,8 +78,7 @@ def encode_sets(sets: Ragged) -> list[bytes]:
 
 
 def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the digits of numbers (uint64) as characters (uint8), and how many each has
-    (int64)."""
+    """Return the digits of numbers (uint64) as characters (uint8), and the width of each."""
     longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
     digits = np.empty((len(steps), longest), dtype=np.uint8)
     needed = np.ones((len(steps), longest), dtype=bool)
@@ -108,8 +98,7 @@ def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _with_weights(
     digits: np.ndarray, widths: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Insert each weight (int64) above 1 before its number; also return where each number ends
-    (int64)."""
+    """Insert each weight (int64) above 1 before its number; also return where numbers end."""
     heavy = np.flatnonzero(weights > 1)
     columns, left = [], weights[heavy]  # lowest digits first: 1 to 31, and 0 behind the highest
     while left.any():
@@ -232,7 +221,7 @@ def format_keyed_lines(
     r"""Yield (partition, keyed lines) for all keys of a batch, some mebibytes at a time.
 
     A key's partition depends on its hash alone.  The lines of a partition are in order of keys,
-    which saves the engine's sort a third of its work.  `mark` (40 bits): see `tagged_ids.Travel`.
+    which saves the engine's sort a third of its work.  `mark` (40 bits): see `tagged_ids.mark_of`.
 
     >>> batch = Batch([b"v1"], Ragged.from_rows([[3, 7, 1007]]))
     >>> list(format_keyed_lines(batch, Ragged.from_rows([[255, (2 << 40) + 1]])))
@@ -268,7 +257,7 @@ def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
     return fields
 
 
-class Lines(NamedTuple):
+class KeyedLines(NamedTuple):
     """The n lines of a block, in columns."""
 
     starts: np.ndarray  # int64
@@ -277,7 +266,7 @@ class Lines(NamedTuple):
     low: np.ndarray  # the other six
 
 
-def lines_of(block: bytes, number: int) -> Lines:
+def lines_of(block: bytes, number: int) -> KeyedLines:
     r"""Return where the fields of keyed lines begin and end; StageError for any other line.
 
     `number` is that of the first line, for the message.
@@ -293,7 +282,7 @@ def lines_of(block: bytes, number: int) -> Lines:
     raise next(StageError(f"line {i}: {flaw}") for i, flaw in enumerate(flaws, number) if flaw)
 
 
-def _well_formed(block: np.ndarray) -> "Lines | None":
+def _well_formed(block: np.ndarray) -> "KeyedLines | None":
     """Return the lines of a block (uint8), or None if one is not a keyed line."""
     # Keys, sizes and shingles consist of characters from 0 to o.  All others are separators, or
     # part of an id, so that `rest` has the last tab of a line just before its end.
@@ -318,7 +307,7 @@ def _well_formed(block: np.ndarray) -> "Lines | None":
     if not _are_heads(heads) or not _agree(sizes, block, sets, ends):
         return None
     high, low, _ = heads.view(">u8").T
-    return Lines(starts, ends, high, low >> np.uint64(16))
+    return KeyedLines(starts, ends, high, low >> np.uint64(16))
 
 
 def _are_heads(heads: np.ndarray) -> bool:

@@ -13,7 +13,6 @@ shingles, in eight.  A \1 in an id becomes \1 DEL, so that shorter ids still com
 """
 
 import re
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -25,38 +24,30 @@ from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"
-PLACE_DIGITS = 16
 _MOST = (1 << 32) - 1
-_HEXADECIMAL = b"0123456789abcdef"
+_PLACED = re.compile(rb"(?:0[0-7]|1[89a-f])[0-9a-f]{15}")  # places from NEW on are of new records
 _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """A kind of tagged id, with the slices that hold PLACE and ID."""
+    """A kind of tagged id: its format behind OLD or NEW, and the slices that hold PLACE and ID."""
 
     help: str
+    form: bytes
     place: slice
     id: slice
     escaped: bool = False
 
     def tagged(self, batch: Batch) -> Batch:
         """Return a batch whose ids are tagged."""
-        places = batch.places.tolist()
-        if self.escaped:
-            ids = [
-                b"%d%b\1%016x" % (place >= NEW, id_.replace(_END, _ESCAPED), place)
-                for id_, place in zip(batch.ids, places)
-            ]
-        elif self.id.start == 1:
-            ids = [b"%d%b" % (place >= NEW, id_) for id_, place in zip(batch.ids, places)]
-        elif self.place.start == 1:
-            ids = [b"%d%016x%b" % (p >= NEW, p, id_) for id_, p in zip(batch.ids, places)]
-        else:
-            ids = [
-                b"%d%08x%016x%b" % (place >= NEW, _MOST - size, place, id_)
-                for id_, place, size in zip(batch.ids, places, batch.sets.sizes.tolist())
-            ]
-        return Batch(ids, batch.sets, places=batch.places)
+        ids = [id_.replace(_END, _ESCAPED) for id_ in batch.ids] if self.escaped else batch.ids
+        rest = (_MOST - batch.sets.sizes).tolist()
+        form = b"%(new)d" + self.form
+        tagged = [
+            form % {b"new": place >= NEW, b"place": place, b"id": id_, b"rest": rest_}
+            for place, id_, rest_ in zip(batch.places.tolist(), ids, rest)
+        ]
+        return Batch(tagged, batch.sets, places=batch.places)
 
     def id_of(self, tagged: bytes) -> bytes:
         """Return a tagged id without its tag.
@@ -72,73 +63,37 @@ class Tag(NamedTuple):
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
         """Return the places in tagged ids (uint64); WireError for an id of other options."""
-        digits = [id_[self.place] for id_ in tagged]
-        together = b"".join(digits)
-        if together.translate(None, _HEXADECIMAL) or len(together) < PLACE_DIGITS * len(digits):
-            is_place = re.compile(rb"[0-9a-f]{16}").fullmatch
-            raise _no_place(next(id_ for id_, some in zip(tagged, digits) if not is_place(some)))
-        places = np.frombuffer(bytes.fromhex(together.decode()), dtype=">u8").astype(np.uint64)
-        collections = np.frombuffer(b"".join([id_[:1] for id_ in tagged]), np.uint8)
-        wrong = collections != np.where(places < NEW, ord("0"), ord("1"))
-        if wrong.any():
-            raise _no_place(tagged[int(np.argmax(wrong))])
-        return places
+        parts = [id_[:1] + id_[self.place] for id_ in tagged]
+        if not all(map(_PLACED.fullmatch, parts)):
+            wrong = next(id_ for id_, part in zip(tagged, parts) if not _PLACED.fullmatch(part))
+            raise WireError(
+                "expected a record with its place, as reducer.py writes them where it takes the "
+                f"same --output and --keep, got {shown(wrong)}"
+            )
+        places = bytes.fromhex(b"".join([part[1:] for part in parts]).decode())
+        return np.frombuffer(places, dtype=">u8").astype(np.uint64)
 
 
-def _no_place(tagged: bytes) -> WireError:
-    return WireError(
-        f"expected a record with its place, as reducer.py writes them where it takes the same "
-        f"--output and --keep, got {shown(tagged)}"
-    )
-
-
+_FIRST = "the one that comes first in the input"
+_LONGEST = "the one with the most shingles (ties go to the first)"
+_SMALLEST = "the one with the smallest id, compared byte by byte"
 PRIORITIES = {
-    "first": Tag("the one that comes first in the input", slice(1, 17), slice(17, None)),
-    "longest": Tag(
-        "the one with the most shingles (ties go to the first)", slice(9, 25), slice(25, None)
-    ),
-    "smallest": Tag(
-        "the one with the smallest id, compared byte by byte", slice(-16, None), slice(1, -17), True
-    ),
+    "first": Tag(_FIRST, b"%(place)016x%(id)b", slice(1, 17), slice(17, None)),
+    "longest": Tag(_LONGEST, b"%(rest)08x%(place)016x%(id)b", slice(9, 25), slice(25, None)),
+    "smallest": Tag(_SMALLEST, b"%(id)b\1%(place)016x", slice(-16, None), slice(1, -17), True),
 }
-COLLECTION = Tag("the collection of the record", slice(0, 0), slice(1, None))
+COLLECTION = Tag("the collection of the record", b"%(id)b", slice(0, 0), slice(1, None))
 
 
-class Travel(NamedTuple):
-    """The options, beside those of keys, on which mapper and reducer must agree."""
+def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
+    """Return 40 bits by which the keys on lines differ for these options; 0 for plain pairs.
 
-    decides: str = ""  # as in `verification.Output`
-    keep: str = ""  # "" where no records are decided on
-    against: bool = False
-    between: bool = False
-
-    def __str__(self) -> str:
-        """Return the options as words of a command line."""
-        output = {"": "pairs", "records": "kept (or removed)"}.get(self.decides, self.decides)
-        flags = [f"--output {output}", self.keep and f"--keep {self.keep}"]
-        flags += ["--against FILE"] * self.against + ["--between"] * self.between
-        return " ".join(filter(None, flags)) + ("" if self.against else ", without --against")
-
-    @property
-    def mark(self) -> int:
-        """Return 40 bits by which the keys on lines differ for these options; 0 for plain pairs.
-
-        A reducer with other options finds no key that is its own.
-        """
-        digest = blake2b(repr(tuple(self)).encode(), digest_size=HASH_BITS // 8).digest()
-        return int.from_bytes(digest, "big") if any(self) else 0
-
-
-UNMARKED = Travel()  # plain pairs
-
-
-def all_ways() -> Iterator[Travel]:
-    """Yield all combinations of these options."""
-    yield Travel("clusters")
-    for against, between in (False, False), (True, False), (True, True):
-        yield Travel("", "", against, between)
-        for keep in PRIORITIES:
-            yield Travel("records", keep, against, between)
+    A reducer with other options finds no key that is its own.  `decides`: as in
+    `verification.Output`; `keep`: "" where no records are decided on.
+    """
+    way = decides, keep, against, between
+    digest = blake2b(repr(way).encode(), digest_size=HASH_BITS // 8).digest()
+    return int.from_bytes(digest, "big") if any(way) else 0
 
 
 def is_old(tagged: bytes) -> bool:

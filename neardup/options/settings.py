@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from neardup.decisions import RULES, RuleKind
 from neardup.lines.count_lines import read_counts
-from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
@@ -41,7 +41,7 @@ class Settings(NamedTuple):
     parse: Parser
     output: Output
     tag: Tag | None  # sent with ids
-    way: Travel  # how records are sent
+    mark: int  # of keys on lines
     rule: RuleKind
     against: bool
     between: bool
@@ -73,7 +73,7 @@ class Settings(NamedTuple):
         kind = options.output
         if kind not in OUTPUTS:
             raise UsageError(f"--output: {not_one_of(kind, OUTPUTS)}")
-        tag, way, rule = _decision(options, kind)
+        tag, mark, rule = _decision(options, kind)
         output = OUTPUTS[kind]
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
@@ -95,7 +95,7 @@ class Settings(NamedTuple):
             parse=form.parser(weights.repeats, weights.own) if weights else form.parser(),
             output=output,
             tag=tag,
-            way=way,
+            mark=mark,
             rule=rule,
             against=bool(options.against),
             between=options.between,
@@ -147,8 +147,7 @@ class Settings(NamedTuple):
 
 
 def form_of(options: Options) -> InputFormat:
-    """Return the input format, by options and file names; UsageError if they contradict each
-    other."""
+    """Return the input format, by options and file names; UsageError if these disagree."""
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     how = options.input, options.shingle, options.clean, options.id, options.text
     return InputFormat.of(*how, [*old, *options.files])
@@ -206,8 +205,8 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     }
 
 
-def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind]:
-    """Return how ids are tagged and sent, and the rule by which records are removed."""
+def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
+    """Return how ids are tagged and keys are marked, and the rule by which records are removed."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):
@@ -228,30 +227,27 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind
     tag: Tag | None = COLLECTION if options.against else None
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
-    of_records = output.decides == RECORDS
-    way = Travel(output.decides, keep if of_records else "", bool(options.against), options.between)
-    return tag, way, RULES[rule]
+    keeps = keep if output.decides == RECORDS else ""
+    mark = mark_of(output.decides, keeps, bool(options.against), options.between)
+    return tag, mark, RULES[rule]
 
 
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """Return scheme, measure and output for --verify sketch; UsageError for options that need
-    exact pairs."""
+    """Return what --verify sketch uses; UsageError for options that need exact pairs."""
     size = read("--verify", sample_size, options.verify)
-    if request.measure != "jaccard":
+    refused = {
+        f"--measure {request.measure}": request.measure != "jaccard",
+        f"--weights {options.own.get('--weights')}": scheme.weights is not None,
+        "--against": bool(options.against),
+        f"--output {options.output}": options.output != "pairs",
+    }
+    for flag in filter(refused.__getitem__, refused):
         raise UsageError(
-            f"--verify sketch estimates --measure jaccard, and --measure is {request.measure}; "
-            "name --measure jaccard, or leave --verify out"
+            f"{flag} needs exact pairs, not estimates; leave --verify out, which is for pairs by "
+            "--measure jaccard without --weights"
         )
-    if scheme.weights is not None:
-        raise UsageError(
-            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
-            "--weights and --verify"
-        )
-    if options.output != "pairs" or options.against:
-        asked = "--against" if options.against else f"--output {options.output}"
-        raise UsageError(f"{asked} needs exact pairs, not estimates; leave --verify out")
     if counts_first(options):
         raise UsageError(
             f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "

@@ -24,7 +24,7 @@ Letters: F bits (64), k bits that may differ (3), m blocks (5); b masks of r bit
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, takewhile
@@ -46,8 +46,6 @@ DEFAULT_BITS = 64
 MIN_BITS, MAX_BITS = 32, 1024
 WORD_BITS = 64
 MAX_BLOCK_KEYS = 16  # unless --max-bands is given
-MOST_ADVISED = 256  # keys a record
-FEWER = 10  # times, that another choice must let dissimilar records collide to be named
 HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 BITS = Option(
     "--bits",
@@ -282,30 +280,15 @@ class SimHash(BitScheme):
         return f"every pair is found whose fingerprints differ in {most} or fewer"
 
     def cost(self) -> list[str]:
-        """Return a warning if dissimilar records often collide, and an option against that."""
-        dissimilar = agreement(banding.DISSIMILAR)
-        here = self.ways.by_chance(dissimilar)
-        for option, ways in self._other_ways() if here >= banding.DISSIMILAR else ():
-            there = ways.by_chance(dissimilar)
-            if there * FEWER <= here:
-                return [
-                    f"--distance {self.distance} of {self.bits} bits: dissimilar records collide "
-                    f"with probability {scheme.shown(here)}, and with {option} only with "
-                    f"{there:.1g}: it compares far fewer of them"
-                ]
-        return []
-
-    def _other_ways(self) -> Iterator[tuple[str, Blocks]]:
-        """Yield (option, masks) for settings with which fewer dissimilar records share a key."""
-        for blocks in range(self.blocks + 1, self.bits + 1):
-            ways = Blocks(self.bits, blocks, self.distance)
-            if len(ways) > MOST_ADVISED:
-                break
-            yield f"--max-bands {len(ways)}", ways
-        allowed = max(MAX_BLOCK_KEYS, len(self.ways))
-        for distance in range(self.distance - 1, -1, -1):
-            blocks = most_blocks(distance, allowed, self.bits)
-            yield f"--distance {distance}", Blocks(self.bits, blocks, distance)
+        """Return a warning if dissimilar records often collide."""
+        here = self.ways.by_chance(agreement(banding.DISSIMILAR))
+        if here < banding.DISSIMILAR:
+            return []
+        return [
+            f"--distance {self.distance} of {self.bits} bits: dissimilar records collide with "
+            f"probability {scheme.shown(here)}; a smaller --distance or a larger --max-bands "
+            "compares far fewer of them"
+        ]
 
     @cached_property
     def ways(self) -> Blocks:  # type: ignore[override]

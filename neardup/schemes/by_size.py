@@ -62,8 +62,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return each set i with only its take[i] (int64) rarest tokens; without counts, those with the
-    smallest hashes.
+    """Return the take[i] (int64) rarest tokens of each set i; without counts, by smallest hash.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
@@ -113,8 +112,8 @@ class Groups:
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
     ([8, 17, 26, 35, 44], [0, 1, 2, 3, 4])
-    >>> groups.own(np.array([8, 9, 18])).tolist(), groups.reaches(np.array([8, 9, 18])).tolist()
-    ([0, 1, 2], [False, False, True])
+    >>> groups.own(np.array([8, 9, 18])).tolist()
+    [0, 1, 2]
     """
 
     threshold: Threshold
@@ -126,21 +125,16 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: the own group of each row, then the group before it for each
-        row that may have partners there.
+        """Return (row, group), int64: each row's own group, then the one before if it reaches it.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
         [[0, 1, 2, 2], [0, 1, 2, 1]]
         """
         own = self.own(sizes)
-        larger = np.flatnonzero(self.reaches(sizes))
+        before = self.highs[np.maximum(own - 1, 0)]
+        larger = np.flatnonzero((own > 0) & (sizes <= self.threshold.largest_partner(before)))
         return np.append(np.arange(len(sizes)), larger), np.append(own, own[larger] - 1)
-
-    def reaches(self, sizes: np.ndarray) -> np.ndarray:
-        """Return whether sets of given sizes may have partners in the group before."""
-        before = self.highs[np.maximum(self.own(sizes) - 1, 0)]
-        return (sizes > self.highs[0]) & (sizes <= self.threshold.largest_partner(before))
 
 
 @lru_cache
@@ -158,8 +152,7 @@ def groups_of(threshold: Threshold) -> Groups:
 
 
 def _most_apart(t: Threshold, size: int) -> int:
-    """Return d, the maximum number of elements in which a pair differs, if its smaller set has
-    `size` elements."""
+    """Return d, in how many elements a pair may differ if its smaller set has `size` of them."""
     return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
 
 
@@ -174,7 +167,6 @@ def _last_alike(t: Threshold, size: int) -> int:
 def by_chance(groups: Groups) -> np.ndarray:
     """Estimate how often dissimilar sets of each group agree in a part because it is empty in both.
 
-    >>> from neardup.similarity.measures import Threshold
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
     ['0e+00', '2e-04', '2e-05']
     """

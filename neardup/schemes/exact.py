@@ -127,9 +127,18 @@ class Prefix(Scheme):
         return float(self.resemblance is None or similarity >= float(self.resemblance))
 
     def cost(self) -> list[str]:
-        if self.resemblance is None or self.counts is None:
+        """Return a warning if other exact schemes would cost far less."""
+        if self.resemblance is None or self.counts is None or not len(self.counts.sample):
             return []
-        return _dearer_than_exact(self.name, self.resemblance, self.counts)
+        costs = estimate(groups_of(self.resemblance), self.counts)
+        used = costs.keys[ALL] > 0
+        here, least = costs.seconds[TOKENS, used].sum(), costs.seconds[:, used].min(axis=0).sum()
+        if here < max(DEARER * least, WORTH_SAYING):
+            return []
+        return [
+            f"--scheme {self.name} will take about {here / max(least, 1e-3):,.0f} times the work "
+            f"of --exact: some {costs.pairs[TOKENS, used].sum():,.0f} candidate pairs"
+        ]
 
     def probe(self) -> str:
         """Return the digest without counts, which would refuse unknown sets."""
@@ -260,22 +269,6 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
     pairs = np.stack((allowed * equal, np.minimum(allowed, members * sharing / 2), allowed))
     seconds = keys * (KEY + KEY_TOKEN * mean) + pairs * (PAIR + PAIR_TOKEN * mean)
     return Costs(keys, pairs, seconds / 1e6)
-
-
-def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -> list[str]:
-    """Return a warning if other exact schemes would cost far less than one of tokens."""
-    if not len(counts.sample):
-        return []
-    costs = estimate(groups_of(resemblance), counts)
-    used = costs.keys[ALL] > 0
-    here, least = costs.seconds[TOKENS, used].sum(), costs.seconds[:, used].min(axis=0).sum()
-    if here < max(DEARER * least, WORTH_SAYING):
-        return []
-    times = here / max(least, 1e-3)
-    return [
-        f"--scheme {name} will take about {times:,.0f} times the work of --exact: "
-        f"some {costs.pairs[TOKENS, used].sum():,.0f} candidate pairs"
-    ]
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:

@@ -72,8 +72,7 @@ class Request(NamedTuple):
         return self.resemblance
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed that also depends on scheme, threshold and token counts, so that
-        reducers notice keys of different runs."""
+        """Return a seed by which reducers notice keys of another scheme, threshold or counts."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")

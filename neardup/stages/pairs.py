@@ -25,7 +25,6 @@ from neardup.decisions.decide import clusters, decided
 from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.answer_lines import format_decided, is_estimate, parse_pair, removed_line
 from neardup.lines.keyed_lines import format_keyed_lines
-from neardup.lines.tagged_ids import UNMARKED, Travel
 from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
@@ -59,7 +58,7 @@ def map_records(
             batch, keys = batch.take(some), keys.take(some)
         if settings.tag:
             batch = settings.tag.tagged(batch)
-        for part, lines in format_keyed_lines(batch, keys, partitions, settings.way.mark):
+        for part, lines in format_keyed_lines(batch, keys, partitions, settings.mark):
             counters.add(SHUFFLED, len(lines))
             yield part, lines
 
@@ -141,21 +140,21 @@ def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """Yield verified pair lines from keyed lines in order of keys."""
-    return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.way)
+    return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.mark)
 
 
 def join_buckets(
     works: "Iterable[BucketBatch | SpilledBucket]",
     settings: Settings,
     counters: Counters,
-    way: Travel = UNMARKED,
+    mark: int = 0,
 ) -> Iterator[bytes]:
     """Yield verified pair lines, or edge lines for a decision, from buckets."""
     counters.promise = settings.scheme.promise
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
         counters.add(name, 0)
-    join.way = way
+    join.mark = mark
     for work in works:
         yield from join(work)
 

@@ -16,7 +16,7 @@ from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.runtime.program import StageError, UsageError
-from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing
+from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, refuse_unlike
 
 MANIFEST = "manifest.json"
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
@@ -191,13 +191,10 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
 
 def check_alike(indexes: Sequence[Path]) -> None:
     """Raise UsageError if two indexes were made with different options."""
-    options = [Manifest.of(index).options for index in indexes]
-    for index, some in zip(indexes, options):
-        for _, first, other in differing(options[0], some):
-            raise UsageError(
-                f"{indexes[0]} was made {first}, and {index} {other}; run against one of them, or "
-                "make one again with the options of the other"
-            )
+    made = [(index, Manifest.of(index).options) for index in indexes]
+    remedy = "run against one of them, or make one again with the options of the other"
+    for one in made:
+        refuse_unlike(*made[0], *one, remedy)
 
 
 def counts_in(index: Path) -> Path:

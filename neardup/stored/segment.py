@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets
 from neardup.reading.blocks import first_place
-from neardup.runtime.program import StageError, naming
+from neardup.runtime.program import StageError, UsageError, naming
 from neardup.sets.ragged import Batch, chunks, spans
 
 BLOCK = 1 << 16  # bytes, a multiple of 4, 8 and 16
@@ -35,26 +35,22 @@ KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
 TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 
-def write_checked(path: Path, pieces: "Iterable[bytes | memoryview]") -> np.ndarray:
+def write_checked(path: Path, pieces: Iterable[bytes]) -> np.ndarray:
     """Write a file through to the disk; return the checksums of its blocks (uint32)."""
     sums: list[int] = []
-    running = length = 0  # of the block that is not full yet
+    pending = bytearray()  # of the block that is not full yet
     with open(path, "wb") as file:
         for piece in pieces:
             with naming(path):
                 file.write(piece)
-            view, start = memoryview(piece).cast("B"), 0
-            while start < len(view):
-                part = view[start : start + BLOCK - length]
-                running, length = zlib.crc32(part, running), length + len(part)
-                start += len(part)
-                if length == BLOCK:
-                    sums.append(running)
-                    running = length = 0
+            pending += piece
+            full = len(pending) // BLOCK * BLOCK
+            sums += [zlib.crc32(pending[i : i + BLOCK]) for i in range(0, full, BLOCK)]
+            del pending[:full]
         with naming(path):
             file.flush()
             os.fsync(file.fileno())
-    return np.array(sums + [running] * (length > 0), dtype=SUM)
+    return np.array(sums + [zlib.crc32(pending)] * bool(pending), dtype=SUM)
 
 
 def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
@@ -74,6 +70,14 @@ def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tup
         )
         if first != second:
             yield flag, first, second
+
+
+def refuse_unlike(
+    one: object, mine: Mapping[str, str], other: object, yours: Mapping[str, str], remedy: str
+) -> None:
+    """Raise UsageError if two files were made with different options."""
+    for _, first, second in differing(mine, yours):
+        raise UsageError(f"{one} was made {first}, and {other} {second}; {remedy}")
 
 
 class CheckedFile:
@@ -189,8 +193,7 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings at given keys (uint64, ascending, distinct): keys (uint64) and
-        record numbers (int64)."""
+        """Yield the postings of distinct, ascending keys (uint64): keys and records (int64)."""
         parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
         for part in np.unique(parts).tolist():
             yield from self._find(part, keys[parts == part])
@@ -238,8 +241,7 @@ class Segment:
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield records by number (int64, ascending), in batches, with the number of those
-        before."""
+        """Yield batches of records by number (int64, ascending), and how many come before each."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

@@ -84,8 +84,7 @@ class SharedTokens:
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
     def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
-        """Return tokens of two hashes each, if single ones are shared by many dissimilar
-        records."""
+        """Return tokens of two hashes each, if many dissimilar records share single ones."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))

@@ -27,7 +27,7 @@ import numpy as np
 from neardup.runtime.program import StageError, UsageError, naming, shown
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
-from neardup.stored.segment import SUM, CheckedFile, damaged, differing, write_checked
+from neardup.stored.segment import SUM, CheckedFile, damaged, refuse_unlike, write_checked
 from neardup.stored.sketch_kinds import Kind, kind_of
 
 FORMAT = 1
@@ -149,8 +149,7 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the numbers of the records with the given ids, ascending (int64); StageError
-        for an id without a record."""
+        """Return the numbers of records (int64, ascending); StageError for an id without one."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
@@ -162,10 +161,7 @@ class SketchFile:
 def check_agreement(one: SketchFile, other: SketchFile) -> None:
     """Raise UsageError if the sketches of two files cannot be compared."""
     mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
-    for _, first, second in differing(mine, yours):
-        raise UsageError(
-            f"{one.name} was made {first}, and {other.name} {second}; make one of them again"
-        )
+    refuse_unlike(one.name, mine, other.name, yours, "make one of them again")
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,19 +35,12 @@ PLACE = 32  # bits below the place of a signature
 MOST_HASHES, MOST_PLACES, WHOLE_BITS = 1 << 16, 1 << 15, 32
 JACCARD, CONTAINMENT = "jaccard", "containment"
 Rows = np.ndarray  # int64, numbers of rows
+# For each pair, how many items agree of how many (int64), and whether that is exact (bool).
+Counted = tuple[np.ndarray, np.ndarray, np.ndarray]
 EXPECTED = (
     "expected min:S, mod:M, signature:L or signature:L:B, with S to 65536, M from 1 to 2^32, L "
     "to 32768 and B, bits of a place, from 1 to 32"
 )
-
-
-class Counted(NamedTuple):
-    """For each pair, how many items agree (part) of how many (whole), int64, and which are exact
-    (bool)."""
-
-    part: np.ndarray
-    whole: np.ndarray
-    known: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -125,7 +118,7 @@ class MinHashes(Kind):
         return min_s(sets, self.s, seed)
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        return Counted(*sample_of_min_s(sketches, self.s, left, right))
+        return sample_of_min_s(sketches, self.s, left, right)
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,7 @@ class Multiples(Kind):
         whole = sketches.sizes[left]
         if measure == JACCARD:
             whole = whole + sketches.sizes[right] - common
-        return Counted(common, whole, np.full(len(left), self.m == 1))
+        return common, whole, np.full(len(left), self.m == 1)
 
 
 @dataclass(frozen=True)
@@ -177,7 +170,7 @@ class Signatures(Kind):
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
         common = shared_sizes(sketches, left, right)
-        return Counted(common, np.full(len(left), self.length), np.zeros(len(left), dtype=bool))
+        return common, np.full(len(left), self.length), np.zeros(len(left), dtype=bool)
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
         return np.full(len(items), self.length)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
-from neardup.lines.tagged_ids import UNMARKED, Travel, all_ways
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import REPEATED
@@ -44,7 +43,7 @@ class PairJoin:
     counters: Counters
     pairs: EveryPair
     lines: PairLines
-    way: Travel = UNMARKED  # how the lines of a batch have travelled
+    mark: int = 0  # of the keys on lines, see `tagged_ids.mark_of`
     _dense = False
 
     def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:
@@ -101,19 +100,12 @@ class PairJoin:
     def _check(self, batch: BucketBatch) -> None:
         """Raise StageError unless the keys on a sample of lines are those of their sets."""
         some = np.arange(0, len(batch), SAMPLE)
-        if self._owned(batch, some).all():
-            return
-        for self.way in all_ways():
-            if self._owned(batch, some).all():
-                raise StageError(
-                    f"these lines are of mapper.py {self.way}; give reducer.py the same "
-                    "--output, --keep, --against and --between"
-                )
-        raise StageError(
-            "these keys do not come from the options given here: mapper and reducer need the "
-            "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
-            "--counts, --verify"
-        )
+        if not self._owned(batch, some).all():
+            raise StageError(
+                "these keys do not come from the options given here: mapper and reducer need the "
+                "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
+                "--counts, --verify, and --output, --keep, --against, --between"
+            )
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         """Yield the lines of pairs of sets i and j with first[i] ≤ j < stop[i]."""
@@ -161,7 +153,7 @@ class PairJoin:
 
         left, right: int64.
         """
-        own_key = batch.keys[left] ^ np.uint64(self.way.mark)
+        own_key = batch.keys[left] ^ np.uint64(self.mark)
         band = own_key >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
@@ -179,7 +171,7 @@ class PairJoin:
     def _owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
         """Return True for sets (int64) that have the key of their bucket."""
         owned = np.zeros(len(sets), dtype=bool)
-        own_key = batch.keys[sets] ^ np.uint64(self.way.mark)
+        own_key = batch.keys[sets] ^ np.uint64(self.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)
         for band in distinct(bands)[0].tolist():
             some = np.flatnonzero(bands == band)

@@ -164,7 +164,8 @@ def test_reducer_refuses_lines_that_travel_in_another_way(
     for mapper in {0, reducer - 1} - {reducer}:
         result = run([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[mapper])
         assert (result.code, result.out) == (1, b"")
-        assert "these lines are of mapper.py --output" in result.err
+        assert "need the same --scheme" in result.err
+        assert "--output, --keep, --against, --between" in result.err
 
 
 @pytest.mark.parametrize("flags", ["--seed=1", "--threshold=0.8", "--bands=9 --rows=7"])

@@ -114,8 +114,8 @@ FLAGS = ["exact", "sketch:64", "sketch"]
         (["--output=clusters"], "--output clusters needs exact pairs"),
         (["--output=links"], "--output links needs exact pairs"),
         (["--against=x"], "--against needs exact pairs, not estimates"),
-        (["--measure=dice"], "--verify sketch estimates --measure jaccard, and --measure is dice"),
-        (["--scheme=simhash"], "and --measure is hamming; name --measure jaccard"),
+        (["--measure=dice"], "--measure dice needs exact pairs, not estimates"),
+        (["--scheme=simhash"], "--measure hamming needs exact pairs, not estimates"),
         (["--exact"], "counts the tokens of all records first, and --verify sketch sends none"),
     ],
 )

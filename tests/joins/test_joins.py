@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sys
-from bisect import bisect_left
 from itertools import combinations, product
 
 import hypothesis
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from neardup.joins import JOINS, filters, nested_loop, ppjoin_plus
 from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, probing_prefix, ranks
-from neardup.joins.merge_opt import doubling_search
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 from tests.support.cases import crossed
@@ -280,29 +278,6 @@ def test_suffix_keeps_every_pair(t, depth):
         return bound[case] <= filters.most_apart(t, len(x), len(y), i, j, met)
 
     keeps_pairs_and_drops_some(t, passes, LONG_CASES)
-
-
-@given(st.lists(st.integers(0, 50), max_size=40), st.integers(-1, 51), st.integers(0, 40))
-def test_doubling_search_finds_what_binary_search_finds(numbers, wanted, start):
-    numbers.sort()
-    start = min(start, len(numbers))
-    assert doubling_search(numbers, wanted, start) == bisect_left(numbers, wanted, start)
-
-
-def test_doubling_search_looks_at_few_numbers():
-    looks = []
-
-    class Watched(list):
-        def __getitem__(self, place):
-            looks.append(place)
-            return super().__getitem__(place)
-
-    numbers = Watched(range(10**6))
-    assert doubling_search(numbers, 1003, 1000) == 1003
-    assert max(looks) < 1010
-    looks.clear()
-    assert doubling_search(numbers, 500_000, 0) == 500_000
-    assert len(looks) <= 2 * 20
 
 
 @given(st.lists(st.integers(0, 9) | st.integers(TOP - 9, TOP), max_size=60))

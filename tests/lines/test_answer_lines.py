@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.answer_lines import (
     SAME_SET,
-    Edge,
     Member,
     format_decided,
     format_edge,
     format_member,
     format_presence,
+    member,
     parse_decided,
-    parse_edge_line,
+    parse_edge_lines,
     removed_line,
 )
 from neardup.lines.tagged_ids import PRIORITIES
@@ -40,14 +40,16 @@ FIRST = PRIORITIES["first"]
 @given(ids, ids, similarities)
 def test_an_edge_is_of_the_later_record(tab, a, b, similarity):
     for line in (format_edge(a, b, similarity), format_edge(b, a, similarity)):
-        assert parse_edge_line(line[:-1] + tab + b"\n") == (max(a, b), Edge(min(a, b), similarity))
+        assert parse_edge_lines([line[:-1] + tab + b"\n"]) == [[max(a, b), min(a, b), similarity]]
 
 
 @pytest.mark.parametrize("tab", TABS)
 @given(ids, members)
-def test_members_and_presences_are_read_as_written(tab, record, member):
-    assert parse_edge_line(format_member(record, member)[:-1] + tab + b"\n") == (record, member)
-    assert parse_edge_line(format_presence(record)[:-1] + tab + b"\n") == (record, None)
+def test_members_and_presences_are_read_as_written(tab, record, of_cluster):
+    lines = [format_member(record, of_cluster), format_presence(record)]
+    fields, present = parse_edge_lines([line[:-1] + tab + b"\n" for line in lines])
+    assert (fields[0], member(fields)) == (record, of_cluster)
+    assert present == [record, b"."]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_members_and_presences_are_read_as_written(tab, record, member):
 @pytest.mark.parametrize("line", [b"b\ta\t%b\n", b"b\ta\t %b\n", b"b\ta\t%b0\n"])
 def test_what_is_no_similarity_is_refused(line, similarity):
     with pytest.raises(WireError, match=r"expected an edge, as reducer\.py writes them, got 'b"):
-        parse_edge_line(line % similarity)
+        parse_edge_lines([line % similarity])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_what_is_no_similarity_is_refused(line, similarity):
 )
 def test_what_is_no_edge_is_refused(line):
     with pytest.raises(WireError, match=r"expected an edge, as reducer\.py writes them, got '"):
-        parse_edge_line(line)
+        parse_edge_lines([line])
 
 
 # As a file.

@@ -142,8 +142,7 @@ def test_groups_are_wide_enough_for_their_pairs(t: str) -> None:
     for size in range(1, 400):
         own = int(groups.own(np.array([size]))[0])
         for partner in range(size, int(threshold.largest_partner(np.array([size]))[0]) + 1):
-            group = int(groups.own(np.array([partner]))[0])
-            assert group == own or (group == own + 1 and groups.reaches(np.array([partner]))[0])
+            assert own in groups.memberships(np.array([partner]))[1]
             common = -(-(size + partner) * threshold.num // (threshold.num + threshold.den))
             assert size + partner - 2 * common <= groups.differ[own] or common > size
 

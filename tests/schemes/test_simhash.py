@@ -220,24 +220,19 @@ def test_a_distance_of_all_bits_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("flags", "advice"),
-    [
-        ("--distance=9", "with --max-bands 220 only"),
-        ("--distance=15", "with --distance 7 only"),
-        ("--distance=60 --max-bands=61", "with --distance 9 only"),
-        ("--bits=32 --distance=5", "with --max-bands 126 only"),
-    ],
+    "flags",
+    ["--distance=9", "--distance=15", "--distance=60 --max-bands=61", "--bits=32 --distance=5"],
 )
-def test_what_makes_dissimilar_records_meet_is_said_with_what_would_not(flags, advice):
+def test_what_makes_dissimilar_records_meet_is_said_with_what_would_not(flags):
     scheme = settings_of("--scheme=simhash", *flags.split()).scheme
     (line,) = scheme.cost()
-    assert advice in line
+    assert "a smaller --distance or a larger --max-bands" in line
     sets = Ragged.from_rows(
         np.random.default_rng(1).integers(0, 10**9, (400, 60)).tolist()  # nothing in common
     )
     left, right = np.triu_indices(len(sets), 1)
     met = (shared(scheme.keys(sets), left, right).sizes > 0).mean()
-    told = float(line.split("probability ")[1].split(",")[0])
+    told = float(line.split("probability ")[1].split(";")[0])
     assert told / 2 < met <= told + 1e-6  # they are told of as dissimilar records of some likeness
 
 

@@ -73,7 +73,7 @@ def reduced(
 ) -> list[bytes]:
     """The reducer's lines, sorted."""
     join = settings.join(counters)
-    join.way = settings.way
+    join.mark = settings.mark
     blocks = blocks_of(keyed_lines(lines, settings), sizes.lines)
     works = batches_of_lines(blocks, counters, sizes.bucket_bytes)
     return sorted(line for work in works for some in join(work) for line in _lines(some))

@@ -89,7 +89,7 @@ def reduced(
 ) -> list[bytes]:
     """The reducer's lines; it gets `at_once` lines in a block, and spills above `bucket_bytes`."""
     join = settings.join(Counters("reducer"))
-    join.way = settings.way
+    join.mark = settings.mark
     blocks = blocks_of(lines, at_once)
     works = batches_of_lines(blocks, Counters(""), bucket_bytes)
     return [
