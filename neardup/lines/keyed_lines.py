@@ -221,7 +221,7 @@ def format_keyed_lines(
     r"""Yield (partition, keyed lines) for all keys of a batch, some mebibytes at a time.
 
     A key's partition depends on its hash alone.  The lines of a partition are in order of keys,
-    which saves the engine's sort a third of its work.  `mark` (40 bits): see `tagged_ids.mark_of`.
+    which saves the engine's sort a third of its work.  mark: 40 bits, see `answer_lines.mark_of`.
 
     >>> batch = Batch([b"v1"], Ragged.from_rows([[3, 7, 1007]]))
     >>> list(format_keyed_lines(batch, Ragged.from_rows([[255, (2 << 40) + 1]])))

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from neardup.decisions import RULES, RuleKind
+from neardup.lines.answer_lines import COLLECTION, PRIORITIES, Tag, mark_of
 from neardup.lines.count_lines import read_counts
-from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files

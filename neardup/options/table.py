@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Callable
 
 from neardup.decisions import RULES
-from neardup.lines.tagged_ids import PRIORITIES
+from neardup.lines.answer_lines import PRIORITIES
 from neardup.options.command_parser import CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE

@@ -38,7 +38,7 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
 
 if TYPE_CHECKING:  # mappers of one phase do not need it
-    from neardup.stages.bloom_filter import BloomFilter
+    from neardup.stages.candidate_keys import BloomFilter
 
 KEYS_AT_ONCE = 1 << 20
 

@@ -43,7 +43,13 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, shown
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages import candidate_keys
-from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part, fingerprint, mapped
+from neardup.stages.candidate_keys import (
+    MAPPED_BYTES,
+    BloomFilter,
+    filter_part,
+    fingerprint,
+    mapped,
+)
 from neardup.stages.external_group import NO_ROWS, by_key
 from neardup.stages.pairs import keyed, map_records, reduce_buckets, sorted_lines
 

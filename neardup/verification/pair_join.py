@@ -43,7 +43,7 @@ class PairJoin:
     counters: Counters
     pairs: EveryPair
     lines: PairLines
-    mark: int = 0  # of the keys on lines, see `tagged_ids.mark_of`
+    mark: int = 0  # of the keys on lines, see `answer_lines.mark_of`
     _dense = False
 
     def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """Parts of a join: which records of similar sets are pairs, and what is written of each.
 
 A bucket holds sets, each with the ids of its records.  Ids of two collections are tagged, old ones
-before new ones (`lines.tagged_ids`).
+before new ones (`lines.answer_lines`).
 
 The lines of two collections (--against):
 
@@ -20,7 +20,7 @@ from math import comb
 import numpy as np
 
 from neardup.lines import answer_lines
-from neardup.lines.tagged_ids import COLLECTION, is_old
+from neardup.lines.answer_lines import COLLECTION, is_old
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.answer_lines import (
+    PRIORITIES,
     SAME_SET,
     Member,
     format_decided,
@@ -21,7 +22,6 @@ from neardup.lines.answer_lines import (
     parse_edge_lines,
     removed_line,
 )
-from neardup.lines.tagged_ids import PRIORITIES
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError
 

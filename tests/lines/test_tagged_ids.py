@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, is_old
+from neardup.lines.answer_lines import COLLECTION, PRIORITIES, Tag, is_old
 from neardup.reading.blocks import NEW, first_place
 from neardup.runtime.program import WireError
 from neardup.sets.ragged import Batch, Ragged

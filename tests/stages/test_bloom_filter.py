@@ -13,20 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.runtime.program import StageError
-from neardup.stages import bloom_filter
-from neardup.stages.bloom_filter import (
+from neardup.stages import candidate_keys
+from neardup.stages.candidate_keys import (
     HEAD_BYTES,
     LINE_WORDS,
     MAPPED_BYTES,
     BloomFilter,
     bit_in_word,
+    digests_of,
     filter_part,
     fingerprint,
     mapped,
+    partition_of,
     place_in_text,
     words_in_text,
 )
-from neardup.stages.candidate_keys import digests_of, partition_of
 
 OPTIONS = b"0123456789abcdef"
 RNG = np.random.default_rng(5)
@@ -96,14 +97,14 @@ def test_the_bound_of_all_parts_and_of_one(monkeypatch):
     heads = 7 * (HEAD_BYTES + 16)
     assert sum(map(len, parts_of(keys, 7))) == pytest.approx(100_000 * 32 / 6, rel=0.01)
     assert sum(map(len, parts_of(keys, 7, 80_000))) < 80_000 + heads
-    monkeypatch.setattr(bloom_filter, "PART_BYTES", 8000)
+    monkeypatch.setattr(candidate_keys, "PART_BYTES", 8000)
     assert max(map(len, parts_of(keys, 7))) < 8000 + heads
     assert max(map(len, parts_of(keys))) < 8000 + heads
 
 
 def test_a_part_is_made_in_its_own_memory(monkeypatch):
     """And not in that of its keys."""
-    monkeypatch.setattr(bloom_filter, "PART_BYTES", 1 << 20)
+    monkeypatch.setattr(candidate_keys, "PART_BYTES", 1 << 20)
     some = [np.sort(digests_of(random_keys(1 << 18))) for _ in range(8)]
     tracemalloc.start()
     try:

@@ -16,8 +16,15 @@ from neardup.sets.hashing import unmix
 from neardup.sets.ragged import Ragged
 from neardup.stages import candidate_keys as module
 from neardup.stages import external_group, phases
-from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part
-from neardup.stages.candidate_keys import candidate_keys, digests_of, partition_of, rows_of
+from neardup.stages.candidate_keys import (
+    MAPPED_BYTES,
+    BloomFilter,
+    candidate_keys,
+    digests_of,
+    filter_part,
+    partition_of,
+    rows_of,
+)
 from neardup.stages.phases import blocks_of_keys, pack, rows_in, share_keys, shared_keys, unpack
 from tests.support.drawn import settings_of
 

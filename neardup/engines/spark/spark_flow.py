@@ -34,7 +34,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError
-from neardup.stages.bloom_filter import BloomFilter
+from neardup.stages.candidate_keys import BloomFilter
 from neardup.stages.phases import shared_keys
 
 OURS = re.compile(r"^neardup\.runtime\.program\.\w+: (.*)$", re.M)

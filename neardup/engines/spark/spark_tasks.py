@@ -33,7 +33,7 @@ from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases
-from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
+from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 
 ROW = "part int, block binary, report binary"
