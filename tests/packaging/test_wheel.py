@@ -72,6 +72,27 @@ def test_what_is_in_the_wheel(made: Path) -> None:
     assert wheel.name.split("-")[2:4] == ["py3", "none"]
 
 
+@pytest.mark.parametrize(("compiler", "libraries"), [("/bin/false", 0), ("cc", 1)])
+def test_a_compiler_that_fails_or_works(compiler: str, libraries: int, tmp_path: Path) -> None:
+    """Without one there is no noise, and a wheel that has all but the library."""
+    if not shutil.which(compiler):
+        pytest.skip("no C compiler")
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
+    words = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", "wheels", "."]
+    done = subprocess.run(
+        words, cwd=tmp_path, env={**os.environ, "CC": compiler}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rror" not in done.stdout
+    (wheel,) = (tmp_path / "wheels").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert sum(name.endswith("/libkernels.so") for name in names) == libraries
+    assert "neardup/runtime/kernels.py" in names
+
+
 def test_the_sdist_has_all_that_make_needs(made: Path) -> None:
     (sdist,) = (made / "dist").glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
