@@ -69,7 +69,8 @@ def containment_of_mod_m(sketches, left, right):
 
 def equal_places(made, left, right):
     kind = Signatures("", made.shape[1], 32)
-    return kind.counted(kind.rows(made), left, right, "jaccard").part
+    part, _, _ = kind.counted(kind.rows(made), left, right, "jaccard")
+    return part
 
 
 def agreement(made, left, right):
