@@ -116,7 +116,7 @@ class Areas(NamedTuple):
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
-    """Integrate the curve on both sides of the threshold."""
+    """Return the areas of false negatives and false positives."""
     missed = integral(lambda s: 1 - recall(s), threshold, 1)
     return Areas(missed, integral(recall, 0, threshold))
 
@@ -124,7 +124,7 @@ def areas(recall: Callable[[float], float], threshold: float) -> Areas:
 def integral(
     f: Callable[[float], float], low: float, high: float, halvings: int = MOST_HALVINGS
 ) -> float:
-    """Integrate f by Gauss's rule of 16 points, in halves wherever these differ from the whole.
+    """Integrate f by 16-point Gauss quadrature, halving intervals until both estimates agree.
 
     The rule never evaluates f at the ends: a curve may jump at the threshold.
     """
@@ -141,7 +141,7 @@ def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def shown_area(area: float) -> str:
-    """Format an area with three digits, rounded up."""
+    """Format an area rounded up to three significant digits."""
     if area < KNOWN:
         return "below 1e-12"
     return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may be a hair above
@@ -232,7 +232,7 @@ def _grid() -> list[str]:
 
 
 def _marked(points: Points, mark: Mark) -> list[str]:
-    """Draw both areas with a legend, the threshold upright, and the promise level."""
+    """Draw both areas, their legend, and lines at the threshold and at its recall."""
     t, chance, areas = mark
     above = [(t, 1), *(point for point in points if point[0] >= t), (1, 1)]
     below = [(0, 0), *(point for point in points if point[0] < t), (t, 0)]

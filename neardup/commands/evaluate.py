@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def table(both: int, printed: int, true: int, confidence: float) -> list[str]:
-    """Format the rows of the table, from the numbers of pairs that are printed, true, and both.
+    """Format the table rows from the numbers of common pairs, printed pairs and true pairs.
 
     >>> for line in table(788, 788, 790, 0.95): print(line)
     true positives                           788  printed, and true

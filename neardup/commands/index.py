@@ -1,4 +1,4 @@
-"""`index`: store what a run needs to know of old records, so that it need not read them again."""
+"""`index`: store the keys and shingles of old records, so that runs need not read their files."""
 
 import sys
 

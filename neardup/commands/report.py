@@ -72,7 +72,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _files_of(name: str) -> list[str]:
-    """Return [name], or the paths of the part files if it is a folder."""
+    """Return [name] for a file, or the paths of the part-* files of a folder."""
     if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
@@ -82,7 +82,7 @@ def _files_of(name: str) -> list[str]:
 
 
 def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") -> None:
-    """Refuse an input file or a threshold other than that of the run."""
+    """Raise an error if the pairs contradict the run's own file or the threshold."""
     found = len(graph.similarity)
     count = asked.counts.get("unique pairs", found)
     if count != found:

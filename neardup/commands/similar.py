@@ -1,4 +1,4 @@
-"""`similar`: all pairs that are similar by their sketches, each with an interval."""
+"""`similar`: write all pairs whose sketches are similar, each with a confidence interval."""
 
 import argparse
 import os

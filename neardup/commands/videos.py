@@ -123,7 +123,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """Yield the sets of one family after the other, with planted sets in between."""
+    """Yield the sets of families in turn, with planted sets at even distances in between."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)
@@ -151,7 +151,7 @@ def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
 
 
 def removed_and_added(n: int, dice: RandomIntegers) -> tuple[int, int]:
-    """Draw the difference of a copy from an original of n shingles; its size is in range, too."""
+    """Draw how many of n shingles a copy lacks, and how many it adds; its size stays in range."""
     kind = dice.below(5)
     if kind == 0:
         return 0, 0
@@ -182,5 +182,5 @@ def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) ->
 
 
 def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
-    """Return the shingles in random order, a tenth of them given twice."""
+    """Return the shingles in random order, with a tenth of them repeated."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

@@ -29,7 +29,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """The lines of kept members of each dense cluster, and of removed members that have copies."""
+    """Line positions of each dense cluster's kept members, and of removed members with copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
@@ -37,7 +37,7 @@ class DenseClusters:
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 
     def with_edges(self, heads: list[Head], rule: Rule) -> None:
-        """Add the edges of a batch's members to kept records, and to those that may be kept."""
+        """Add the edges of a batch within dense clusters, as far as the decision needs them."""
         members = [head for head in heads if head.clusters]
         if not members:
             return

@@ -1,4 +1,4 @@
-"""A file of the edges for a decision, whose records are numbered.
+"""The edges for a decision in a file, and numbers for their records.
 
 A number is the rank of a record by its place in the input, old records first.  An edge is a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
@@ -27,7 +27,7 @@ IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
-    """An edge: the earlier record, its number, and the position of its tagged id in the file."""
+    """An edge to an earlier record, with the similarity and that record's position in the file."""
 
     record: bytes
     number: int
@@ -56,7 +56,7 @@ class Head(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """n records in order, with E edges, in columns (arrays of int64)."""
+    """A batch of n records with their E edges, as columns (int64 arrays)."""
 
     numbers: np.ndarray  # of n
     records: list[bytes]
@@ -87,7 +87,7 @@ class Heads(NamedTuple):
         return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
-        """Return the index of the record that has each edge (int64 (E,))."""
+        """Return, for each edge, the index of its later record (int64 (E,))."""
         return np.repeat(np.arange(len(self.records)), np.diff(self.bounds))
 
 
@@ -131,7 +131,7 @@ class EdgeFile:
             )
 
     def batches(self) -> Iterator[Heads]:
-        """Yield all records in order, some thousand at a time."""
+        """Yield all records with their edges in order, in batches."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
             lines = (rest + data).splitlines(keepends=True)
@@ -146,7 +146,7 @@ class EdgeFile:
         yield self._heads(rest.splitlines(keepends=True), position)
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
-        """Return the record and the set of the member whose line begins at a position."""
+        """Return the record and the set text of the member whose line begins at position `line`."""
         (fields,) = answer_lines.parse_edge_lines([self._read(line, b"\n")])
         number = int(self._numbers(fields[:1])[0])
         return Near(fields[0], number, line, 0), answer_lines.member(fields).set_text

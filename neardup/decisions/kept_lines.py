@@ -1,4 +1,4 @@
-"""Write the kept records of a file in its own form: lines, rows and their header, or Parquet.
+"""Write the kept records of a file in its own format: lines, rows with their header, or Parquet.
 
 Blank lines, bad ones and records without keys are kept.  Every line ends with LF, since a task of
 Hadoop cannot know how it ended.  A line may be of any length: it is not held in memory.
@@ -125,7 +125,7 @@ def keep_file(
     with_header: bool = True,
     passed: Callable[[int], None] = lambda _: None,
 ) -> bool:
-    """Write the kept records of a file; `decided` has its removed records in order of places.
+    """Write the kept records of a file: all but the removed ones listed in `decided`, by place.
 
     Returns False if that was nothing: an empty file has no header, and the next file gets it.
     `max_line` and `passed` are as in `read_files`.
@@ -156,7 +156,7 @@ def keep_file(
 
 
 class Places:
-    """The places of the removed records of one file, in order; to iterate over once."""
+    """The places of one file's removed records, in order; can be iterated over only once."""
 
     def __init__(self, decided: IO[bytes], first: int):
         end, records = first + FILE_PLACES, records_from(decided, first)
@@ -179,7 +179,7 @@ class Places:
             )
 
     def check(self, name: str) -> None:
-        """Raise StageError unless the lines at all places were found."""
+        """Raise StageError if the file ended before the last of the places."""
         if self._open or next(self._left, None):
             raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
 
@@ -207,7 +207,7 @@ def keep_in_one(
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
-    """Raise UsageError if the kept records of the files cannot be written to one place."""
+    """Raise UsageError if the kept records of the files cannot be written to one output."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:

@@ -1,4 +1,4 @@
-"""Rules: which records are kept, from the edges between them.
+"""Rules, which decide from the edges between records which are kept.
 
 --rule direct: the lexicographically first maximal independent set.  In order of priority a record
 is kept unless it is similar to one that is kept before it.  Otherwise it is removed, and its reason
@@ -32,7 +32,7 @@ NO_PAIR = b"-"
 
 
 class Components:
-    """The connected components of an `EdgeFile`; takes four bytes for each record.
+    """The connected components of an `EdgeFile`, in four bytes for each record.
 
     complete: connect all records now.
     """
@@ -73,7 +73,7 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide those of the given records whose decision follows from earlier ones alone.
+        """Decide the given records whose decision follows from earlier decisions alone.
 
         Returns the reasons, or None for kept records, by their positions among these.
         """
@@ -104,7 +104,7 @@ def as_decimals(similarity: int) -> bytes:
 
 
 class Direct(Rule):
-    """--rule direct; for each record, 8 bytes for the rank of its reason and 8 for its position."""
+    """The rule `direct`; it holds a rank and a position of the reason, 16 bytes for each record."""
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
@@ -193,7 +193,7 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """--rule cluster; for each record, 8 bytes for its similarity and 8 for a position."""
+    """The rule `cluster`; it holds a similarity and a position, 16 bytes for each record."""
 
     components_first = True
 

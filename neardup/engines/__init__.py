@@ -1,4 +1,4 @@
-"""Engines: a pipe, all cores of a machine, mrjob, Hadoop and Spark carry the bytes between stages.
+"""Engines that carry bytes between stages: a pipe, all cores of a machine, mrjob, Hadoop, Spark.
 
 In: command lines and files.
 Out: pair lines.

@@ -170,7 +170,7 @@ def input_blocks(
 
 
 def list_of_files(name: str | None) -> str:
-    """Return the path of the list of all input files; UsageError if a task has none."""
+    """Return the path `name` of the list of all input files; UsageError if it is None."""
     if name is None:
         raise UsageError(
             "a task does not know the place of its part in the input; give it --input-files, as "
@@ -301,7 +301,7 @@ def cluster_parser(
 def checked(
     args: Namespace, no_xz: str, reducers: str | None, flag: str, given: list[str]
 ) -> Settings:
-    """Return the settings before tokens are counted; UsageError for anything wrong.
+    """Return the settings, without token counts yet; UsageError for invalid arguments.
 
     `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
     properties of the cluster that `flag` sets.
@@ -325,7 +325,7 @@ def checked(
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
-    """Raise StageError unless two listings of the input agree; names come first in a row."""
+    """Raise StageError unless two listings of the input, rows with the name first, agree."""
     if changed := sorted(set(before) ^ set(after)):
         raise StageError(
             f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"

@@ -1,4 +1,4 @@
-"""Settings that keep a promise, and what each would find and cost, from a survey.
+"""Settings that keep a promised recall, and estimates of what each would find and cost.
 
 Costs are counted, not timed: keys, candidate pairs, bytes sent.  The *work* of a setting is its
 keys, its candidate pairs, and the tokens that are counted first, if a scheme asks for it.  The

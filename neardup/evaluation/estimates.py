@@ -61,7 +61,7 @@ class Weights:
         return np.where(same, self.within, self.between)
 
     def take(self, some: np.ndarray) -> Weights:
-        """Return weights with which a random part of the sample (int64) stands for the input."""
+        """Return the weights of a random part of the sample, chosen by positions (int64)."""
         n, m = len(self.cells), len(some)
         scale = n * (n - 1) / max(m * (m - 1), 1)
         within, between = self.within * scale, self.between * scale
@@ -83,7 +83,7 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """Return how many pairs of a histogram share a key, averaged over the seeds."""
+        """Return the expected number of pairs of a histogram that share a key, over all seeds."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
@@ -143,7 +143,7 @@ def candidate_counts(
 
 
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
-    """Raise StageError if no line of a sample is a record, with what the lines look like."""
+    """Raise StageError if no sampled line is a record; the message describes the lines."""
     _, bad = parse(as_block(sample.lines))
     if bad and len(bad) == len(sample.lines):
         looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])

@@ -59,7 +59,7 @@ def add_option(
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
-    """Return settings with a scheme that is not used, and the measure of unweighted sets.
+    """Return settings (ignore their scheme) and the measure for unweighted sets.
 
     UsageError for anything wrong, in --weights too.
     """
@@ -170,7 +170,7 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
 def refuse_others(
     options: table.Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
 ) -> None:
-    """Raise UsageError for an option that the run did not have, except those in `free`."""
+    """Raise UsageError for an option that differs from the run's, unless it is in `free`."""
     for option in options.given_arguments():
         flag = option.partition("=")[0]
         if flag not in free and option not in asked:
@@ -180,7 +180,7 @@ def refuse_others(
 def pair_lines(
     records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
 ) -> Iterator[bytes]:
-    r"""Yield the lines of the pairs of rows (int64) that reach the threshold.
+    r"""Yield the pair lines of those pairs of rows (int64) that reach the threshold.
 
     An id is never paired with itself; an id of several records may form a pair several times.
 
@@ -201,7 +201,7 @@ def pair_lines(
 
 
 def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
-    """Parse each line of some files; the message of a StageError names the line."""
+    """Yield the parsed lines of the files; a StageError names the line that is wrong."""
     for block in read_files(files, MAX_LINE):
         for number, line in enumerate(block.data.splitlines(), block.line):
             if line:

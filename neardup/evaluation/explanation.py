@@ -37,7 +37,7 @@ class Similarity(NamedTuple):
 
 
 def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity:
-    """Return the similarity of sets 0 and 1 (containment: of set 0 in set 1) by a measure.
+    """Return the similarity of sets 0 and 1 by a measure; containment is that of set 0 in set 1.
 
     >>> sets = Ragged.from_rows([[1, 2, 3, 4], [1, 2]])
     >>> similarity(measures.MEASURES["cosine"](LEAST), "cosine", sets)
@@ -105,7 +105,7 @@ def explained(
 
 
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
-    """Return the Jaccard similarity, that by the scheme's measure, and that by --measure."""
+    """Return lines for the similarity by Jaccard, by the scheme's measure, and by --measure."""
     lines: Lines = [("jaccard", similarity(measures.Jaccard(LEAST), "jaccard", sets.bare()).text)]
     for each in dict.fromkeys((scheme.measures[0], name)):
         measure = scheme.measure(each, LEAST)
@@ -121,7 +121,7 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
 
 
 def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets: Ragged) -> Lines:
-    """Return two lines: how many bits must be equal, and the cosine by those that are."""
+    """Return two lines: how many bits must be equal, and the cosine estimated from equal bits."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, high, low = map(cos, angles(equal, bits, ALPHA))
@@ -194,7 +194,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
 
 
 def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
-    """Return an angle in radians and its interval, which misses with P ≤ alpha.
+    """Return an angle (radians) and its interval, which misses the true angle with P ≤ alpha.
 
     >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]

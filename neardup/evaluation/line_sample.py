@@ -65,7 +65,7 @@ def as_block(lines: list[bytes]) -> Any:
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """Draw at most `number` lines of files (`-` is stdin), or rows of tables as JSON."""
+    """Draw at most `lines` lines of files (`-` is stdin), or rows of tables as JSON lines."""
     dice = np.random.default_rng(seed)
     in_cells = [
         name
@@ -124,8 +124,8 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in the cell at byte `start`, the number left out as too long,
-    and the bytes read."""
+    """Return the lines that begin in the cell at byte `start`, the count of overlong ones, and
+    the bytes read."""
     with open(name, "rb", buffering=0) as file:
         before = min(start, 1)  # a line end there begins a line with the cell
         file.seek(start - before)
@@ -179,7 +179,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return what `_first_lines` does, for a table."""
+    """Return `First` for a table: its first rows as JSON."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
@@ -197,7 +197,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> First:
 
 
 def _first_lines(name: str, limit: int) -> First:
-    """Return the first lines, how many are too long, and the share of the file that was read."""
+    """Return the first lines, how many are too long, and the share of the file read, or None."""
     with opened(name, name) as stream:
         data = stream.read(limit)
         more = stream.read(1)

@@ -128,7 +128,7 @@ def _runs(units: Units, width: int) -> list[Units]:
 
 
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """Yield the spots of a text one by one, by their definition."""
+    """Yield the spots of a text: each antecedent with its chain of words."""
     for start in range(len(words)):
         if words[start] in shingling.ANTECEDENTS:
             places = [start]
@@ -149,7 +149,7 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare two canonical texts word by word; equal words are shown as in A.
+    """Compare two texts word by word, in canonical form; equal words are shown as in A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
@@ -169,7 +169,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the places (i, j) of equal words, both ascending."""
+    """Yield index pairs (i, j) of equal words, ascending in both."""
     shorter = min(len(a), len(b))
     head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
     rest = shorter - head
@@ -209,7 +209,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
-    """Return the lines about the shingles or texts of two records."""
+    """Return lines that compare two records by shingles and any texts."""
     if form.shingle is None:
         a, b = pair.sets.row(0), pair.sets.row(1)
         only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
@@ -227,7 +227,7 @@ def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
 def _shown_text(
     pair: Batch, row: int, form: InputFormat, texts: Texts
 ) -> tuple[str, dict[int, str]]:
-    """Return the cleaned text of a record, of which there may be several, and its shingles."""
+    """Return the cleaned text that best matches a record, and its shingles in words."""
     assert form.shingle
     values = set(pair.sets.row(row).tolist())
     cleaned = [form.clean(text) for text in texts[pair.ids[row]]]
@@ -281,7 +281,7 @@ def difference(a: str, b: str) -> str:
 
 
 def _shortened(words: list[str], before: int, after: int) -> str:
-    """Keep the first and the last words of a long part."""
+    """Join the words of a part; cut the middle of a long one."""
     end = max(before, len(words) - after)
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:

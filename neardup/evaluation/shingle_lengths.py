@@ -150,7 +150,7 @@ def _length(
 
 
 def _met(alike: np.ndarray, least: float, recall: float) -> float:
-    """Return the share of random pairs that would be dissimilar candidates."""
+    """Return the expected share of random pairs that are dissimilar but share a key."""
     most = max(USUAL_BANDS, banding.bands_needed(least, 1, recall))
     bands, rows = banding.choose(least, recall, most)
     dissimilar = alike[alike < least].tolist()
@@ -158,7 +158,7 @@ def _met(alike: np.ndarray, least: float, recall: float) -> float:
 
 
 def best_length(lengths: Sequence[Length]) -> Length:
-    """Choose the best length, or the one at which dissimilar records are least alike."""
+    """Choose the best length; if none qualifies, the one at which random pairs are least alike."""
     of_units = [[each for each in lengths if each.shingler.unit == unit] for unit in LENGTHS]
     firsts = [next((each for each in some if each.parts_dissimilar), None) for some in of_units]
     able = [each for each in firsts if each]
@@ -197,7 +197,7 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
 
 
 def few_seen(count: int, what: str) -> str:
-    """Return a warning about a recommendation from a small sample.
+    """Return a warning if a recommendation is from a small sample, or "".
 
     >>> few_seen(99, "texts"), few_seen(100, "texts")
     (', from only 99 texts', '')

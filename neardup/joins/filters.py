@@ -1,4 +1,4 @@
-"""The filters of prefix joins: sizes, prefixes, positions, suffixes; and the order of tokens.
+"""The filters of prefix joins (length, prefix, positional, suffix), and the order of tokens.
 
     length       a partner of y has at least ⌈t·y⌉ tokens
     prefix       two sets with an overlap of α share a token in their first x-α+1 and y-α+1
@@ -25,7 +25,7 @@ Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int
 
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
-    """Return how many of its first tokens a set must look up to find every partner.
+    """Return the number of first tokens that a set must look up to find every partner.
 
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4

@@ -33,7 +33,7 @@ DEFINITIONS: dict[str, tuple[Similarity, int, Callable[..., int]]] = {
 
 @dataclass(frozen=True)
 class Joined:
-    """Pairs of row numbers, ascending, and their overlaps.
+    """The result of a join: pairs of row numbers, with overlaps.
 
     left, right, common: int64 (P,), left < right; for weighted rows `common` is a sum of weights,
     Python's integers (object).  candidates: filter → how many pairs it leaves, in order; the first
@@ -64,7 +64,7 @@ class Joined:
 
 
 def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold; an empty row is in none.
+    """Return the pairs of non-empty rows whose resemblance reaches the threshold.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)], []])
     >>> joined = nested_loop(rows, Threshold.parse("0.9"))
@@ -82,7 +82,7 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """Return the pairs of weighted rows by a measure: jaccard, dice or cosine.
+    """Return the pairs of weighted rows that reach a threshold of jaccard, dice or cosine.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -127,8 +127,8 @@ class Index:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield arrays (row, holder, common), in order of rows: an asking row, a set that shares
-        tokens with it, and how many."""
+        """Yield arrays (row, holder, common) in order of rows: asking row and holder share
+        `common` tokens."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)
@@ -151,7 +151,7 @@ class Index:
 
 
 def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """Return the pairs of rows that may reach the threshold of a measure without a size filter.
+    """Return the pairs of rows that may reach the threshold of a measure that has no size filter.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Containment
     >>> sets = Ragged.from_rows([[1, 2], [*range(50)], [2, 99]])

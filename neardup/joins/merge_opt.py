@@ -34,7 +34,7 @@ BITS = 32
 
 
 class SharedMinima:
-    """The non-empty rows as records 0 … n-1, in an order in which partners are close.
+    """Non-empty rows as records 0 … n-1 by total weight, and the sums of minima of their weights.
 
     row: int64 (n,), the row number of each record; tokens, weights: of each record, as they are
     added up; first: records first[y] … y-1 may be partners of y, by `filter`.
@@ -66,7 +66,7 @@ class SharedMinima:
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """Return what a token adds with each of several weights, up to the largest."""
+        """Return what a token of weight `own` adds for each of `weights`, none above `heaviest`."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]
@@ -81,12 +81,12 @@ class SharedMinima:
         return -(-both * self._t.num // (self._t.num + self._t.den))
 
     def exactly(self, x: int, y: int, total: int) -> "int | None":
-        """Return the sum of the original weights, or None if two records cannot be a pair."""
+        """Return the sum for the original weights, or None if records x and y are not a pair."""
         return total
 
 
 class SharedProducts(SharedMinima):
-    """Records for the cosine: their weights are divided by their length.
+    """Records for the cosine: each one's weights are divided by their Euclidean norm.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
@@ -140,7 +140,7 @@ def _lists(rows: Ragged, flat: np.ndarray) -> list[list[int]]:
 
 
 def _unit(weights: list[int]) -> list[int]:
-    """Return the weights divided by their length, in steps of 2^-32, rounded up."""
+    """Return the weights divided by their Euclidean norm, in steps of 2^-32, rounded up."""
     square = sum(weight * weight for weight in weights)
     return [1 + isqrt((weight * weight << 2 * BITS) // square) for weight in weights]
 
@@ -157,7 +157,7 @@ def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """Return the pairs of weighted rows by a measure: jaccard, dice or cosine.
+    """Return the pairs of weighted rows that reach a threshold of jaccard, dice or cosine.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)

@@ -1,4 +1,4 @@
-"""All-Pairs, PPJoin and PPJoin+: each adds a filter to the one before.
+"""All-Pairs, PPJoin and PPJoin+: joins that each add a filter to the previous one.
 
 All-Pairs (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007, for sets) adds to
 the nested loop an index of prefixes and the length filter.  Records come by size, their tokens
@@ -40,7 +40,7 @@ SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs at or above the threshold, by All-Pairs: length and prefix filters."""
+    """Return the pairs at or above the threshold by All-Pairs, with length and prefix filters."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0}
@@ -61,7 +61,7 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs at or above the threshold, by PPJoin: it adds the positional filter."""
+    """Return the pairs at or above the threshold by PPJoin, which adds the positional filter."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0, "positional": 0}
@@ -117,7 +117,7 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
 
 class Candidates(NamedTuple):
     """Candidate pairs of records x and y: the positions i and j of their last common prefix
-    token, and how many they have (int64)."""
+    token, and their number of common prefix tokens (int64)."""
 
     x: np.ndarray
     y: np.ndarray
@@ -130,7 +130,7 @@ class Candidates(NamedTuple):
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """Yield the pairs within the length filter that share a prefix token, for some y at a time.
+    """Yield the pairs within the length filter that share a prefix token, in batches of records y.
 
     In order of token, then record, the postings that a probe finds are side by side:
 
@@ -165,7 +165,7 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
 
 
 def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
-    """Return the keys at `places`, by token instead of by record."""
+    """Return the keys at `places` as token · 2^k + record, to sort by token."""
     keys = records.keys[places]
     high = token_of(keys, records.bits) << np.uint64(len(records).bit_length())
     return high | keys >> np.uint64(records.bits)
@@ -193,7 +193,7 @@ def _after_suffix_filter(records: Ordered, t: Threshold, c: Candidates) -> Candi
 
 
 def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Parts:
-    """Return the positions of the tokens after the first `seen` of each record."""
+    """Return the (from, to) positions of the tokens after the first `seen` of each record."""
     return records.offsets[record] + seen, records.offsets[record + 1]
 
 

@@ -78,7 +78,7 @@ class Deduplicated(NamedTuple):
 def pairs(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[Pair]:
-    """Return all pairs at the threshold (0.9) or above, in the order of ids; a comes before b.
+    """Return all pairs at or above the threshold (default 0.9), in the order of ids; a before b.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
     [Pair(a=0, b=2, similarity=Fraction(4, 5))]
@@ -206,7 +206,7 @@ class _Run:
         return position if self.given.ids is None else self.given.ids[position]
 
     def lines(self) -> list[bytes]:
-        """Return the sorted lines of the join, with numbers instead of ids."""
+        """Return the sorted lines of the join, with record numbers instead of ids."""
         join = self.settings.join(_counters())
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
@@ -220,12 +220,12 @@ class _Run:
         return sorted(b"".join(chain.from_iterable(found)).splitlines(keepends=True))
 
     def decided(self) -> list[bytes]:
-        """Return the lines of a decision, with numbers instead of ids."""
+        """Return the lines of a decision, with record numbers instead of ids."""
         edges = [b"".join(self.lines())]
         return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
 
     def similarities(self, numbers: np.ndarray) -> dict[tuple[int, int], Fraction]:
-        """Return the similarities of given pairs of positions, int64 (p, 2).
+        """Return {positions: similarity} for pairs of record numbers, int64 (p, 2).
 
         A directed measure may return both directions.
         """

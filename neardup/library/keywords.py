@@ -136,7 +136,7 @@ def _text(name: str, value: Any) -> str:
 
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """Raise ValueError in place of errors that would end a program."""
+    """Context manager: raise ValueError in place of UsageError and StageError."""
     try:
         yield
     except (UsageError, StageError) as error:

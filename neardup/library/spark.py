@@ -1,4 +1,4 @@
-"""Near-duplicates in notebooks of Spark: from a DataFrame to a DataFrame of pairs.
+"""Near-duplicates in Spark notebooks: a DataFrame of pairs from a DataFrame of records.
 
     pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 

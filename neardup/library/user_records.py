@@ -86,7 +86,7 @@ class UserRecords:
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> "UserRecords":
-        """Check the records that a user gives; ValueError names what is wrong.
+        """Check the user's records and convert them; ValueError names what is wrong.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])

@@ -1,4 +1,4 @@
-"""Wire formats between the stages: parse beside format, with round trips in the tests.
+"""Wire formats between the stages; each parser is beside its formatter.
 
 In: batches and keys, pairs, edges, decisions, token counts.
 Out: lines of bytes, and back.

@@ -1,4 +1,4 @@
-r"""Lines of pairs, edges and decided records, and tagged ids: parse beside format.
+r"""Formatters and parsers for lines of pairs, edges and decided records, and for tagged ids.
 
 Hadoop may add a tab to each line.
 
@@ -64,7 +64,7 @@ def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -
 
 
 def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return (a, b, similarity, rest) of a pair line; WireError for any other line.
+    """Return (id, id, similarity, further fields) of a pair line; WireError for any other line.
 
     Either id may be the smaller one, as containment has pairs of both directions.
     """
@@ -111,7 +111,7 @@ def _refuse_estimate(fields: list[bytes], line: bytes) -> None:
 
 
 def exact_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return (a, b, similarity) of a pair line; WireError for other lines and for estimates."""
+    """Return (id, id, similarity) of a pair line; WireError for other lines and for estimates."""
     _refuse_estimate(line.split(b"\t"), line)
     return parse_pair(line)[:3]
 
@@ -123,7 +123,7 @@ class Member(NamedTuple):
 
 
 def format_edge(a: bytes, b: bytes, similarity: bytes) -> bytes:
-    """Return the edge line of two tagged ids; the larger one is the later record."""
+    """Return the edge line of two tagged ids, with the larger id (the later record) first."""
     return b"%b\t%b\t%b\n" % (max(a, b), min(a, b), similarity)
 
 
@@ -163,7 +163,7 @@ def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> 
 
 
 def parse_decided(line: bytes) -> tuple[int, bytes]:
-    """Return (place, id) of a decided line; WireError for any other."""
+    """Return (place, id) of a decided line; WireError for any other line."""
     found = _decided(line)
     return int(found[1], 16), found[2].partition(b"\t")[0]
 
@@ -185,7 +185,7 @@ def _decided(line: bytes) -> re.Match[bytes]:
 
 
 def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
-    """Return (id, kept, similarity) of a line of --output removed; WireError for any other."""
+    """Return (id, kept, similarity) of a line of --output removed; WireError for any other line."""
     if not re.fullmatch(rb"%b\t?\n?" % _REMOVED, line):
         raise WireError(
             f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
@@ -201,7 +201,7 @@ _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """A kind of tagged id: its format behind OLD or NEW, and the slices that hold PLACE and ID."""
+    """A kind of tagged id: its format after the old/new digit, and where PLACE and ID are in it."""
 
     help: str
     form: bytes
@@ -257,7 +257,7 @@ COLLECTION = Tag("the collection of the record", b"%(id)b", slice(0, 0), slice(1
 
 
 def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
-    """Return 40 bits by which the keys on lines differ for these options; 0 for plain pairs.
+    """Return the 40-bit mark of these options, XORed into the keys on lines; 0 for plain pairs.
 
     A reducer with other options finds no key that is its own.  `decides`: as in
     `verification.Output`; `keep`: "" where no records are decided on.

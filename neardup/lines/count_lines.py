@@ -1,4 +1,4 @@
-"""Lines of token counts: parse beside format.  `neardup.sets.token_counts` says who uses them.
+"""Formatters and parsers of token count lines; see `neardup.sets.token_counts` for their use.
 
 partial count   t0…042 TAB 1                        of a token, and s0…035 of a size
                 r5…077 TAB 34o8                     a set of the sample, behind its hash
@@ -24,7 +24,7 @@ _LARGEST = b"%020d" % ((1 << 64) - 1)
 
 
 def read_counts(path: str, own: bool = False) -> TokenCounts:
-    """Read what the last counting step wrote; StageError for any other file.
+    """Read the file that the last counting step wrote; StageError for any other file.
 
     `own`: the counts are of the same records that are joined.
     """
@@ -50,7 +50,7 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
 
 
 def _columns(data: bytes, kind: bytes) -> np.ndarray:
-    """Return both columns (uint64) of lines that begin with `kind`; ValueError for others."""
+    """Return both columns (uint64) of lines that begin with `kind`; ValueError for other lines."""
     lines = data.count(b"\n")
     numbers = data.replace(kind, b"").split()
     if data.count(kind) != lines or len(numbers) != 2 * lines:
@@ -71,7 +71,7 @@ def parse_partial(line: bytes) -> tuple[bytes, bytes]:
 
 
 def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return (key with its rank in front, key, value) of a line of a sum."""
+    """Return (sort key, key, value) of a sum line; WireError for any other line."""
     fields = _fields(line.partition(b":")[2])
     place = place_of_sum(*fields) if fields else b""
     if not fields or not line.startswith(place):
@@ -82,7 +82,7 @@ def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def place_of_sum(key: bytes, value: bytes) -> bytes:
-    """Return the key of a sum with its rank in front, for sorting.
+    """Return the sort key of a sum, which puts frequent tokens before rare.
 
     >>> place_of_sum(b"t00000000000000000042", b"17")
     b'999999999982:t00000000000000000042'
@@ -91,7 +91,7 @@ def place_of_sum(key: bytes, value: bytes) -> bytes:
 
 
 def _fields(line: bytes) -> "tuple[bytes, bytes] | None":
-    """Return (key, value) of a line, if the number fits 64 bits and the set can be decoded."""
+    """Return (key, value) of a line, or None if it is malformed or its number exceeds 64 bits."""
     found = re.fullmatch(_FIELDS, line)
     if not found:
         return None
@@ -105,7 +105,7 @@ def _fields(line: bytes) -> "tuple[bytes, bytes] | None":
 
 
 def format_all(counts: TokenCounts) -> Iterator[bytes]:
-    """Yield the lines that `read_counts` reads; sampled sets are numbered."""
+    """Yield the lines of a counts file for `read_counts`, with sampled sets numbered."""
     for number, text in enumerate(encode_sets(counts.sample)):
         yield b"r%020d\t%b\n" % (number, text)
     yield from format_counts(b"s", counts.sizes.astype(np.uint64), counts.holders)
@@ -113,7 +113,7 @@ def format_all(counts: TokenCounts) -> Iterator[bytes]:
 
 
 def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
-    r"""Yield the lines of a column of counts, each 1 or more.
+    r"""Yield lines for numbers of one kind, with counts of at least 1.
 
     >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
     [b't00000000000000000042\t7\nt18446744073709551615\t12\n']

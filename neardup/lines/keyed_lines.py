@@ -1,4 +1,4 @@
-r"""Keyed lines, from mapper to reducer: parse beside format.
+r"""Formatters and parsers for keyed lines, from mapper to reducer.
 
     KEY TAB SIZE TAB ID TAB SHINGLES          002:00000000ff 00000003 v1 34o8
 
@@ -55,7 +55,7 @@ def format_keys(keys: np.ndarray) -> np.ndarray:
 
 
 def parse_keys(texts: list[bytes]) -> np.ndarray:
-    """Return the keys (uint64 (n,)) of texts by `format_keys`; WireError for any other text."""
+    """Return the keys (uint64 (n,)) that `format_keys` wrote; WireError for any other text."""
     wrong = [text for text in texts if not re.fullmatch(_KEY, text)]
     if wrong:
         raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
@@ -63,7 +63,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
-    """Return each set as text; the head of this file has the format."""
+    """Return each set as text in the format of the module docstring."""
     steps = sets.values.copy()
     steps[1:] -= sets.values[:-1]
     firsts = sets.offsets[:-1][sets.sizes > 0]
@@ -124,7 +124,7 @@ def encoded_size(text: bytes) -> int:
 
 
 def decode_sets(texts: list[bytes]) -> Ragged:
-    """Return the sets of texts by `encode_sets`; WireError for any other text.
+    """Return the sets that `encode_sets` wrote as texts; WireError for any other text.
 
     >>> text = encode_sets(Ragged(np.array([3, 7], np.uint64), np.array([0, 2]), np.array([1, 40])))
     >>> text, decode_sets(text).weights.tolist()
@@ -182,7 +182,7 @@ def _weights(
 
 
 def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """Return the numbers (uint64) whose digits end before `ends`.
+    """Return the numbers (uint64) whose digits precede positions `ends`.
 
     Eight digits are read at a time, from the right, as in `shingle_lines.decimals`.
     """
@@ -218,7 +218,7 @@ def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
 def format_keyed_lines(
     batch: Batch, keys: Ragged, partitions: int = 1, mark: int = 0
 ) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (partition, keyed lines) for all keys of a batch, some mebibytes at a time.
+    r"""Yield (partition, keyed lines) for all keys of a batch, in blocks of a few mebibytes.
 
     A key's partition depends on its hash alone.  The lines of a partition are in order of keys,
     which saves the engine's sort a third of its work.  mark: 40 bits, see `answer_lines.mark_of`.
@@ -249,7 +249,7 @@ def format_keyed_lines(
 
 
 def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
-    """Return [KEY, SIZE, ID, SHINGLES] of each line (without its line end)."""
+    """Return [KEY, SIZE, ID, SHINGLES] of each keyed line; lines have no line ends."""
     fields = [line.split(b"\t") for line in lines]
     if set(map(len, fields)) - {4}:
         wrong = next(line for line in lines if line.count(b"\t") != 3)
@@ -267,7 +267,7 @@ class KeyedLines(NamedTuple):
 
 
 def lines_of(block: bytes, number: int) -> KeyedLines:
-    r"""Return where the fields of keyed lines begin and end; StageError for any other line.
+    r"""Return the bounds and keys of the keyed lines in a block; StageError for any other line.
 
     `number` is that of the first line, for the message.
 

@@ -48,7 +48,7 @@ MANY = 15  # with more options, -h shows those of SHORT only
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that shows `description` with its line ends."""
+    """An argument parser that keeps the line ends of `description`."""
 
     def __init__(self, name: str, description: str):
         super().__init__(

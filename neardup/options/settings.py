@@ -54,7 +54,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
-        """Parse the options; UsageError.  `counts` replace --counts."""
+        """Parse options; UsageError if invalid.  `counts` replace --counts."""
         names = {"--counts": [options.counts], "--input-files": [options.input_files]}
         for flag, given in {**names, "--against": options.against}.items():
             if "" in given:
@@ -109,7 +109,7 @@ class Settings(NamedTuple):
 
     @property
     def keys_of(self) -> dict[str, str]:
-        """The options that keys depend on, by flag; "" if not given."""
+        """The options on which keys depend: {flag: value, or "" if not given}."""
         request = self.request
         own = {option.flag: request.value(option) for option in self.scheme.options}
         return {
@@ -124,11 +124,11 @@ class Settings(NamedTuple):
         }
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
-        """Read blocks of these files for `parse`; see `reading.blocks.read_files`."""
+        """Read blocks of the files, for `parse`; see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)
 
     def join(self, counters: Counters) -> PairJoin:
-        """Make the join that verifies the buckets."""
+        """Return the join that verifies the buckets."""
         output = self.output
         parts = output.across if self.against and output.across else output.parts
         edges, pairs, lines = output.between if self.between and output.between else parts
@@ -136,7 +136,7 @@ class Settings(NamedTuple):
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
-        """Return a warning if --shingle is not what the scheme was made for; any spots suit."""
+        """Return a list: a warning if the scheme is made for another --shingle; any spots suit."""
         text, suits = self.form.key_options()["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
             return []
@@ -172,13 +172,13 @@ def counts_first(options: Options) -> bool:
 
 
 def stays_exact(options: Options) -> bool:
-    """Return whether token counts of other records change neither pairs nor similarities."""
+    """Return whether pairs and similarities are the same with token counts of other records."""
     scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
 
 
 def _scheme_name(options: Options) -> str:
-    """Return the scheme; UsageError if it is unknown, or an option belongs to another one."""
+    """Return the scheme's name; UsageError if unknown, or for an option of another scheme."""
     name = options.scheme
     if name is None:
         name = "exact" if options.exact else table.DEFAULT_SCHEME
@@ -197,7 +197,7 @@ def _scheme_name(options: Options) -> str:
 
 
 def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
-    """Return the given options of the scheme, parsed, by flag."""
+    """Return {flag: parsed value} of the scheme's given options."""
     return {
         option.flag: read(option.flag, option.read, options.own[option.flag])
         for option in scheme.options
@@ -258,7 +258,7 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[Request, Scheme]:
-    """Return what the scheme of a name is made from; UsageError for a wrong option."""
+    """Return the request to a scheme, and the scheme; UsageError for an invalid option."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:

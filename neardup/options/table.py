@@ -223,7 +223,7 @@ class Options:
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse what `arguments` returned; ValueError for an unknown option.
+        """Parse the output of `arguments`; ValueError for an unknown option.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -255,7 +255,7 @@ class Options:
         return words
 
     def given_arguments(self) -> list[str]:
-        """Return the arguments without defaults, for a line to type."""
+        """Return the arguments that are not defaults, for a command line."""
         return [word for word in self.arguments() if word not in _DEFAULT_ARGUMENTS]
 
     def value(self, flag: str) -> str | bool | tuple[str, ...] | None:
@@ -266,7 +266,7 @@ class Options:
         return value
 
     def with_values(self, values: Mapping[str, str | bool]) -> Options:
-        """Return a copy with other values, by flag."""
+        """Return a copy with the given {flag: value}."""
         own = {flag: str(text) for flag, text in values.items() if flag in SCHEME_OPTIONS}
         common = {attribute(flag): value for flag, value in values.items() if flag not in own}
         return replace(self, own={**self.own, **own}, **common)  # type: ignore[arg-type]
@@ -323,7 +323,7 @@ def fraction(text: str) -> Fraction:
 
 
 def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
-    """Read an option; UsageError if `reader` raises ValueError."""
+    """Parse an option with `reader`; UsageError if that raises ValueError."""
     try:
         return reader(text)
     except ValueError as error:

@@ -57,7 +57,7 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
 
 
 def file_places(old: int, new: int) -> list[int]:
-    """Return the places of the first lines of old files, then of new ones."""
+    """Return the places of the first lines of `old` old files, then of `new` new files."""
     return [first_place(i, new=False) for i in range(old)] + list(map(first_place, range(new)))
 
 
@@ -83,7 +83,7 @@ class Block(NamedTuple):
 
 
 def check_inputs(files: list[str]) -> None:
-    """Raise StageError unless all files exist."""
+    """Raise StageError for folders and missing files."""
     for name in files:
         if name == "-":
             continue
@@ -98,7 +98,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files that names, or patterns such as corpus/*.gz, stand for."""
+    """Return the files that match names or patterns such as corpus/*.gz."""
     import glob
 
     files: list[str] = []
@@ -110,7 +110,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """The beginning of an input, by which messages number lines."""
+    """Where an input or a split begins, for numbering its lines."""
 
     place: str  # "videos.txt: ", or "" for standard input
     line: int
@@ -148,7 +148,7 @@ def start_of_split() -> Start:
 
 
 def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-    """Yield the lines of a file, some at a time."""
+    """Yield pieces of consecutive lines of a file."""
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
@@ -251,7 +251,7 @@ def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def with_line_ends(pieces: Iterable[bytes], place: str = "") -> Iterator[bytes]:
-    """Pass on the pieces of a file; StageError if it has no line ends, as /dev/zero."""
+    """Yield the pieces unchanged; StageError after 1 GiB without a line end, as in /dev/zero."""
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
@@ -270,7 +270,7 @@ def _endless(place: str, line: int) -> StageError:
 def whole_lines(
     stream: IO[bytes], max_line: int, start: Start = WHOLE_FILE
 ) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield blocks: (number of the first line, whole lines, False).
+    """Yield (number of the first line, whole lines, whether a line was cut).
 
     A line of more than `max_line` bytes (at least a block) is yielded alone, cut to its first bytes
     and with True.  A last line without a line end is given one, and a byte order mark at the start
@@ -316,6 +316,6 @@ def whole_lines(
 
 
 def count_lines(data: bytes) -> int:
-    """Return how many lines end in `data`, with LF, CRLF or CR."""
+    """Return the number of line ends (LF, CRLF or CR) in `data`."""
     feeds = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")))
     return feeds + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else feeds

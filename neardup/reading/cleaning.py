@@ -79,7 +79,7 @@ def without_digits(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """Replace letters by their base letters.
+    """Replace accented letters by base letters.
 
     >>> without_accents("Crème brûlée à Łódź, Ærøskøbing, Straße")
     'Creme brulee a Lodz, AEroskobing, Strasse'
@@ -115,7 +115,7 @@ BREAKS = "[\u00ad\u200b\ufeff]"  # invisible: where a line may end
 
 
 def body_text(page: str) -> str:
-    """Return the text of an HTML page without its tags and unread parts.
+    """Return the body text of an HTML page, without tags, scripts and navigation.
 
     >>> body_text("<nav>Home</nav><p>Hello <b>w</b>orld,<p>the &lt;end&gt; of a < b")
     'Hello world, the <end> of a < b'
@@ -171,7 +171,7 @@ class _Reader:
         return "".join(self.pieces)
 
     def _end(self, found: re.Match[str]) -> int:
-        """Return where the markup that begins here ends, or -1."""
+        """Return the end of the markup that `found` starts, or -1."""
         if found[0] == "<!--":
             end = self._next("-->", COMMENT_END, found.start() + 2)
             return end.end() if end else -1
@@ -192,7 +192,7 @@ class _Reader:
         return found
 
     def _after(self, tag: re.Match[str], end: int) -> int:
-        """Handle a tag, and return where to read on."""
+        """Process a tag; return where to continue reading."""
         name = tag[2].lower()
         if name in INLINE:
             return end
@@ -234,7 +234,7 @@ STEPS: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Steps of cleaning, in their order.
+    """Cleaning steps, in the order of STEPS.
 
     >>> clean = Cleaning.parse("punctuation,html")
     >>> str(clean), clean("<p>Hello <b>world</b>, the end.</p>").split()

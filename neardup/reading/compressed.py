@@ -59,7 +59,7 @@ OPENERS: dict[str, Callable[..., Any]] = {
 
 
 def suffix_of(name: str) -> str:
-    """Return the last extension, as .gz for corpus.jsonl.gz."""
+    """Return the last extension, such as .gz for corpus.jsonl.gz."""
     return os.path.splitext(name.rstrip("/"))[1].rstrip(".")
 
 
@@ -101,7 +101,7 @@ def _damages() -> tuple[type[Exception], ...]:
 
 
 def unpacked(name: str, passed: "Callable[[int], None] | None" = None) -> Iterator[bytes]:
-    """Yield the decompressed bytes; call `passed` with the bytes read from the disk."""
+    """Yield a file's decompressed bytes; call `passed` with the number of bytes read from disk."""
     with opened(name, name) as stream:
         for data in iter(lambda: stream.read(READ_BYTES), b""):
             if passed:

@@ -59,7 +59,7 @@ def flaw_in(text: bytes) -> "str | None":
 
 
 def look_of(line: bytes, number: int, input_: str) -> str:
-    """Return the kind of input that a line looks like; OTHER if it is unknown or as asked.
+    """Return the kind of input that a line looks like; OTHER if unknown or the same as `input_`.
 
     >>> look_of(b"0ad\tA game of ancient warfare", 5, "shingles")
     'text'

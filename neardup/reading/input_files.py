@@ -31,7 +31,7 @@ class InputFile(NamedTuple):
 
 
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
-    """Return the list as text; StageError for a file named twice or a name with a line end."""
+    """Format the list of input files; StageError for a repeated name or one with a line end."""
     names = [("old", name) for name in old] + [("new", name) for name in new]
     seen: set[str] = set()
     for _, name in names:
@@ -120,7 +120,7 @@ NO_FILES = Unchanged([])
 
 
 def _state(name: str) -> tuple[int, ...]:
-    """Return what changes when a regular file is written; () for anything else."""
+    """Return (device, inode, size, mtime) of a regular file; () for anything else."""
     if not os.path.isfile(name):
         return ()
     status = os.stat(name)

@@ -87,7 +87,7 @@ class InputFormat(NamedTuple):
 
     @property
     def has_header(self) -> bool:
-        """Return whether the first row of a CSV or TSV names the columns."""
+        """True if the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
 
     def is_of_lines(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class InputFormat(NamedTuple):
         return self.kind_of(name) in (*LINES, "jsonl")
 
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Yield the lines or rows of a file, some at a time.
+        """Yield pieces of consecutive lines or rows of a file.
 
         StageError where no row at the start of the first file has the fields.
         """
@@ -110,11 +110,11 @@ class InputFormat(NamedTuple):
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Do as `pieces`, but accept rows without the fields."""
+        """Yield as `pieces` does, also JSON lines without the fields."""
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
-        """Return the parser of a block.
+        """Return the parser for blocks.
 
         repeats: a token weighs as often as a record has it; own: as the line says.
         """
@@ -138,7 +138,7 @@ class InputFormat(NamedTuple):
         return partial(row_records, fields=self.fields, needs_id=needs_id)
 
     def texts(self, block: Any) -> Iterator[Text]:
-        """Yield the id and the text, or the shingles, of each record of a block."""
+        """Yield the id and the text, or the shingles as text, of each record of a block."""
         if self.shingle is not None:
             for number, id_, content, flaw, _ in self._records()(block):
                 if not flaw:
@@ -151,7 +151,7 @@ class InputFormat(NamedTuple):
                     yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
-        """Raise UsageError for formats that tasks, which read a part of a file, cannot read."""
+        """Raise UsageError if tasks, which read parts of files, cannot read this format."""
         if self.input is None:
             raise UsageError(
                 "files of several kinds: name one with --input, or run them one by one"

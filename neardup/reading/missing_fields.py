@@ -82,7 +82,7 @@ def _listed(columns: Iterable[str]) -> str:
 
 
 def _is_text(row: Row, fields: Fields, name: str) -> bool:
-    """Return whether a field is text or integers, or null, which may be text in other rows."""
+    """Return whether a field can be the text: a string, a list of integers, or null."""
     value = fields.value(row, name)
     if isinstance(value, list):
         return all(type(each) is int for each in value)
@@ -90,7 +90,7 @@ def _is_text(row: Row, fields: Fields, name: str) -> bool:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return the values of each field; nested fields are named with dots, as meta.body."""
+    """Return {field: values} of all rows; nested fields are named with dots, such as meta.body."""
     columns: dict[str, list[Any]] = {}
 
     def add(row: Row, before: str) -> None:

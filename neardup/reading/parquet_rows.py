@@ -37,7 +37,7 @@ BAD_STRING = "\udcff"  # in place of a string that is not UTF-8
 def parquet_pieces(
     fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
-    """Yield the rows of a file, some at a time, with the columns of `fields` only."""
+    """Yield pieces of consecutive rows of a Parquet file, with the columns of `fields` only."""
     if fields.numbered:
         raise UsageError("--id and --text are names of columns in Parquet, not numbers")
     with opened_parquet(path, name) as file:
@@ -162,7 +162,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _in_microseconds(column: Any) -> Any:
-    """Return nanoseconds as microseconds, as Python needs, if all of them are whole.
+    """Convert a column of nanoseconds to microseconds, which Python needs, if that is exact.
 
     Others become text, or for durations numbers.
     """
@@ -181,7 +181,7 @@ def _in_microseconds(column: Any) -> Any:
 
 
 def _as_id(value: Any) -> Any:
-    """Return a value as an id: text, a whole number, or a date; not NaN."""
+    """Return a value as an id, a string or an integer; None for NaN."""
     if isinstance(value, (str, int)) or value != value:
         return plain_value(value)
     return value.hex() if isinstance(value, bytes) else str(value)
@@ -214,7 +214,7 @@ def _string(value: "bytes | None", always: bool) -> Any:
 
 
 def check_pyarrow() -> None:
-    """Raise StageError if pyarrow is missing, without loading it."""
+    """Raise StageError if pyarrow is not installed; do not import it."""
     if importlib.util.find_spec("pyarrow") is None:
         raise StageError("Parquet needs the package pyarrow: python3 -m pip install pyarrow")
 
@@ -246,7 +246,7 @@ def _size(path: str) -> int:
 
 @contextmanager
 def damage_named(name: str) -> Iterator[None]:
-    """Add the file's name to errors of pyarrow."""
+    """Raise errors of pyarrow as named StageErrors."""
     arrow = importlib.import_module("pyarrow")
     try:
         yield
@@ -265,7 +265,7 @@ def kept_parquet(
     sink: IO[bytes],
     passed: Callable[[int], None],
 ) -> None:
-    """Write the rows, with all columns, whose places are not in `gone` (ascending).
+    """Write all columns of the rows whose places are not in `gone` (ascending).
 
     `first` is the place of the first row; `passed` is called with how many bytes have been read.
     """

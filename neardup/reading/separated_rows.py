@@ -137,7 +137,7 @@ class Table(NamedTuple):
 def separated_pieces(
     kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
-    """Yield the rows of a table, some at a time; a TSV without a header may be a split."""
+    """Yield pieces of consecutive rows of a CSV or TSV file, or of a split of a headerless TSV."""
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")

@@ -1,4 +1,4 @@
-"""Lines of an id and integer shingles, with or without weights, to batches of records.
+"""Parsing of lines of an id and integer shingles, with or without weights, into batches.
 
     VIDEO_7 12 5 12            a set of integers from 0 to 2^64-1, in any order, repeats allowed
     VIDEO_7 12:0.5 5:2 9       with --weights own: a weight is a decimal number above 0, up to
@@ -43,7 +43,7 @@ WEIGHT_CACHE = 1 << 16
 def decimals(
     text: np.ndarray, ends: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers that end before `ends` (uint64), and which of them are wrong (bool).
+    """Return the numbers (uint64) that end before `ends`, and whether each is invalid (bool).
 
     text: uint8; ends, lengths: int64, with at least eight bytes before each end.  The value of a
     run that is above, or has no digits, is undefined.
@@ -97,7 +97,7 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 class FoundLines(NamedTuple):
-    """The n lines of a block that are not blank; places in its text are int64 (n,)."""
+    """The n non-blank lines of a block; positions in its text are int64 (n,)."""
 
     text: bytes
     ids: list[bytes]
@@ -108,7 +108,7 @@ class FoundLines(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The T tokens of lines after their ids, as places in the text: int64 (T,)."""
+    """The T tokens after the ids of lines, as positions in the text: int64 (T,)."""
 
     digits: np.ndarray  # with how many digits each token begins
     stops: np.ndarray  # where these end
@@ -148,7 +148,7 @@ def parse_shingle_lines(
 
 
 def _with_single_blanks(block: bytes) -> bytes:
-    """Return a block; of several blanks in a row only the first one if it is a long line."""
+    """Return a block, with each run of blanks reduced to its first if the block is long."""
     return re.sub(BLANKS, rb"\1", block) if len(block) > 2 * BLOCK_BYTES else block
 
 
@@ -207,7 +207,7 @@ def flawed_lines(lines: FoundLines, wrong: np.ndarray) -> np.ndarray:
 def sorted_out(
     lines: FoundLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[flaws.BadLine]]:
-    """Return which lines are records (bool (n,)), and the bad lines with the reason by `why`.
+    """Return which lines are records (bool (n,)), and the other lines with their reasons.
 
     flawed: bool (n,), the lines with a flaw in their tokens
     """

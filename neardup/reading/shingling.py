@@ -74,7 +74,7 @@ class WordHashes(dict[bytes, bytes]):
 
 
 def numbers(hashes: bytes) -> np.ndarray:
-    """Return hashes given as bytes end to end, as uint64."""
+    """Return concatenated 8-byte hashes as uint64."""
     return np.frombuffer(hashes, "<u8").astype(np.uint64, copy=False)
 
 
@@ -112,7 +112,7 @@ def _class(ranges: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text; in SCRIPTS without blanks each letter is a word.
+    """Return the words of a text; each letter of SCRIPTS, which use no blanks, is a word.
 
     >>> words("Kafka: 海辺の Kafka"), words("ที่นี่")
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
@@ -121,7 +121,7 @@ def words(text: str) -> list[str]:
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words joined by blanks, except between letters of SCRIPTS."""
+    """Return words joined by blanks, except next to letters of SCRIPTS."""
     text = " ".join(words)
     return _blank().sub("", text) if _may_be_unspaced(text) else text
 
@@ -171,7 +171,7 @@ STOP_WORDS = ANTECEDENTS | frozenset(_OTHERS.split())
 
 
 def bare_words(words: Iterable[str]) -> list[str]:
-    """Return words without the punctuation around them."""
+    """Strip punctuation around words; drop words left empty."""
     return [bare for word in words if (bare := word.strip(PUNCTUATION))]
 
 
@@ -268,7 +268,7 @@ class Shingler:
         return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """Return the shingles of a text (uint64) in order, without repeats in a bag."""
+        """Return the shingles of a text (uint64) in order; a bag numbers repeated ones."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

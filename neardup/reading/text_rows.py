@@ -42,7 +42,7 @@ class Text(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A line or row: its id and text, or the reason why it is not a record, and its bytes."""
+    """A line or row: its id and content, or its bytes and the reason why it is not a record."""
 
     number: int  # in its block, from 0
     id: bytes = b""  # b"" if it has none
@@ -110,7 +110,7 @@ def text_parser(
 def batch_of_texts(
     texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: flaws.Gather
 ) -> Batch:
-    """Return the records of some texts; texts without shingles are only counted."""
+    """Return texts as a batch of records; texts without shingles are only listed by number."""
     some = list(texts)
     whole = [text for _, _, text in some]
     values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
@@ -191,7 +191,7 @@ def row_of(line: Line) -> Row:
 
 
 def json_line(line: Line) -> bytes:
-    """Return a row of a table as a JSON line, without its end; bytes stay as they are."""
+    """Return a row of a table as a JSON line without a line end; return bytes unchanged."""
     if isinstance(line, bytes):
         return line
     values = (quote(v) if isinstance(v, str) else json.dumps(v) for v in line.values())
@@ -234,7 +234,7 @@ def _id(value: Any, needed: bool) -> bytes:
 
 
 def _shingles(values: list[Any]) -> np.ndarray:
-    """Return a list of integers as uint64, with repeats."""
+    """Return integers as uint64 shingles; FlawError if invalid."""
     if not values:
         raise FlawError(flaws.NO_SHINGLES)
     if not all(type(value) is int for value in values):
@@ -248,7 +248,7 @@ def _shingles(values: list[Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Fields:
-    """The names of the fields of id and text, or numbers of columns from "1" on.
+    """The names of the id and text fields, or their column numbers, counted from "1".
 
     Several texts are joined by line ends.
 
@@ -263,7 +263,7 @@ class Fields:
 
     @classmethod
     def of(cls, id_: str | None, text: str | None) -> Fields:
-        """Return the fields that --id and --text name; UsageError for names that cannot be."""
+        """Return the fields that --id and --text name; UsageError for invalid names."""
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")
@@ -284,11 +284,11 @@ class Fields:
 
     @property
     def numbered(self) -> bool:
-        """Return whether columns are named by number, as for a table without a header."""
+        """True if columns are named by number, as in a table without a header."""
         return bool(self.texts) and self.texts[0].isdecimal()
 
     def places(self, columns: Sequence[str]) -> dict[str, int]:
-        """Return {field: column, from 0} for a table whose fields were checked."""
+        """Return {field: column number, from 0} for a table with checked fields."""
         if self.numbered:
             return {field: int(field) - 1 for field in self.names if field.isdecimal()}
         return {field: columns.index(field) for field in self.of_columns(columns)}
@@ -317,5 +317,5 @@ def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
 
 
 def row_id(block: Block, number: int) -> bytes:
-    """Return the id of a row without one: its number, counted from 0 in the block."""
+    """Return the id of a row without one: the file's prefix and the row's number in the file."""
     return b"%b%d" % (block.row_ids, block.line + number)

@@ -58,7 +58,7 @@ class PairGraph:
 
     @classmethod
     def of(cls, found: Iterable[Found]) -> "PairGraph":
-        """Make the graph; a pair that occurs twice gets the higher similarity.
+        """Build the graph of the pairs found; a repeated pair gets the highest similarity.
 
         >>> a, b, c = map(Node, (b"a", b"b", b"c"))
         >>> graph = PairGraph.of([Found(c, b, 900000), Found(b, c, 950000), Found(a, a, 1)])
@@ -128,7 +128,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Facts:
-    """All figures of a report, and its first pairs and clusters.
+    """All figures of a report, and the pairs and clusters that it shows.
 
     equal: pairs of similarity 1; same: some of them; most, least: the most similar pairs below 1,
     and the least similar ones, from different clusters if possible; old: some records are old, and
@@ -171,7 +171,7 @@ def facts_of(graph: PairGraph, threshold: "Fraction | None") -> Facts:
 
 
 def _first(graph: PairGraph, order: np.ndarray, count: int) -> list[Found]:
-    """Return the first pairs in an order: one of each cluster, and then others."""
+    """Return the first `count` pairs in an order, from different clusters if possible."""
     _, places = np.unique(graph.roots[graph.left[order]], return_index=True)
     places.sort()
     others = np.setdiff1d(np.arange(min(len(order), 2 * count)), places)

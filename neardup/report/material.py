@@ -133,7 +133,7 @@ class RemovedRecords:
 
 
 def read_removed(file: str) -> RemovedRecords:
-    """Read a file of removed records; holds the ids of the records that they duplicate."""
+    """Read a file of removed records, with the ids of the records they duplicate in memory."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
     for fields in parsed_lines([file], parse_removed):
@@ -182,7 +182,7 @@ class Material:
         return {name[len(BAD) :]: n for name, n in counts.items() if name.startswith(BAD)}
 
     def difference(self, a: Node, b: Node) -> Parts:
-        """Compare the texts of two records, or their shingles; [] if one is not known."""
+        """Compare the texts or shingles of two records; return [] if either is unknown."""
         if a not in self.texts or b not in self.texts:
             return []
         differ = shingle_difference if self.asked.form.shingle is None else word_difference
@@ -207,7 +207,7 @@ def gathered_material(
     removed: RemovedRecords | None,
     audit: Audit,
 ) -> Material:
-    """Read the input for the texts of the records that are shown."""
+    """Return the contents of a report; read the texts from the input."""
     nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()

@@ -107,7 +107,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def similar(count: int) -> str:
-    """Return the beginning of a sentence about a number of pairs."""
+    """Begin a sentence about `count` pairs, such as "No pair is"."""
     few = {0: "No pair is", 1: "One pair is"}
     return few.get(count, f"{count:,} pairs are")
 
@@ -118,7 +118,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
-    """Yield each row with the length of its bar, 0 to 100, which is 0 only for 0.
+    """Yield each row and the length of its bar, 0 to 100; only a count of 0 has length 0.
 
     >>> [length for _, length in lengths([Bar("a", 5), Bar("b", 10), Bar("c", 0)], False)]
     [50.0, 100.0, 0.0]
@@ -175,7 +175,7 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
 
 
 def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
-    """Return as many first words as fit into the room (in characters)."""
+    """Return the first words that begin within `room` characters."""
     taken = accumulate((len(word) + 1 for word in words), initial=0)
     return [word for word, before in zip(words, taken) if before < room]
 

@@ -72,7 +72,7 @@ def sweep(where: Path, prefix: str = LOCKED) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove a folder if its run was killed on this machine, or it was never locked.
+    """Remove a folder if its run was killed on this machine, or before it named the machine.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
@@ -104,7 +104,7 @@ def lock(folder: Path) -> int:
 
 
 def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
-    """Raise UsageError for an output that is a folder, an input, stdout, or has too long a name."""
+    """Raise UsageError if an output is a folder, an input or stdout, or its name is too long."""
     try:
         os.lstat(name)
     except OSError as error:

@@ -85,13 +85,13 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count a repeated id, and remember the smallest."""
+        """Count a repeated id, and keep the smallest such id."""
         self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
-        """Count the records that have the most frequent id; b"" stands for rows without an id."""
+        """Count the records with the most frequent id of the first batch; b"" means no id."""
         if self._one_id is None and ids:
             self._one_id = Counter(ids).most_common(1)[0][0]
         if self._one_id:

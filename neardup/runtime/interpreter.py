@@ -47,7 +47,7 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
 
 
 def _open_streams(name: str) -> None:
-    """Open standard streams that are closed, as by some schedulers, also for child processes.
+    """Open /dev/null for a closed stdin or stderr, also for children; exit if stdout is closed.
 
     stdout prints the bytes of a file's name as they are, and letters a terminal lacks as \\x….
     """

@@ -1,4 +1,4 @@
-"""The compiled loops of kernels.c, for those who have them; their twins in numpy give the same.
+"""Optional compiled loops of kernels.c; their numpy equivalents give the same results.
 
 `pip` builds them where there is a C compiler.  NEARDUP_KERNELS=numpy turns them off.
 
@@ -20,7 +20,7 @@ LINE_FIELDS = 5
 
 
 def _load() -> "ctypes.CDLL | None":
-    """Return the library, or None where it is missing or was built for another machine."""
+    """Return the compiled library, or None if it is missing, turned off, or for another machine."""
     path = Path(__file__).with_name(FILE)
     if os.environ.get("NEARDUP_KERNELS") == "numpy":
         return None
@@ -42,7 +42,7 @@ if COMPILED:
 
 
 def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
-    """Call a kernel with arrays that are contiguous and as wide as it takes them, and integers."""
+    """Call a kernel with integers, bytes, and contiguous arrays of the types that it expects."""
     words: list[Any] = []
     for value in arguments:
         if isinstance(value, np.ndarray):
@@ -91,7 +91,7 @@ def band_words(
 
 
 def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return sizes[i] values (of any type) from starts[i] on (int64), for all i."""
+    """Return values[starts[i] : starts[i] + sizes[i]] for all i, concatenated (any type)."""
     values, taken = np.ascontiguousarray(values), np.empty(sizes.sum(), values.dtype)
     rows = (_signed(starts), _signed(sizes), len(sizes))
     _call("take_rows", values, *rows, values.itemsize, taken)

@@ -1,4 +1,4 @@
-"""A run's own file: its options and counts, kept beside the answer; parse and format.
+"""A run's own file: its options and counts, in a hidden file beside the answer.
 
     pairs.tsv        →  .pairs.tsv.neardup.json
     a folder/        →  a folder/.neardup.json

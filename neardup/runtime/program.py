@@ -79,7 +79,7 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
 
 
 def shown(line: bytes, limit: int = 60) -> str:
-    """Return a line for a message: shortened, without control characters."""
+    """Quote a line for a message: shortened, control characters escaped."""
     text = line[:limit].decode("utf-8", "backslashreplace")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return f"'{text}'" + ("…" if len(line) > limit else "")
@@ -101,7 +101,7 @@ def typed_numbering() -> str:
 
 
 def piped(command: str, name: str = "", *options: str) -> str:
-    """Return the user's command behind a pipe from `command`, for a file, or for the only one.
+    """Return a pipe from `command` to the user's command, for the file `name` or the only file.
 
     >>> piped("xz -dc", "a b.txt")  # called by no program of ours
     "xz -dc 'a b.txt' | … -"
@@ -137,7 +137,7 @@ def _words() -> list[str]:
 
 
 def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return a command with options in front, in place of other values of them.
+    """Return a command with options inserted first, replacing their other values.
 
     >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
@@ -220,7 +220,7 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
 @contextmanager
 def interrupted(left: str) -> Iterator[None]:
-    """Add what was left unchanged to the message of Ctrl-C."""
+    """Add `left`, what was left unchanged, to Ctrl-C's message."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
@@ -231,7 +231,7 @@ def interrupted(left: str) -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block; does nothing in a thread."""
+    """Delay Ctrl-C until the end of the block, except outside the main thread."""
     came: list[int] = []
     try:
         before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -288,7 +288,7 @@ def write_all(pieces: Iterable[bytes]) -> None:
 
 
 def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
-    """Write pieces to a file; an OSError gets its name, or `name` if given."""
+    """Write pieces to a file; an OSError names the file, or `name` if given."""
     name = name or sink.name
     for piece in pieces:
         with naming(name):
@@ -299,7 +299,7 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Add a file name to an OSError that has none, as for a full disk."""
+    """Add `path` to an OSError without a file name, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -331,7 +331,7 @@ def end_with(parent: int) -> None:
 def system_sort(
     source: IO[bytes] | None, result: IO[bytes], flags: Sequence[str], alive: Callable[[], None]
 ) -> Iterator[IO[bytes] | None]:
-    """Run the system's sort, by bytes or by `flags`, during the block and after it.
+    """Run the system's sort with `flags` and the C locale, and wait for it after the block.
 
     `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
     every second of waiting.  StageError where the sort fails.

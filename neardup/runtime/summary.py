@@ -77,7 +77,7 @@ LIKE = "bad lines like "  # and a name of LOOKS
 
 
 class Look(NamedTuple):
-    """How lines of another input begin, what to call them, and what to type for them."""
+    """An input format: the pattern of its lines, its name, and what to type to read it."""
 
     pattern: bytes
     like: str
@@ -316,7 +316,7 @@ def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
-    """Raise StageError if too few lines of the input, or of the old records, are records.
+    """Raise StageError if too few lines of the new or of the old input are records.
 
     Print a warning where it was read, but has a first line of another format.
     """

@@ -1,4 +1,4 @@
-"""Banding: bands and rows from the promised recall or by hand, and the S-curve.
+"""Banding: the S-curve, and bands and rows derived from the promised recall or set by hand.
 
 A signature of b·r min-hashes cut into b bands of r rows makes two records of similarity s share a
 key with probability P(s) = 1 - (1 - s^r)^b (Leskovec, Rajaraman, Ullman, Mining of Massive
@@ -96,7 +96,7 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -
 
 
 def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> tuple[int, int]:
-    """Return (bands, rows) with as many rows as `max_bands` allows for the promise.
+    """Return (bands, rows) that keep the promise with the most rows that `max_bands` allows.
 
     With more rows, unrelated records share fewer keys, so fewer false candidates are verified.
     ValueError if even one row needs more bands.

@@ -67,7 +67,7 @@ DISTANCE = Option(
 
 @dataclass(eq=False)
 class EqualBits(UnboundedMeasure):
-    """The measure of bit vectors: the share of equal bits, at least `least` of `bits`.
+    """The share of equal bits in two vectors as a measure; a pair has at least `least` of `bits`.
 
     vectors: from sets, none of them empty, to uint64 (n, W).
     """
@@ -168,7 +168,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound of that probability, as masks overlap."""
+        """Return an upper bound on the probability that vectors share a key."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -295,7 +295,7 @@ class SimHash(BitScheme):
         return Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
-        """Return the recall at a similarity, as if one more bit differed."""
+        """Return the recall for a share of equal bits, rounded down to whole bits."""
         return self.ways.recall(int(similarity * self.bits + HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:

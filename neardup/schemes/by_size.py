@@ -310,7 +310,7 @@ class BySize(Scheme):
         return counts
 
     def _looked_for(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
-        """Yield (way, rows, groups) for each kind of keys that the sizes need."""
+        """Return [(way, rows, groups)], one for each kind of keys that the sizes need."""
         rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
         found = []

@@ -1,4 +1,4 @@
-"""I-Match and SpotSigs: keys of chosen tokens, of middle frequency or the rarest.
+"""I-Match and SpotSigs: keys made from chosen tokens, those of middle frequency or the rarest.
 
 *I-Match*: records share a key if they keep the same tokens, neither rare nor everywhere.  Tokens
 are kept by their inverse document frequency, log(N / df) / log N for df of N records; a key is the
@@ -113,7 +113,7 @@ class IMatch(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """Return the recall in the worst case, in which all different tokens are kept ones."""
+        """Return the recall in the worst case, in which all tokens that differ are kept."""
         return float(similarity == 1)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def _digests(sets: Ragged) -> Iterator[int]:
 
 @dataclass(eq=False)
 class SpotSigs(Prefix):
-    """First tokens within partitions of sizes as keys, all of band 0.
+    """The scheme spotsigs: first tokens within size partitions as keys of band 0.
 
     >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
     >>> keys = SpotSigs().keys(sets)
@@ -218,7 +218,7 @@ def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _starts(threshold: Threshold, most: int) -> np.ndarray:
-    """Return the first sizes, up to `most`, of partitions with several sizes.
+    """Return the first size of each partition with several sizes, up to `most` (int64).
 
     A partition from m to n is followed by one that ends at the largest partner of m - 1.
     """

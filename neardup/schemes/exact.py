@@ -141,7 +141,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return the digest without counts, which would refuse unknown sets."""
+        """Return the digest of keys made without counts, which refuse unknown sets."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ class Prefix(Scheme):
 
 
 class Auto(BySize):
-    """Keys of parts for some sizes, and MinHash for the others, by `choice`."""
+    """The scheme auto: keys of parts for some size groups, and MinHash for the others."""
 
     options = banding.OPTIONS
     keeps_recall = True
@@ -197,7 +197,7 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """The cheapest kind of keys in each size group, by `costs` (None without counts)."""
+    """The scheme exact: the cheapest keys for each size group by `costs` (None without counts)."""
 
     costs: Costs | None = None
     counting = True
@@ -223,7 +223,7 @@ class Exact(BySize):
         return cls(groups, ways, np.argmin(rounded, axis=0), costs)
 
     def cost(self) -> list[str]:
-        """Return a line for each range of sizes with the same kind of keys."""
+        """Return a line of costs for each range of sizes with one kind of keys."""
         if self.costs is None or not self.costs.keys[ALL].any():
             return []
         used = np.flatnonzero(self.costs.keys[ALL])
@@ -249,7 +249,7 @@ class Costs:
 
 
 def estimate(groups: Groups, counts: TokenCounts) -> Costs:
-    """Estimate the costs from a sample of the records."""
+    """Estimate the costs from token counts and their sample."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
     count = len(groups.highs)
     size, group = groups.memberships(sizes)  # which of the sizes, and in which group
@@ -272,8 +272,8 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate, for each size group, how many keys of first tokens a set has, and with how many
-    other sets it shares one: float64 (G,) each.
+    """Estimate, for each size group, a set's number of keys of first tokens, and the number of
+    other sets that share one: float64 (G,) each.
 
     A group without a sample gets the largest numbers.
     """
@@ -306,7 +306,7 @@ def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
 
 
 def _equal(groups: Groups, group: int, sample: Ragged) -> float:
-    """Estimate how often two sets of a group agree in a part."""
+    """Estimate the share of a group's pairs that agree in a part."""
     order = np.argsort(sample.sizes, kind="stable")
     sizes = sample.sizes[order]
     low = int(groups.highs[group - 1]) + 1 if group else 1

@@ -50,7 +50,7 @@ CHOSEN_AT_ONCE = 1 << 21  # words of super-shingles, when they are put together
 
 @dataclass(eq=False)
 class MinHash(Scheme):
-    """b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions; `weights`: of tokens.
+    """The scheme minhash: b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> keys = MinHash(bands=2, rows=3, seed=0).keys(sets)
@@ -124,7 +124,7 @@ class Supers:
 
     @classmethod
     def parse(cls, text: str) -> Supers:
-        """Read the numbers M:S:B; ValueError if they do not fit together."""
+        """Parse `M:S:B`; ValueError if malformed or if the numbers do not fit."""
         parts = text.split(":")
         if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 9 for p in parts):
             raise ValueError(f"{text!r} is not M:S:B, such as 84:6:2")

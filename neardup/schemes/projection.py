@@ -1,4 +1,4 @@
-"""Random projection: on which sides of random hyperplanes a set lies, cut into bands.
+"""Random projection: the sides of random hyperplanes on which a set lies, as bits cut into bands.
 
 Two sets at an angle θ lie on the same side of a random hyperplane with probability 1 - θ/π, where
 cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate web pages", 2006).  The
@@ -94,7 +94,7 @@ class AgreeingBits(bit_keys.BitScheme):
         return banding.dearer(what, here, at, dissimilar, MAX_DRAWN, hit=bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for vectors that agree in a share of the bits, rounded up."""
+        """Return the recall for a share of equal bits, rounded up to whole bits."""
         return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:

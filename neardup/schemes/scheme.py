@@ -41,7 +41,7 @@ class Option(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a run asks of a scheme.
+    """A run's parameters for a scheme.
 
     threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
     that follows from it, None where none does; threshold_given: whether it is the user's; seed:
@@ -67,7 +67,7 @@ class Request(NamedTuple):
 
     @property
     def least(self) -> Threshold:
-        """The minimum resemblance, for schemes all of whose measures have one."""
+        """The minimum resemblance, for schemes whose measures all imply one."""
         assert self.resemblance is not None
         return self.resemblance
 
@@ -111,7 +111,7 @@ class Weighing(NamedTuple):
     by_idf: bool = False
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
-        """Return the token weights of this kind; if it uses idf, this is taken from `counts`."""
+        """Return token weights of this kind; idf, if used, is taken from `counts`."""
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -182,7 +182,7 @@ class Scheme(ABC):
     @classmethod
     @abstractmethod
     def of(cls, request: Request) -> Scheme:
-        """Make the scheme for a request; ValueError for what it cannot promise."""
+        """Make the scheme for a request; ValueError if it cannot keep the promise."""
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
@@ -227,14 +227,14 @@ class Scheme(ABC):
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        """Make one of `measures` by its name."""
+        """Make the measure of a given name."""
         if self.weights is None:
             return MEASURES[name](threshold)
         return weighted_measure(name, threshold, self.weights)
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
-    """Return keys from the words of n sets in given bands (int64, ascending), one key in each.
+    """Return keys for n sets from a word for each of the given bands (int64, ascending).
 
     `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
     """

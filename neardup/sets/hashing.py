@@ -44,7 +44,7 @@ DISTINCT_AT_ONCE = 1 << 16
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Spread values (uint64, any shape) evenly over all 64 bits; a bijection.
+    """Hash values (uint64, any shape) by a bijection that spreads them over all 64 bits.
 
     >>> [hex(int(x)) for x in mix(np.array([0, 1, 2], np.uint64))]
     ['0x0', '0x5692161d100b05e5', '0xdbd238973a2b148a']
@@ -208,7 +208,7 @@ def _packed(bits: np.ndarray) -> np.ndarray:
 
 @cache
 def quantiles() -> np.ndarray:
-    """Return the normal quantiles of the middles of 4,096 steps, as whole numbers in float64."""
+    """Return the normal quantiles at the midpoints of 4,096 steps, scaled to whole float64s."""
     from statistics import NormalDist  # takes as long to import as all schemes
 
     normal, steps = NormalDist(), 1 << STEP_BITS
@@ -220,7 +220,7 @@ def quantiles() -> np.ndarray:
 def hyperplane_sides(
     sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return what `signs` does, with normal numbers in place of ±1."""
+    """Return sign bits as `signs` does, from normal instead of ±1 projections."""
     first_word, last_word = low // 64, -(-high // 64)
     result = np.empty((len(sets), max(last_word - first_word, 0)), dtype=np.uint64)
     exact = _cut(weights, sets.offsets).astype(np.float64)[:, np.newaxis]
@@ -252,7 +252,7 @@ def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
 
 
 def _cut(weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Drop the last bits of weights whose sum in a set reaches 2^39."""
+    """Drop low bits of weights so that they sum to less than 2^39 in each set."""
     totals = np.add.reduceat(weights, offsets[:-1]) if len(weights) else weights
     bits = np.frexp(totals.astype(np.float64))[1].astype(np.int64)
     return weights >> np.repeat(np.maximum(bits - TOTAL_BITS, 0), np.diff(offsets))

@@ -98,7 +98,7 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: list[list[int]]) -> Ragged:
-        """Make rows of Python lists, unsorted and with repeats."""
+        """Make rows from lists that may be unsorted and have repeats."""
         flat = np.array([value for row in rows for value in row], dtype=np.uint64)
         return cls.from_unsorted(flat, np.array([len(row) for row in rows], dtype=np.int64))
 
@@ -188,7 +188,7 @@ def _taken(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
 
 
 def _from_long_words(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows of values that leave no room for the number of a row in their words."""
+    """Make rows as `from_unsorted` does, of values too large to pack with a row number."""
     offsets = _offsets(sizes)
     if len(values) < SHORT * len(sizes):
         values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
@@ -257,7 +257,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """Do as `_shared_step`, row by row: for long rows of values too large for it."""
+    """Return what `_shared_step` returns, row by row, for long rows of too large values."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -267,7 +267,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """Do as `_shared_step` on ranks: for short rows of values too large for it."""
+    """Return what `_shared_step` returns, using ranks, for short rows of too large values."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)
@@ -281,7 +281,7 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Batch:
-    """Records: ids[i] has the tokens sets.row(i), ascending, distinct, and at least one."""
+    """A batch of records: ids[i] has the tokens sets.row(i), ascending, distinct, at least one."""
 
     ids: list[bytes]
     sets: Ragged

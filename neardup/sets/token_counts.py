@@ -154,7 +154,7 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent tokens of several records, ordered by token."""
+    """Return the most frequent tokens of two or more records, in token order."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]
@@ -162,7 +162,7 @@ def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarr
 
 
 def partial_counts(batches: Iterable[Ragged]) -> Iterator[tuple[Column, Column]]:
-    """Yield the counts of (sizes, tokens) of a few million tokens at a time."""
+    """Yield the counts of sizes and of tokens for each group of a few million tokens."""
     held: list[Ragged] = []
     size = 0
     for sets in batches:

@@ -51,7 +51,7 @@ def bags(sets: Ragged) -> Ragged:
 
 
 def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows of values laid end to end; the weight of a value is how often it occurs.
+    """Make rows from values laid end to end; a value's weight is how often the row has it.
 
     >>> rows = counted(np.array([7, 5, 7, 7], np.uint64), np.array([3, 1]))
     >>> rows.values.tolist(), rows.weights.tolist()
@@ -65,7 +65,7 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Make rows in which repeats of a value are different elements."""
+    """Return the values with repeats in a row replaced by different values."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((values, owner))
     starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))
@@ -76,7 +76,7 @@ def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Replace the second, third … of equal values by other values."""
+    """Replace values of ordinal 2, 3 … by hashes of value and ordinal."""
     again = np.flatnonzero(ordinals > 1)
     apart = values.copy()
     words = np.stack((values[again], mix(ordinals[again].astype(np.uint64))))
@@ -85,8 +85,8 @@ def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def _poisson_table() -> np.ndarray:
-    """Return the bounds (uint64) that turn a random word into a Poisson number of mean 1: it is
-    how many bounds are ≤ the word."""
+    """Return the bounds (uint64) for Poisson numbers of mean 1: the number of bounds ≤ a random
+    word."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)

@@ -29,7 +29,7 @@ FIRST_HASH = MARK + np.uint64(1 << SAMPLE_BITS)
 
 
 def sample_size(text: str) -> int:
-    """Read the value of --verify: S, or 0 for exact.
+    """Parse the value of --verify; return S, or 0 for exact.
 
     >>> [sample_size(text) for text in ("exact", "sketch", "sketch:1024")]
     [0, 256, 1024]
@@ -73,7 +73,7 @@ def samples_of(rows: Ragged) -> Ragged:
 
 
 def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
-    """Return the keys in low … high-1 of each row; none of rows with another `size`."""
+    """Return the keys from low to high-1 of each row; none for rows with another sample `size`."""
     marked = rows.where(rows.values == MARK + np.uint64(size)).sizes > 0
     mine = (rows.values >= np.uint64(low)) & (rows.values < np.uint64(high))
     return rows.where(mine & np.repeat(marked, rows.sizes))
@@ -87,7 +87,7 @@ class EstimatedJaccard(UnboundedMeasure):
     size: int
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Return the pairs whose confidence interval reaches the threshold with its upper end.
+        """Return the pairs whose confidence interval has its upper end at or above the threshold.
 
         Subtle: `part` and `whole` are the ends of the interval here, in millionths.
         """

@@ -36,7 +36,7 @@ PRECISION = 1e-13  # of p, relative; the last step of Newton's method is far bel
 
 
 def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
-    """Return (low, high), which miss p with probability at most `alpha`, half of it on each side.
+    """Return the confidence interval (low, high) of a hit's probability, with alpha/2 on each side.
 
     >>> [round(end, 4) for end in clopper_pearson(5, 10, alpha=0.05)]
     [0.1871, 0.8129]
@@ -78,7 +78,7 @@ def _terms(k: int, n: int, odds: float) -> float:
 
 @lru_cache(maxsize=1 << 16)
 def exact_interval(hits: int, n: int, alpha: Fraction) -> tuple[int, int]:
-    """Return (low, high) in millionths, which miss p with probability at most `alpha`.
+    """Return the 1 - alpha confidence interval of a hit's probability: (low, high) in millionths.
 
     >>> exact_interval(5, 10, Fraction("0.05")), exact_interval(10, 10, Fraction("0.05"))
     ((187086, 812914), (691502, 1000000))
@@ -108,7 +108,7 @@ def _ways(k: int, n: int) -> Decimal:
 
 
 def _tail(k: int, n: int, millionths: int) -> Decimal:
-    """Return Pr[X ≥ k] / C(n, k) for p below k/n, where the terms fall."""
+    """Return Pr[X ≥ k] / C(n, k) for p = `millionths` / 10^6, below k/n."""
     d = _DECIMALS
     p = d.divide(Decimal(millionths), Decimal(MILLION))
     q = d.subtract(_ONE, p)

@@ -46,7 +46,7 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str) -> "Threshold":
-        """Read "0.9", "9/10" or "1"; ValueError for anything else."""
+        """Parse a threshold such as "0.9" or "9/10"; ValueError if invalid."""
         value = parse_fraction(text)
         if not 0 < value <= 1:
             raise ValueError(f"{text} is outside 0 < t <= 1")
@@ -56,8 +56,8 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> "Threshold":
-        """Return the largest threshold ≤ `value` whose denominator is allowed; ValueError if
-        that is 0."""
+        """Return `value` rounded down to a denominator ≤ 10^9 if needed; ValueError if that is
+        0."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
@@ -163,7 +163,7 @@ class SetMeasure(UnboundedMeasure):
         return None
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
-        """Return (part, whole) of sets of x and y elements with `common` in both."""
+        """Return the similarity (part, whole) of sets of sizes x and y that share `common`."""
         raise NotImplementedError
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -212,7 +212,7 @@ class Dice(SetMeasure):
 
 
 class Cosine(SetMeasure):
-    """The cosine of sets; a set inside another 1/t² as large is a pair with the least J, t²."""
+    """The cosine of two sets; pairs at or above t have a resemblance of at least t²."""
 
     @property
     def resemblance(self) -> Threshold:
@@ -237,7 +237,7 @@ class Overlap(SetMeasure):
 
 
 class Containment(Overlap):
-    """The containment of x in y; both directions may be pairs."""
+    """The containment of x in y; (x, y) and (y, x) may both be pairs."""
 
     directed = True
 
@@ -262,7 +262,7 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Compare dot / √(x·y) ≥ t, element by element (whole numbers, x and y > 0)."""
+    """Return where dot / √(x·y) reaches the threshold (bool); whole numbers, x and y above 0."""
     cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():

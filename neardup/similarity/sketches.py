@@ -130,7 +130,7 @@ def sample_of_min_s(
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """Return the hash of each shingle in the random order (uint64)."""
+    """Return a seeded 48-bit hash of each shingle (uint64)."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 

@@ -76,12 +76,12 @@ class TokenWeights:
 
     @property
     def are_counts(self) -> bool:
-        """True if weights add up to the number of tokens on a line at most."""
+        """True if the weights of a record add up to at most the tokens on its line."""
         return self.repeats and self.idf is None
 
 
 class CommonPlaces(NamedTuple):
-    """For each common value, the pair and its positions in the left and the right row (int64)."""
+    """The pair number of each common value, and its two indices in `rows.values` (int64)."""
 
     pair: np.ndarray
     left: np.ndarray
@@ -103,7 +103,7 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Find them in one sort, with the pair's number above each value."""
+    """Find common values in one sort, with the pair's number above each value."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
@@ -119,7 +119,7 @@ def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonP
 
 @dataclass(eq=False)
 class MinSum(UnboundedMeasure):
-    """A measure of weighted sets by which two sets share the smaller of a token's two weights.
+    """A measure of weighted sets that counts the smaller of a token's two weights as shared.
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -176,7 +176,7 @@ def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights) -> 
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the sum of each non-empty row; also of Python integers."""
+    """Return the sum of each row (int64 or Python integers); none may be empty."""
     return np.add.reduceat(values, offsets[:-1]) if len(values) else values[:0]
 
 

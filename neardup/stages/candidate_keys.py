@@ -1,4 +1,4 @@
-"""Candidate keys, which two records share, one for each group of records; a filter of them.
+"""Candidate keys, one for each group of records that share keys, and a filter for them.
 
     key     records
     000:a   1  7         a candidate key
@@ -63,7 +63,7 @@ SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
 
 
 def digests_of(keys: np.ndarray) -> np.ndarray:
-    """Return digests of keys (uint64), below 2^40, for a filter."""
+    """Return digests (uint64, below 2^40) of keys, to look up in a filter."""
     return mix(keys) >> np.uint64(64 - DIGEST_BITS)
 
 
@@ -113,7 +113,7 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
 
 
 def _members(rows: np.ndarray) -> np.ndarray:
-    """Return how many rows have the key of each row, sorted by key."""
+    """Return for each row, sorted by key, how many rows have its key."""
     starts = starts_of_runs(rows[:, 0])
     members = np.diff(starts, append=len(rows))
     return np.repeat(members, members)
@@ -127,7 +127,7 @@ def candidate_keys(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def _groups(rows: np.ndarray) -> np.ndarray:
-    """Return (group of records, key) for each key that several rows have.
+    """Return rows (group of records, key), one for each key that several rows have.
 
     A `SHARED` key is a group of its own.
     """
@@ -160,7 +160,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """Return `words` filter words without set bits, as text with line ends (uint64)."""
+    """Return the text (uint64) of a filter of `words` words: no bits set, line ends included."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END
@@ -168,7 +168,7 @@ def words_in_text(words: int) -> np.ndarray:
 
 
 def place_in_text(word: _Places) -> _Places:
-    """Return the index in a text of a word, or of several words.
+    """Return the index of a filter word, or of several, in the text.
 
     >>> place_in_text(8190), place_in_text(8191)
     (8190, 8192)
@@ -177,7 +177,7 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """Return words (uint64) with one of 48 bits (int64, 0 … 47) each: bit 6 is 0x100."""
+    """Return words (uint64) with one bit set, by its number (int64, 0 … 47): bit 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 
@@ -220,7 +220,7 @@ def fingerprint(keys_of: Mapping[str, str]) -> bytes:
 def filter_part(
     shared: Iterable[np.ndarray], partition: int, partitions: int, options: bytes, most: int
 ) -> Iterator[bytes]:
-    """Yield the lines of a part, for the distinct digests (uint64) of a partition.
+    """Yield the lines of one part of a filter, for a partition's distinct digests (uint64).
 
     The words of all parts together take at most `most` bytes, and those of this one PART_BYTES.
     """
@@ -248,7 +248,7 @@ def _sets_four(words: Any, digests: Any) -> Any:
 
 
 def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the word of each digest, of 2^32, and its bits there (both uint64)."""
+    """Return each digest's word, as a number below 2^32, and bits in that word (both uint64)."""
     mixed = mix(digests + np.uint64(1))
     low, high = (mixed.astype(np.int64) >> shift & 0xFFFF for shift in (0, 16))
     bits = _TWO_BITS[low]
@@ -256,13 +256,13 @@ def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np
 
 
 def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
-    """Return the indices in a text of `words` words, for numbers below 2^32 (int64)."""
+    """Return indices (int64) in the text of `words` filter words, from numbers below 2^32."""
     return place_in_text(place * words >> np.uint64(32)).astype(np.int64)
 
 
 @dataclass(eq=False)
 class BloomFilter:
-    """A Bloom filter, in the text of all its parts.
+    """A Bloom filter of keys, as the text of all its parts.
 
     text: uint64; for each part: starts (int64), the index of its first word; words (uint64), how
     many; four (bool), whether keys set four bits.
@@ -295,7 +295,7 @@ class BloomFilter:
         )
 
     def has(self, keys: np.ndarray) -> np.ndarray:
-        """Return False (n,) for keys (uint64) that are certainly not shared."""
+        """Return a mask (n,): False if a key (uint64) is certainly not shared."""
         digests = digests_of(keys)
         part = partition_of(digests, len(self.words)).astype(np.int64)
         place, bits = _marks(digests, self.four[part])

@@ -1,4 +1,4 @@
-"""External grouping: rows of two words are grouped by the first one in bounded memory.
+"""External grouping: group rows of two words by their first word, in bounded memory.
 
     rows ── partition 0 ─┬─ range of keys ── sorted in memory
             partition 1  ├─ range of keys ── sorted in memory
@@ -36,7 +36,7 @@ Source = Union[Path, IO[bytes]]  # a file of rows
 
 
 def partitions_for(input_bytes: int) -> int:
-    """Return the number of files for each mapper: a power of two.
+    """Return the number of files that each mapper writes: a power of two.
 
     >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
     (1, 4, 256)
@@ -63,7 +63,7 @@ def pieces_of(source: Source) -> Iterator[np.ndarray]:
 
 
 class KeyRange(NamedTuple):
-    """The keys `first` to `last`; hot: a single key with too many rows for memory."""
+    """The keys from `first` to `last`; if `hot`, one key with too many rows for memory."""
 
     first: int
     last: int

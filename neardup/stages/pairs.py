@@ -1,4 +1,4 @@
-"""The whole data flow, on one screen.
+"""The whole data flow, from lines to pairs.
 
     lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
             parse     map_records             reduce_buckets              dedup_pairs
@@ -50,7 +50,7 @@ def map_records(
     partitions: int = 1,
     shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, keyed lines): each record of the blocks at each of its (`shared`) keys."""
+    """Yield (partition, keyed lines), one line for each record and each of its (`shared`) keys."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))
@@ -81,7 +81,7 @@ def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
 def with_keys(
     batches: Iterable[Batch], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield batches, and the keys of their records."""
+    """Yield each batch with the keys of its records."""
     counters.promise = settings.scheme.promise
     counters.add("keys", 0)
     counters.add(SHUFFLED, 0)
@@ -94,7 +94,7 @@ def with_keys(
 
 
 def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
-    """Yield the records of each block; bad lines are counted, or fatal with --strict."""
+    """Yield the records of each block; count bad lines, or raise StageError with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
     shingle = settings.form.shingle
@@ -121,7 +121,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
 
 
 def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
-    """Count a bad line, or stop with --strict."""
+    """Count a bad line; StageError with --strict."""
     line = block.line + bad.number
     message = f"{bad.reason}: {shown(bad.text)}"
     if settings.strict:
@@ -186,7 +186,7 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
 
 
 def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes, bytes]]:
-    """Yield parsed pair lines; StageError if equal first ids may not be together.
+    """Yield parsed pair lines; StageError if they are not in order of their first ids.
 
     Subtle: an id may hold bytes below the tab.  `sort` orders whole lines then, and Hadoop their
     first fields; equal ids are together in either order.
@@ -242,7 +242,7 @@ def decide_edges(
 
 
 def check_lines(read: int, written: int, removed: int) -> None:
-    """Raise StageError unless `read` less `written` lines is the number of removed records."""
+    """Raise StageError unless `read` minus `written` lines equals the number of removed records."""
     if read - written != removed:
         raise StageError(
             f"of {read:,} lines {written:,} are kept, but {removed:,} records are removed: did "
@@ -253,7 +253,7 @@ def check_lines(read: int, written: int, removed: int) -> None:
 def decision(
     edges: Iterable[bytes], output: str, settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield what --output removed or clusters prints, from blocks of sorted edge lines.
+    """Yield the lines of --output removed or clusters, from blocks of sorted edge lines.
 
     For --output kept: decided lines in order of places.
     """

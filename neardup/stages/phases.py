@@ -96,7 +96,7 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """Yield the rows of each block; StageError if it is damaged, or of others than these."""
+    """Yield each block's rows; StageError if it is damaged, or has another partition or options."""
     for block in blocks:
         try:
             rows = unpack(block, options)
@@ -112,7 +112,7 @@ def rows_in(
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
-    """Return the filter of all parts, or None without parts; see `BloomFilter.of`."""
+    """Return the filter of shared keys in `text`, or None if that is empty."""
     return BloomFilter.of(text, _options(settings))
 
 
@@ -143,7 +143,7 @@ def counted_again(counters: Counters) -> None:
 
 
 def check_rounds(counts: Mapping[str, int]) -> None:
-    """Raise StageError unless both rounds read the same records; new keys would get no lines."""
+    """Raise StageError unless both rounds read the same numbers of records and keys."""
     (records, more), (keys, most) = (
         (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
     )
@@ -162,13 +162,13 @@ def _options(settings: Settings) -> bytes:
 def keys_in_blocks(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """The mapper of the first round."""
+    """Run the mapper of the first round."""
     reducers = _reducers()
     return format_blocks(send_keys(blocks, settings, counters, reducers), reducers)
 
 
 def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
-    """The reducer of the first round, whose input is grouped by partition."""
+    """Run the reducer of the first round, whose input is grouped by partition."""
     before: set[tuple[int, int]] = set()
     for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
@@ -180,7 +180,7 @@ def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
 def lines_in_blocks(
     blocks: Iterable[Block], settings: Settings, counters: Counters, shared: BloomFilter | None
 ) -> Iterator[bytes]:
-    """The mapper of the second round, or of the only one."""
+    """Run the mapper of the second round, or of the only one."""
     reducers = _reducers()
     return format_blocks(send_lines(blocks, settings, counters, shared, reducers), reducers)
 
@@ -190,7 +190,7 @@ def _reducers() -> int:
 
 
 def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Yield verified pair lines from sorted keyed lines, or from blocks of them: the reducer."""
+    """Yield verified pair lines from sorted keyed lines, or from blocks of keyed lines."""
     first = next(blocks := blocks_of(stream), b"")
     if not is_block(first):
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
@@ -250,7 +250,7 @@ def is_block(start: bytes) -> bool:
 
 @cache
 def _name(part: int, partitions: int) -> bytes:
-    """Return a name that Hadoop sends to reducer `part`."""
+    """Return a block's key, which Hadoop sends to reducer `part`."""
     start = b"p%d/%d" % (part, partitions)
     letters = np.indices((26,) * LETTERS).reshape(LETTERS, -1).T + ord("a")
     hashes = java_hash(start) * 31**LETTERS + letters @ 31 ** np.arange(LETTERS)[::-1]

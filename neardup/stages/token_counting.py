@@ -33,7 +33,7 @@ Fields = TypeVar("Fields", bound="tuple[bytes, ...]")
 
 
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Yield partial counts of sizes and tokens, and a sample of the sets of some records."""
+    """Yield lines with partial counts of sizes and tokens, and with a sample of the sets."""
     counters.add(SHUFFLED, 0)
     drawn = Sample()
     batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
@@ -81,7 +81,7 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
-    """Yield the fields of each line; StageError unless the first ones ascend.
+    """Yield the fields of each line; StageError unless the first fields are in order.
 
     First fields are of one width, so that all engines have them in this order.
     """
@@ -98,7 +98,7 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
 
 
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
-    """Return the settings of the job, with the token counts of all records."""
+    """Return the job's settings with token counts of all records; print cost warnings."""
     return with_cost_printed(Settings.of(options, counts), options.verbosity, again=True)
 
 

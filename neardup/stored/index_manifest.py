@@ -27,7 +27,7 @@ def is_index(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
-    """Raise UsageError if any of these is an index."""
+    """Raise UsageError if a name is that of an index."""
     for name in names:
         if is_index(name):
             raise UsageError(f"{name}: is an index, {advice}")
@@ -71,7 +71,7 @@ class Manifest:
         return cls(**contents)
 
     def write(self, index: Path) -> None:
-        """Replace the file as a whole."""
+        """Replace the manifest atomically."""
         contents: dict[str, Any] = {"format": FORMAT, **vars(self)}
         text = json.dumps({**contents, "checksum": _checksum(contents)}, indent=1)
         path = index / f"{UNFINISHED}{MANIFEST}"
@@ -112,7 +112,7 @@ def to_disk(folder: Path) -> None:
 
 
 def sweep_unfinished(index: Path, manifest: Manifest) -> None:
-    """Remove what killed runs have left; the index must be locked.
+    """Remove files left by killed runs; the caller must have locked the index.
 
     UsageError where there is anything else in the folder of a new index.
     """
@@ -140,7 +140,7 @@ COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./ste
 
 
 def check_counts(options: Options) -> None:
-    """Raise UsageError if similarities would depend on the other records of a run."""
+    """Raise UsageError if an index's similarities would depend on a run's other records."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:
@@ -160,7 +160,7 @@ def given_options(options: Options) -> dict[str, str | bool]:
 
 
 def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[Options, list[str]]:
-    """Return the options of a run with those that only the index has; and the latter as words.
+    """Return a run's options, completed with those of the index, and the added ones as words.
 
     `names`: of the run's files.  UsageError where its scheme or its input is another.
     """

@@ -81,7 +81,7 @@ def refuse_unlike(
 
 
 class CheckedFile:
-    """A file with checksums of its blocks; StageError, with the `remedy`, if it is damaged."""
+    """A file with block checksums; reading damaged data raises StageError with the `remedy`."""
 
     def __init__(
         self, path: Path, size: int, sums: np.ndarray, behind: int = 0, remedy: str = AGAIN
@@ -111,7 +111,7 @@ class CheckedFile:
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Return rows by number (int64, ascending), in columns of a given kind."""
+        """Return the rows of given numbers (int64, ascending): dtype `kind`, (n, columns)."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -121,7 +121,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """Yield the bytes of ranges in order, without overlaps."""
+        """Yield the bytes of ranges that ascend and do not overlap."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -129,7 +129,7 @@ class CheckedFile:
             yield from (data[a:b] for a, b in zip(*bounds))
 
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
-        """Return rows in any order, from mapped memory that is checked once."""
+        """Return rows by number, in any order, from mapped blocks, each checked once."""
         width = np.dtype(kind).itemsize * columns
         rows, checked = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
@@ -153,7 +153,7 @@ class CheckedFile:
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield ranges to read together: neighbouring ones, up to a mebibyte.
+    """Yield (low, high) for each run of nearby ranges to read at once, up to 1 MiB.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -222,7 +222,7 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Search the postings number `start` to `stop`."""
+        """Yield postings `start` to `stop` with any of `keys`."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
         low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
@@ -241,7 +241,7 @@ class Segment:
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield batches of records by number (int64, ascending), and how many come before each."""
+        """Yield (number of records before, batch) for records by number (int64, ascending)."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

@@ -1,4 +1,4 @@
-"""All pairs of sketches above a threshold, without comparing each with each.
+"""All pairs of sketches at or above a threshold, without comparing every two.
 
 The tokens of one file are in memory in order, each with the number of its record: the *postings*.
 The records of the other file, or of the same, pass by in blocks, and are compared with the records
@@ -105,7 +105,7 @@ class SharedTokens:
         return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
 
     def first(self, sketches: Ragged) -> Ragged:
-        """Return tokens of each sketch, one of which every similar sketch has."""
+        """Return the first tokens of each sketch; every similar sketch has one of them."""
         if in_bands(self.kind):
             return self._of_bands(sketches)
         ordered, sizes = self._ordered(sketches), sketches.sizes
@@ -160,7 +160,7 @@ def in_bands(kind: Kind) -> bool:
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Return how often hashes occur, by their last bits: log2 in eighths (uint8)."""
+    """Return log2 of counts of hashes, by their last bits, in steps of 1/8 (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
@@ -184,7 +184,7 @@ def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndar
 
 
 class Alike(NamedTuple):
-    """Pairs of an asked and a passing record (int64), of which `part` of `whole` items agree."""
+    """Pairs of records (int64), in which `part` of `whole` items agree."""
 
     asked: np.ndarray
     passing: np.ndarray
@@ -236,7 +236,7 @@ class Search:
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:
-        """Return which pairs to compare, so that each is compared once."""
+        """Return a mask of the pairs (x, y) to compare, so that none is repeated."""
         if self.other is not None:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
@@ -265,7 +265,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> Index:
-    """Return the postings of first tokens, or of `every` token, of a file or some of its rows."""
+    """Return the postings of a file, or of its `rows`: of first tokens, or of `every` token."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

@@ -1,4 +1,4 @@
-"""Files of sketches, written at once and read in order or at random.
+"""Files of sketches, written in one go and read in order or by number.
 
     64 bytes    a name and the version
     sketches    the items of one record after the other, see `sketch_kinds`
@@ -82,14 +82,14 @@ def write_sketches(
 
 
 def probe(kind: Kind) -> str:
-    """Return a hash of the sketches of fixed sets, by which other versions are refused."""
+    """Return a hash of the sketches of fixed sets, which detects files of other versions."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
     sketches = kind.sketches(sets, seed=0).values.astype("<u8")
     return blake2b(sketches.tobytes(), digest_size=8).hexdigest()
 
 
 class SketchFile:
-    """A file of sketches; StageError for any other file."""
+    """A file of sketches, for reading; StageError if invalid."""
 
     def __init__(self, name: str):
         self.name = name
@@ -115,7 +115,7 @@ class SketchFile:
         return np.diff(self.offsets)
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
-        """Yield all sketches in order, in pieces with the number of the first; checked."""
+        """Yield (number of the first sketch, checked sketches) for all sketches, in order."""
         for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
@@ -136,7 +136,7 @@ class SketchFile:
 
     @cached_property
     def _names(self) -> tuple[bytes, np.ndarray]:
-        """All ids as bytes, and where each begins."""
+        """All ids as lines, and the line ends, -1 first."""
         names = self._file.read(self._ids_at, self._file.size)
         ends = np.flatnonzero(names == ord("\n"))
         if len(ends) != self.records:
@@ -149,7 +149,7 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the numbers of records (int64, ascending); StageError for an id without one."""
+        """Return the numbers of these records (int64, ascending); StageError for an unknown id."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
@@ -165,7 +165,7 @@ def check_agreement(one: SketchFile, other: SketchFile) -> None:
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
-    """Return the contents of a file, its checksums, and their length at its end."""
+    """Return the contents section, the block checksums, and the length of the file's tail."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEAD)

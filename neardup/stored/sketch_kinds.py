@@ -58,10 +58,10 @@ class Kind(ABC):
 
     @abstractmethod
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        """Return, for pairs of sketches, how many items agree of how many."""
+        """Return (items that agree, items compared, exact or not) for each pair."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
-        """Return how many numbers sketches of given sizes take in memory (int64)."""
+        """Return how many values (int64) each sketch has in memory, given its number of items."""
         return items
 
     def hashes(self, sketches: Ragged) -> np.ndarray:
@@ -98,7 +98,7 @@ class Kind(ABC):
         return max(share, Fraction(0))
 
     def interval(self, part: int, whole: int, alpha: Fraction) -> tuple[int, int]:
-        """Return (low, high) in millionths, which miss the similarity with P ≤ alpha.
+        """Return (low, high) in millionths: the similarity is outside with P ≤ alpha.
 
         >>> kind_of("signature:128:1").interval(122, 128, Fraction("0.05"))
         (801528, 965212)
@@ -141,7 +141,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """Min-hash signatures of `length` places with `bits` each; 32 bits are whole minima."""
+    """Min-hash signatures: `length` places of `bits` bits each; 32 bits are whole minima."""
 
     length: int
     bits: int
@@ -159,7 +159,7 @@ class Signatures(Kind):
         return self.rows(made if self.bits == WHOLE_BITS else low_bits(made, self.bits))
 
     def rows(self, values: np.ndarray) -> Ragged:
-        """Return values (uint32, (n, length)) as sketches."""
+        """Return sketches made from values (uint32, (n, length))."""
         places = np.arange(self.length, dtype=np.uint64) << np.uint64(PLACE)
         flat = (values.astype(np.uint64) | places).ravel()
         return Ragged(flat, np.arange(len(values) + 1) * self.length)

@@ -1,4 +1,4 @@
-"""A batch of buckets, as arrays, that are joined together.
+"""A batch of buckets that are joined together, as arrays.
 
 In a bucket, records with equal sets become one set with several ids: a set is decoded once, and a
 thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, whatever the
@@ -30,7 +30,7 @@ PAIR_TOKENS = 32  # the overhead of a pair, as tokens to compare
 def in_batches(
     keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
 ) -> Iterator[BucketBatch]:
-    """Yield batches of buckets; the bucket of keys[i] (uint64) has record records[i] (int64)."""
+    """Yield batches of buckets, given that record records[i] (int64) has key keys[i] (uint64)."""
     order = np.argsort(keys, kind="stable")
     keys, records = keys[order], records[order]
     starts = starts_of_runs(keys)
@@ -45,7 +45,7 @@ def in_batches(
 
 
 def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the memory of records, given their tokens and the lengths of their ids (int64)."""
+    """Return the memory in bytes of records, given token counts and id lengths (int64)."""
     return sizes.astype(np.int64) * 8 + lengths + RECORD_BYTES
 
 
@@ -57,7 +57,7 @@ def lengths_of(ids: list[bytes]) -> np.ndarray:
 def _ids_of_sets(
     records: Iterable[tuple[tuple[Any, ...], bytes]],
 ) -> tuple[dict[tuple[Any, ...], list[bytes]], list[list[bytes]], list[int]]:
-    """Return the ids of each distinct set, those that came again, and its first record's index.
+    """Return each distinct set's ids, the repeated ids, and the index of each set's first record.
 
     records: (set with its bucket, id), with equal ids of a set one after the other.
     """
@@ -77,7 +77,7 @@ def _ids_of_sets(
 
 
 def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
-    """Return the order of the keyed lines of records; their keys ascend."""
+    """Return the order of records by their keyed lines, given ascending keys."""
     names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
     by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
     order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]

@@ -97,13 +97,13 @@ def shared_lines(
 def batches_of_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
 ) -> "Iterator[BucketBatch | SpilledBucket]":
-    """Yield buckets in the form that a join takes; see `shared_lines`."""
+    """Yield batches of small buckets, and large buckets alone; see `shared_lines`."""
     for work in shared_lines(blocks, counters, bucket_bytes):
         yield work if isinstance(work, SpilledBucket) else BucketBatch.of_lines(work)
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
-    """Return the next blocks of `source` end to end, at least `size` bytes unless it ends.
+    """Return the next blocks of `source`, concatenated: at least `size` bytes unless it ends.
 
     So its lines are not looked at again with each block.
     """

@@ -32,7 +32,7 @@ DENSE = 64
 
 
 class LinkJoin(PairJoin):
-    """Finds the edges of a spanning forest of each bucket."""
+    """The join that finds a spanning forest of each bucket."""
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
         self.forest, self._in_pieces = Forest(sets), in_pieces
@@ -43,7 +43,7 @@ class LinkJoin(PairJoin):
             yield Verified(*(column[mine] for column in edges))
 
     def _edges(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the edges of the forest, also those that are written in other buckets."""
+        """Yield the edges of the forest, including those that are written in other buckets."""
         for left, right in self._open(batch, first, stop):
             left, right = self._possible(batch, left, right)
             self.counters.add(self.pairs.compared, len(left))
@@ -131,7 +131,7 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 
 
 class EdgeJoin(LinkJoin):
-    """Finds all pairs of each bucket, but leaves those of dense clusters to the decision."""
+    """The join that finds all pairs but those of dense clusters, which are left to the decision."""
 
     _found = PairJoin._found
 
@@ -150,7 +150,7 @@ class EdgeJoin(LinkJoin):
             """Each is in the forest now."""
 
     def _trees(self, batch: BucketBatch, some: np.ndarray) -> Iterator[bytes]:
-        """Yield the pairs in small trees, and report large trees as dense clusters."""
+        """Yield lines for pairs in small trees, and for members of large trees (dense clusters)."""
         roots = self.forest.roots(batch.nodes[some])
         order = np.argsort(roots, kind="stable")
         some, roots = some[order], roots[order]

@@ -33,7 +33,7 @@ Found = Iterator[Verified]
 
 @dataclass
 class PairJoin:
-    """Finds all pairs in each bucket, and writes their lines.
+    """The join that finds and writes all pairs in each bucket.
 
     pairs, lines: which records are pairs, and what is written of them; see `record_pairs`.
     """
@@ -115,7 +115,7 @@ class PairJoin:
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the similar ones of these pairs whose owner key is the bucket's."""
+        """Yield the similar pairs in the windows whose owner key is the bucket's."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             yield self._similar(batch, left, right)

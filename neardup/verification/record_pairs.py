@@ -1,4 +1,4 @@
-"""Parts of a join: which records of similar sets are pairs, and what is written of each.
+"""Parts of a join: which records of similar sets are pairs, and which lines are written.
 
 A bucket holds sets, each with the ids of its records.  Ids of two collections are tagged, old ones
 before new ones (`lines.answer_lines`).
@@ -32,7 +32,7 @@ Ids = Iterable[tuple[bytes, bytes]]
 
 @dataclass
 class EveryPair:
-    """All pairs of two records.
+    """All pairs of similar records.
 
     across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between).
@@ -45,7 +45,7 @@ class EveryPair:
     first_only = False
 
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
-        """Return those pairs of sets that have a pair of records of two collections."""
+        """Return the pairs of sets with a pair of records that the collections allow."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
         if self.first_only and not self.between:
             new = ~old
@@ -82,7 +82,7 @@ class EveryPair:
 
 
 class FirstPair(EveryPair):
-    """Pairs with the first record of each set; its copies are tied to that one.
+    """Pairs of the first records of sets; the copies of a set are tied to its first record.
 
     Old records are always kept: the new copies of an old set are tied to its first old record.
     """

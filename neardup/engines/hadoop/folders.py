@@ -72,7 +72,7 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
 
 
 def _may_remove(output: str, pattern: str) -> bool:
-    r"""Return whether a pattern may match files in `output`, judging by names alone.
+    r"""Return whether `pattern` may match `output` or files in it, judging by names alone.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
@@ -102,7 +102,7 @@ def exists(folder: str) -> bool:
 
 
 def remove_answers(outputs: list[str]) -> None:
-    """Remove the answers of earlier runs; StageError for a folder without a mark."""
+    """Remove the output folders of earlier runs; StageError if one has no mark."""
     there = list(filter(exists, outputs))
     for output in there:
         if not exists(f"{output}/{MARK}"):
@@ -172,7 +172,7 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Return whether the cluster has all of `copy`; StageError if its folder is not private."""
+    """Return whether `copy` has the archive's size; StageError if its folder is not private."""
     lines = watching.fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):
@@ -182,7 +182,7 @@ def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
 
 
 def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
-    """Make a copy, under another name until it is whole; StageError if that fails."""
+    """Copy an archive to the cluster, under another name until complete; StageError on failure."""
 
     def succeed(*words: str) -> None:
         done = watching.fs(*words, program=program)

@@ -96,7 +96,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """Return the job with enough memory for its mappers to map the shared keys."""
+    """Return the pairs job with enough memory for its mappers to map `mapped` bytes."""
     # The user's -D comes after it, and wins.
     place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
@@ -149,13 +149,13 @@ def _reading(asked: Submission) -> sizes.Properties:
 
 
 def _records(asked: Submission, old: bool = True) -> list[str]:
-    """Return the input of a job that reads records."""
+    """Return the -input options of a job that reads records."""
     names = [*asked.inputs, *(asked.options.against if old else ())]
     return [word for name in names for word in ("-input", name)]
 
 
 def _sorted(lines: str) -> list[str]:
-    """Return the input of a job that sorts the lines of an earlier one for its reducer."""
+    """Return the options of a job that only sorts an earlier job's lines for its reducer."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
@@ -166,7 +166,7 @@ def streaming(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """Return a job, given its properties, its files, and its Streaming options, which come last."""
+    """Return a job's command line from its properties, files and, last, its Streaming options."""
     common: dict[str, object] = {
         NAME: f"{asked.name}: {what}" if what else asked.name,
         sizes.REDUCERS: asked.reducers,
@@ -216,7 +216,7 @@ def task(asked: Submission, script: str, *words: str) -> str:
 
 
 def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:
-    """Return the options of a task, with files under the names they have there."""
+    """Return the options of a task; files have the names under which tasks see them."""
     options = replace(
         asked.options,
         # The list of input files marks old ones; a name might have a blank.
@@ -229,7 +229,7 @@ def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = Fal
 
 
 def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
-    """Return the options of a task, and the words that ship the files they name."""
+    """Return the options of a task, and the Streaming options that ship the files they name."""
     sent = {}
     cached = {SHARED: shared} if shared else {}
     if counts_first(asked.options):
@@ -242,8 +242,8 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
-    """Return the options that ship the list of input files, if tasks need it, and further local
-    files, {name in a task: path}."""
+    """Return the option that ships local files, {name in a task: path}, and the list of input
+    files if tasks need it."""
     every = {**({LIST: asked.places} if asked.places else {}), **(files or {})}
     for path in every.values():
         _check_name(Path(path))

@@ -55,7 +55,7 @@ sys.exit({0}())
 
 
 def with_value(words: Sequence[str]) -> list[str]:
-    """Add an empty value to a bare --ship-numpy, or argparse would take the next word.
+    """Write a bare --ship-numpy as --ship-numpy=; otherwise argparse takes the next word.
 
     >>> with_value(["--ship-numpy", "in.txt", "--", "--ship-numpy"])
     ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
@@ -172,7 +172,7 @@ def folder() -> Path:
 
 
 def _python() -> str:
-    """Return the kind of Python, such as cp311-linux-x86_64; machines may share the cache."""
+    """Return this Python's version and platform, such as cp311-linux-x86_64, to name an archive."""
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return f"{version}-{sysconfig.get_platform()}"
 

@@ -106,7 +106,7 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """Return the files that names, patterns and folders stand for; StageError if there is none."""
+    """Return the files that names, patterns and folders match; StageError if listing fails."""
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)
@@ -126,7 +126,7 @@ def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
 
 
 def line_bytes(files: Iterable[File], settings: Settings) -> int:
-    """Estimate the bytes of all keyed lines: 3.8 GB for a million videos of 726 bytes."""
+    """Estimate the bytes of all keyed lines, such as 3.8 GB for a million videos of 726 bytes."""
     plain = sum(file.bytes * (PACKED_TO if file.name.endswith(PACKED) else 1) for file in files)
     keys = int(settings.scheme.key_counts(np.array([USUAL_SIZE]))[0])
     shingler = settings.form.shingle
@@ -134,7 +134,7 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
 
 
 def maps_for(lines: int, memory: int) -> int:
-    """Return the number of maps for a number of bytes, in containers of `memory` megabytes.
+    """Return the number of map tasks for `lines` bytes, in containers of `memory` megabytes.
 
     >>> maps_for(0, 2048), maps_for(4 * 10**9, 2048), maps_for(4 * 10**9, 4096)
     (2, 10, 5)

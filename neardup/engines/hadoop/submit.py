@@ -200,7 +200,7 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
 
 
 class Commands(NamedTuple):
-    """The jobs of a run by name, in order, and the folders of answers with the job of each.
+    """The jobs of a run in order, {name: command}, and {folder of answers: name of its job}.
 
     between: the folder for data between jobs; "" if there is one job.
     """
@@ -313,7 +313,7 @@ def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[
 
 
 def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) -> None:
-    """End the job of a run that was cut short, and remove the folders that the run has made.
+    """End the last job of an interrupted run, and remove the folders that the run has made.
 
     Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
     """

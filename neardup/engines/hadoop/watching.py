@@ -41,7 +41,7 @@ def hadoop() -> str:
 
 
 def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
-    """Run `hadoop fs`, or another program in its place."""
+    """Run `hadoop fs`, or the `fs` command of another program."""
     command = [*(program or [hadoop()]), "fs", *words]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
 
@@ -96,7 +96,7 @@ def first_of_ours(lines: Iterable[str]) -> str:
 
 
 def for_nodes(message: str, advice: str) -> str:
-    """Return a task's message; if it is about numpy, with advice for clusters.
+    """Return a task's message; add advice for clusters if it is about numpy.
 
     >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
     'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
@@ -110,7 +110,7 @@ def for_nodes(message: str, advice: str) -> str:
 
 
 def succeeds(command: Sequence[str]) -> bool:
-    """Run a command in a session of its own: another Ctrl-C is for this program."""
+    """Run a command in its own session, safe from Ctrl-C; return whether it succeeds."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
     )
@@ -192,7 +192,7 @@ class Job:
 
     @property
     def number(self) -> str:
-        """The job's number, such as 1_0001; "" if not submitted, as where its OUTPUT exists."""
+        """The job's number, such as 1_0001; "" if not submitted, such as when OUTPUT exists."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 

@@ -1,4 +1,4 @@
-"""The answer of a run on this machine: -o, --removed, and the run's own file beside it.
+"""The answer of a run on this machine: files of -o and --removed, and the file about the run.
 
 The run's own file holds the options and counts of the run.  It is opened before the run, and gets
 its name after the answer.
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Open the answer, or in a folder that of one input; compressed as its name says."""
+        """Open the answer, or one input's file in its folder; compress it by extension."""
         base = os.path.basename(name)
         target = os.path.join(self.folder, base) if base else STDOUT
         with (
@@ -157,7 +157,7 @@ def write_run_file(
     settings: Settings,
     reports: list[dict[str, Any]],
 ) -> None:
-    """Write the options and counts of a run to its own file."""
+    """Write the options and counts of a run to its run file."""
     counts = summary.total(report["counts"] for report in reports)
     # Names that can be read from other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)

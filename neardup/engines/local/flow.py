@@ -96,7 +96,7 @@ def count(plan: Plan, k: int, source: plans.Source) -> None:
 
 
 def prune_keys(plan: Plan, k: int) -> None:
-    """Prune every N-th partition, across all mappers and indexes."""
+    """Prune the keys of every N-th partition, of all mappers and indexes."""
     settings = plan.settings
     known = key_pruning.RecordSketches(
         plan.paths("record_sketches"), plan.segments, settings.against, settings.between
@@ -125,7 +125,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write one mapper's records at the keys that pruning kept."""
+    """Write one mapper's records, once for each key that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
@@ -139,7 +139,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a mapper, and its share of each segment, that have keys left."""
+    """Yield records that have keys left, of one mapper and of its share of each index segment."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
@@ -160,7 +160,7 @@ def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Ba
 
 
 def reduce(plan: Plan, k: int) -> None:
-    """Turn every N-th partition into pairs."""
+    """Write the pairs of every N-th partition."""
     counters = Counters("reducer", reports=str(plan.folder))
     buckets = chain.from_iterable(
         buckets_of(plan.paths("buckets", part), counters, passed=partial(plan.progress.add, k))
@@ -172,7 +172,7 @@ def reduce(plan: Plan, k: int) -> None:
 
 
 def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] | None") -> None:
-    """Write what was asked for, and `removed` beside it."""
+    """Write what --output asks for, and `removed` if given."""
     task = decide if plan.settings.output.decides else dedup
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
     sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
@@ -221,7 +221,7 @@ def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
 
 
 def keep(plan: Plan) -> None:
-    """Write the kept lines of the files: one after the other, or each into a file of its own."""
+    """Write the kept lines of the new files, all to one answer or one file for each input."""
     counters, answer = Counters("keep", reports=str(plan.folder)), plan.answer
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line

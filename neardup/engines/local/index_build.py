@@ -40,7 +40,7 @@ COPIED = 1 << 20  # bytes; whole rows
 
 
 def build(args: argparse.Namespace) -> None:
-    """Make the index --to, or add to it; UsageError for anything wrong."""
+    """Make the index --to, or add to it; UsageError for invalid options."""
     options = table.Options.of(args)
     if args.add and index_manifest.is_index(args.to):
         options, _ = index_manifest.take_options(options, Path(args.to), args.files)

@@ -53,14 +53,14 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2)."""
+    """Return rows (size, with a bit set for old records; bitmap): uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
 
 
 class Known(NamedTuple):
-    """The sketches of some records."""
+    """Sketches of records, as columns."""
 
     old: np.ndarray  # bool
     sizes: np.ndarray  # int64
@@ -109,7 +109,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Write those postings of one partition at which the record may be in a pair.
+    """Write the postings of one partition whose record may be in a pair at that key.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -134,7 +134,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Write all postings of a hot key, which has too many records for memory, with their group."""
+    """Write all postings and the group of a hot key, which has too many records for memory."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
@@ -148,7 +148,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (int64) of postings (uint64 (n, 2)) to keep, by key, and their rows.
+    """Return the indices (int64), by key, of postings (uint64 (n, 2)) to keep, and rows for them.
 
     A row is uint64 (key, record, group).
     """
@@ -168,7 +168,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Mark the postings, sorted by key, whose bucket has a possible partner (bool).
+    """Return a mask (bool) of postings, sorted by key, with a possible partner in their bucket.
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.
@@ -202,7 +202,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Mark the records that have a possible partner in their bucket; buckets lie end to end."""
+    """Return a mask of records with a possible partner in their bucket of members[i] records."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
@@ -218,7 +218,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings of one mapper that `prune` kept, in order of records."""
+    """The postings of one mapper or segment that `prune` kept, in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
@@ -254,7 +254,7 @@ class SharedKeys:
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
-    """Return, as rows, the smallest key of each group of what `pruned` kept.
+    """Return, for each record, the smallest key of each of its groups in `pruned`'s rows.
 
     records: uint64, ascending, the record of each row, and one that is larger than all.
     """

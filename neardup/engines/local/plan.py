@@ -71,7 +71,7 @@ class Plan(NamedTuple):
         segments: Sequence[Segment] = (),
         **more: Any,
     ) -> "Plan":
-        """Plan a run on files of these names; without `jobs`, as many as suit their sizes."""
+        """Plan a run on the named files; without `jobs`, their size sets the number of workers."""
         files = [
             name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
             for i, name in enumerate(names)
@@ -110,7 +110,7 @@ class Plan(NamedTuple):
 
 
 def workers_for(asked: "int | None", input_bytes: int) -> int:
-    """Return the number of mappers and reducers to start: one block or more for each mapper.
+    """Return the number of mappers and of reducers to start, limited by the blocks of input.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
     (4, 9, 24, 240)
@@ -140,7 +140,7 @@ def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) ->
 def sorted_through(
     workers: Workers, plan: Plan, files: list[Path], name: str, task: Callable[[int], None]
 ) -> None:
-    """Start a process for task(descriptor), which reads the sorted lines of files."""
+    """Start `sort` on files, and a process for task(descriptor) that reads its output."""
     read, write = os.pipe()
     sort_to(workers, plan, files, write)
     os.close(write)
@@ -238,7 +238,7 @@ def write_counts(
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
-    """Find the most frequent tokens of some partitions, and remove their files."""
+    """Write the most frequent tokens of some partitions, and remove the partitions' files."""
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for sources in partitions:

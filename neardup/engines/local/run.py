@@ -132,7 +132,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """Return a command line without `--`; names that begin with - get ./ in front.
+    """Return a command line without `--`; write ./ before names that begin with -.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -145,7 +145,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Add the options that only the indexes have; return a line for the summary on each index."""
+    """Return the options with those taken from indexes, and a summary line for each such index."""
     lines = []
     indexes = list(filter(index_manifest.is_index, options.against))
     if indexes:

@@ -1,4 +1,4 @@
-"""Files of records beside their keys, as arrays, from the mappers to the reducers of one machine.
+"""Records and their keys in files of arrays, from the mappers to the reducers of one machine.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
@@ -141,7 +141,7 @@ def buckets_of(
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
 ) -> "Iterator[BucketBatch | SpilledBucket]":
-    """Yield the buckets of a partition: many small ones at a time, or one large one.
+    """Yield the buckets of a partition: batches of many small ones, or one large one.
 
     A large one is in a file, which is removed with the next step; those of the mappers are removed
     at the end.  `passed` is called with the bytes of them that are done.

@@ -103,7 +103,7 @@ class Workers(AbstractContextManager["Workers"]):
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in the child process, and exit the process at its end."""
+        """Run a task in a child process, and exit that process at the end."""
         code, broken = FAILED, False
 
         def watched() -> None:
@@ -279,7 +279,7 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """Begin a stage with a total; if `together`, each worker counts up to all of it.
+        """Begin a stage with a total; if `together`, each worker counts up to the whole total.
 
         A name that is not one of the stages is shown as the end of the last one.
         """
@@ -303,7 +303,7 @@ class Progress:
             self._write(f"{self._program}: {', '.join(parts)}\n".encode())
 
     def parts(self) -> list[str]:
-        """Return the parts of a line: the stage and its percentage, and the time left if known."""
+        """Return the parts of a progress line: stage, percentage, and time left if known."""
         if not self._name:
             return []
         done = min(max(self._done) if self._together else sum(self._done), self._total)
@@ -335,7 +335,7 @@ class Progress:
             self._done[k] = before + position()
 
     def clear(self) -> None:
-        """Erase the line, from any process, to make room for a message."""
+        """Erase the progress line, from any process, to make room for a message."""
         if self._on_terminal:
             self._write(CLEAR_LINE)
 

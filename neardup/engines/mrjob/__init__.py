@@ -20,7 +20,7 @@ from typing import Any
 
 
 def loose_version(text: str = "") -> list[Any]:
-    """Split a version as distutils compared it: digits as numbers, the rest as text.
+    """Split a version as distutils did: digits become numbers, the rest is text.
 
     >>> loose_version("2.7.10") > loose_version("2.7.9rc1") > loose_version("2.7")
     True

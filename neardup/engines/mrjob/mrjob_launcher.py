@@ -40,7 +40,7 @@ def main(script: str) -> int:
 
 class Launcher:
     def __init__(self, typed: NearDuplicates):
-        """Prepare jobs with the options of `typed`, which is not run itself."""
+        """Prepare jobs with the options of `typed`; `typed` itself is not run."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
         self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY
@@ -85,7 +85,7 @@ class Launcher:
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the input files on the cluster, or those on this machine."""
+        """Return the input names on the cluster if `elsewhere`, or else those here."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -161,7 +161,7 @@ class Launcher:
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """Make a further job with the same input."""
+        """Return a further job on the same input."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
@@ -282,7 +282,7 @@ def ending_its_job(runner: Any) -> Iterator[None]:
 def names_given(
     given: Sequence[Sequence[str]], elsewhere: Callable[[str], bool]
 ) -> list[list[str]]:
-    """Make absolute names of old and of new files, except for `-` and names that are `elsewhere`.
+    """Return absolute names of old and new files; keep `-` and names that are `elsewhere`.
 
     A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
     StageError for what cannot be read.

@@ -127,7 +127,7 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Return the answer as blocks of lines (`value`, binary), without the last line end.
+        """Return the answer as blocks of lines (`value`, binary), each without its last line end.
 
         With two rounds, this call carries out the first one.
         """
@@ -139,7 +139,7 @@ class SparkJob:
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """Return the kept new lines; the removed records are found in this call."""
+        """Return the kept lines of `new`; this call also finds the removed records."""
         places = [found.value for found in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)

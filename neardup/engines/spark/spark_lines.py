@@ -54,7 +54,7 @@ def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, in
 
 
 def file_system(spark: SparkSession, name: str) -> tuple[Any, Any]:
-    """Return Hadoop's file system of a file or folder, and its path there."""
+    """Return the Hadoop FileSystem of a file or folder, and its Hadoop Path."""
     context: Any = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(name)
     return path.getFileSystem(context._jsc.hadoopConfiguration()), path
@@ -72,7 +72,7 @@ def _address(uri: str) -> str:
 
 
 def lines_of_column(values: DataFrame) -> DataFrame:
-    """Return the columns of `lines_of_files` for strings in `value`, which are in no file."""
+    """Return a DataFrame as from `lines_of_files`, for strings in the column `value`."""
     return values.selectExpr(LINE, "'' as path", "0L as start", "0L as length")
 
 

@@ -1,4 +1,4 @@
-"""run_spark.sh: check the options, and run `spark_job` by spark-submit."""
+"""run_spark.sh: check the options, and run `spark_job` with spark-submit."""
 
 import argparse
 import importlib.util

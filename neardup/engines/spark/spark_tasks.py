@@ -1,4 +1,4 @@
-"""The tasks of a Spark job; the Arrow batches that they send each other have these columns:
+"""The tasks of a Spark job; they exchange Arrow batches with these columns:
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
@@ -63,7 +63,7 @@ class Tasks:
         yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
-        """Turn the keys of a partition into those that two records share, in round 1."""
+        """Turn a partition's blocks of keys into its part of the shared keys, in round 1."""
         reports: list[bytes] = []
         settings, of = self._settings(), self.key_parts
         for part, rows in groupby(received(batches, reports), itemgetter(0)):  # one part
@@ -149,7 +149,7 @@ class Tasks:
 
     @property
     def key_parts(self) -> int:
-        """The number of partitions in round 1, few as on Hadoop."""
+        """The number of partitions in round 1, kept small as on Hadoop."""
         return -(-self.partitions // SPLITS_A_KEY_PART)
 
     @property
@@ -209,8 +209,8 @@ def report_of(counters: Counters) -> bytes:
 
 
 def prepare() -> None:
-    """Mark this process as a task, which prints nothing, and let temporary files be in a folder
-    that Spark removes even after a crash."""
+    """Mark this process as a task, which prints nothing; keep temporary files in a folder that
+    Spark removes even after a crash."""
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     for folder in filter(os.path.isdir, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
         os.environ["TMPDIR"] = tempfile.tempdir = folder
