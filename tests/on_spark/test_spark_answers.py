@@ -47,6 +47,7 @@ def counts(said: str) -> dict[str, str]:
 
 ENGINES_OWN = (
     "bytes shuffled",
+    "tasks with compiled kernels",
     "keyed lines",
     "buckets with more than one record",
     "candidate pairs",
