@@ -59,7 +59,7 @@ def main() -> None:
         mark = Mark(threshold, scheme.recall(threshold), areas(scheme.recall, threshold))
     points = [(place, scheme.recall(place)) for place in sorted(fine)]
     if all(chance in (0, 1) for _, chance in points):
-        raise UsageError(f"there is no chance in it, so no curve: {scheme.promise}")
+        raise UsageError(f"no curve, because no chance is involved: {scheme.promise}")
     if args.svg is not None:
         svg = picture(points, mark, f"{axis} similarity", scheme.promise)
         Path(args.svg).write_text(svg, encoding="utf-8")

@@ -77,7 +77,7 @@ def _files_of(name: str) -> list[str]:
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
     if not parts:
-        raise StageError(f"{name}: there are no part-* files in it; name a file of pairs")
+        raise StageError(f"{name}: no part-* files in this folder; name a file of pairs")
     return parts
 
 
@@ -87,12 +87,12 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
     count = asked.counts.get("unique pairs", found)
     if count != found:
         raise StageError(
-            f"{own}: belongs to an answer of {count:,} pairs, and here are {found:,}; remove it, "
+            f"{own}: belongs to an answer of {count:,} pairs, but this has {found:,}; remove it, "
             "and give the options of the run"
         )
     least = min(graph.similarity.tolist(), default=facts.MILLION)
     if asked.threshold is not None and least + 1 <= asked.threshold * facts.MILLION:
         raise UsageError(
-            f"--threshold {float(asked.threshold):.9g}: there is a pair of similarity "
+            f"--threshold {float(asked.threshold):.9g}: exceeds a pair's similarity of "
             f"{least / facts.MILLION:.6f}; name the threshold of the run"
         )

@@ -60,7 +60,7 @@ def main() -> None:
     survey = estimates.Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
         if settings.form.input is None:
-            raise UsageError("files of several kinds; name those of one kind")
+            raise UsageError("files of several formats; name files of one format")
         options = replace(options, input=settings.form.input)
     options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
     asked = exact_answers.pair_options(options)

@@ -67,7 +67,7 @@ def main() -> None:
     long = integer("--long", args.long, 0, LONGEST)
     if cluster + hot > records:
         planted = f"--cluster {cluster} and --hot {hot}"
-        raise UsageError(f"{planted} are more than --records {records}; ask for as many records")
+        raise UsageError(f"{planted} exceed --records {records}; ask for at least as many records")
     write_all(lines(records, seed, read("--copies", _share, args.copies), cluster, hot, long))
 
 

@@ -33,7 +33,7 @@ def main() -> None:
     args, run_of = _command_line()
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
-        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
+        raise UsageError(f"A and B are both {shown(ids[0])}: an id is never paired with itself")
     records, texts, settings = _read(args, run_of, ids)
     for name, text in explanation.explained(records, ids, settings, args.measure, texts):
         print(f"{name:{pair_elements.WIDTH}}{text}")
@@ -81,7 +81,7 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
         return f"{read}; an index has no records to show: name the files of {run.indexes[0]}"
     if run:
         return f"{read}; have the files changed since the run of {run.name}?"
-    return f"{read}; give the options of the run, as --input, or --run PAIRS if it had -o PAIRS"
+    return f"{read}; give the run's options, such as --input, or --run PAIRS if it had -o PAIRS"
 
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":

@@ -211,14 +211,14 @@ def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:
-        raise UsageError(f"--output kept of several Parquet files is not one file; {instead}")
+        raise UsageError(f"--output kept cannot write several Parquet files to one file; {instead}")
     if "parquet" in kinds and os.isatty(STDOUT):
         raise UsageError(
-            "--output kept of Parquet is not text for a terminal; write a file: > FILE.parquet"
+            "--output kept cannot print Parquet on a terminal; write a file: > FILE.parquet"
         )
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
-        raise UsageError(f"--output kept of {names} is not one file; {instead}")
+        raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
     if kinds <= {"csv", "tsv"} and form.has_header and len(files) > 1:
         first: tuple[str, list[str]] | None = None
         for path, name, _ in files:
@@ -226,4 +226,4 @@ def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
                 header = header_of(form.kind_of(name), stream, name)
             first = first or ((name, header) if header else None)
             if first and header and header != first[1]:
-                raise UsageError(f"{first[0]} and {name} differ in their columns; {instead}")
+                raise UsageError(f"{first[0]} and {name} have different columns; {instead}")

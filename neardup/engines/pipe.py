@@ -245,7 +245,7 @@ def decide() -> None:
     settings = Settings.of(Options.of(args))
     if not settings.output.decides:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
-        raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
+        raise UsageError(f"needs --output {able}, but --output is {args.output}")
     counters = Counters("decide", verbosity=args.verbosity)
     write_all(pairs.decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
     counters.report()

@@ -53,7 +53,7 @@ class Weights:
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
-            raise StageError(f"{what} in a sample of {lines:,} lines; a pair takes two")
+            raise StageError(f"{what} in a sample of {lines:,} lines; at least two are needed")
         return cls(sample.cells[good], sample.within, sample.between, sample.total / lines)
 
     def of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -87,7 +87,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
     kind = KINDS[table.read(WEIGHTS.flag, WEIGHTS.read, weights)]
     if options.measure not in WEIGHTED:
         raise UsageError(
-            f"{WEIGHTS.flag} {weights} is for --measure {' or '.join(WEIGHTED)}, and "
+            f"{WEIGHTS.flag} {weights} requires --measure {' or '.join(WEIGHTED)}, but "
             f"--measure is {options.measure}"
         )
     return kind
@@ -162,7 +162,7 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
         return table.Options.from_arguments(run.options)
     except ValueError as error:
         raise StageError(
-            f"{run_file_name(name)}: of neardup {run.version}: {error} of this one; run again "
+            f"{run_file_name(name)}: by neardup {run.version}: {error} of this version; run again "
             "with -o"
         ) from None
 
@@ -174,7 +174,7 @@ def refuse_others(
     for option in options.given_arguments():
         flag = option.partition("=")[0]
         if flag not in free and option not in asked:
-            raise UsageError(f"{option}: {source} says what was asked; leave {flag} out")
+            raise UsageError(f"{option}: differs from the options in {source}; leave {flag} out")
 
 
 def pair_lines(

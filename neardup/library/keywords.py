@@ -48,7 +48,7 @@ class DecisionKeywords(Keywords, total=False):
     keep: str | None  # first, longest or smallest
 
 
-FOR_FILES = "is for files; the library has its records in memory"
+FOR_FILES = "applies only to files; the library has its records in memory"
 ABSENT = {
     "--input": "records that are str are texts, and others are sets of shingles",
     "--output": "call neardup.pairs, neardup.clusters or neardup.deduplicate",
@@ -64,7 +64,7 @@ ABSENT = {
     "--text": "give the texts themselves, such as a column of a table",
     "--strict": "the library always stops at the first bad record",
 }
-OWN_WEIGHTS = "weights='own': an element of a set has no weight here; ./run_local.sh takes a file"
+OWN_WEIGHTS = "weights='own': elements of a set have no weights here; ./run_local.sh reads a file"
 _ANY = "|".join(sorted(OPTIONS, key=len, reverse=True))
 
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -102,11 +102,11 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
         flag = "--" + name.replace("_", "-")
         if flag not in OPTIONS or "-" in name:
             known = (attribute(known) for known in OPTIONS if known not in ABSENT)
-            raise ValueError(f"{name}: no such option; there are {', '.join(known)}")
+            raise ValueError(f"{name}: no such option; the options are {', '.join(known)}")
         if flag in ABSENT:
             raise ValueError(f"{name}: {ABSENT[flag]}")
         if name in ("rule", "keep") and output != "removed":
-            raise ValueError(f"{name} is for neardup.deduplicate")
+            raise ValueError(f"{name} is an option of neardup.deduplicate only")
         if value is None:
             continue
         if OPTIONS[flag].get("action") != "store_true":

@@ -52,7 +52,7 @@ def pairs(
         if counts_first(asked):
             raise UsageError(
                 f"--scheme {asked.scheme or 'exact'} counts the tokens of all records first, and "
-                "Spark does not; take the default, scheme='minhash'"
+                "Spark cannot; use the default, scheme='minhash'"
             )
         if rounds not in (1, 2):
             raise UsageError(f"rounds: {rounds!r} is not 1 or 2")

@@ -238,7 +238,7 @@ class Tag(NamedTuple):
         if not all(map(_PLACED.fullmatch, parts)):
             wrong = next(id_ for id_, part in zip(tagged, parts) if not _PLACED.fullmatch(part))
             raise WireError(
-                "expected a record with its place, as reducer.py writes them where it takes the "
+                "expected a record with its place, as reducer.py writes it when given the "
                 f"same --output and --keep, got {shown(wrong)}"
             )
         places = bytes.fromhex(b"".join([part[1:] for part in parts]).decode())

@@ -177,7 +177,7 @@ def _weights(
         live = np.flatnonzero(widths > i)
         weights[live] = weights[live] * WEIGHT_BASE + digits[starts[live] + 1 + i] - CONTINUED
     if weights.min() == 1:
-        raise WireError("expected weights above 1, got one of 1")
+        raise WireError("expected weights above 1, got a weight of 1")
     return weights, widths + 2
 
 

@@ -63,7 +63,7 @@ class Settings(NamedTuple):
         if options.max_bad is not None:
             max_bad = read("--max-bad", table.fraction, options.max_bad)
             if options.strict and max_bad:
-                raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
+                raise UsageError(f"--strict means --max-bad 0, but --max-bad is {options.max_bad}")
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
@@ -185,12 +185,12 @@ def _scheme_name(options: Options) -> str:
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
     if options.exact and name != "exact":
-        raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
+        raise UsageError(f"--exact means --scheme exact, but --scheme is {name}")
     for flag in options.own:
         option = table.SCHEME_OPTIONS[flag]
         if option not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
-            raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
+            raise UsageError(f"{flag} needs --scheme {' or '.join(users)}, but --scheme is {name}")
     if options.own_counts and options.counts is None:
         raise UsageError("--own-counts needs --counts")
     return name
@@ -211,10 +211,10 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):
         if given is not None and output.decides != RECORDS:
-            raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
+            raise UsageError(f"{flag} needs --output {users}, but --output is {kind}")
     if options.against and not output.across:
         able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
-        raise UsageError(f"--against is for --output {able}, and --output is {kind}")
+        raise UsageError(f"--against needs --output {able}, but --output is {kind}")
     if options.between and not options.against:
         raise UsageError("--between leaves out pairs of new records, and needs --against")
     rule, keep = next(iter(RULES)), next(iter(PRIORITIES))
@@ -223,7 +223,7 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
     if options.keep is not None:
         keep = read("--keep", one_of(*PRIORITIES), options.keep)
     if options.against and rule == "cluster":
-        raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
+        raise UsageError("--rule cluster cannot be used with --against; use --rule direct")
     tag: Tag | None = COLLECTION if options.against else None
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]

@@ -52,7 +52,7 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
     '0x8000200000000007'
     """
     if file >> FILE_BITS:
-        raise StageError(f"more than {1 << FILE_BITS:,} files; name them in several runs")
+        raise StageError(f"more than {1 << FILE_BITS:,} files; split them among several runs")
     return NEW * new | file << LINE_BITS | line
 
 
@@ -240,7 +240,7 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
         held.append(chunk[cut:])
         length += len(chunk) - cut
         if length > ENDLESS_BYTES or (length >= BLOCK_BYTES and held[0].startswith(b"\0")):
-            raise StageError("no line end for too long; give it the lines of the stage before")
+            raise StageError("a line has no end; pass the output lines of the previous stage")
     if any(held):
         yield b"".join((*held, b"\n"))
 

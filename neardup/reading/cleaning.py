@@ -252,7 +252,7 @@ class Cleaning:
             if name not in STEPS:
                 raise ValueError(
                     f"{name!r} is not one of {', '.join(STEPS)}; separate several by commas "
-                    "without blanks, as html,punctuation"
+                    "without blanks, such as html,punctuation"
                 )
         return cls(tuple(name for name in STEPS if name in names))
 

@@ -143,23 +143,23 @@ def check_names(given: "str | None", names: Iterable[str]) -> None:
     if given is None and 0 < len(rows) < len(kinds):
         of_lines = next(name for name, kind in kinds.items() if not kind)
         raise UsageError(
-            f"{rows[0]} is {kinds[rows[0]]} by its name, and {of_lines} is none of "
-            f"{', '.join(ROWS)}; name the kind of all with --input, or convert: {CONVERT}"
+            f"{rows[0]} is named as {kinds[rows[0]]}, but {of_lines} as none of "
+            f"{', '.join(ROWS)}; name the kind of all files with --input, or convert: {CONVERT}"
         )
     for name in rows if given in LINES else ():
         if kinds[name] != "tsv":  # ID, tab, text is both
             raise UsageError(
-                f"{name} is {kinds[name]} by its name, and --input is {given}; leave out --input, "
+                f"{name} is named as {kinds[name]}, but --input is {given}; leave out --input, "
                 "or read it from standard input: - < FILE"
             )
 
 
 # How files without lines begin, as no text does; what they are; and what reads them.
 SIGNATURES = (
-    (rb"\x1f\x8b\x08", "packed by gzip", "gzip -dc"),
-    (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "packed by bzip2", "bzip2 -dc"),
-    (rb"\xfd7zXZ\0", "packed by xz", "xz -dc"),
-    (rb"\x28\xb5\x2f\xfd", "packed by zstd", "zstd -dc"),
+    (rb"\x1f\x8b\x08", "compressed with gzip", "gzip -dc"),
+    (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "compressed with bzip2", "bzip2 -dc"),
+    (rb"\xfd7zXZ\0", "compressed with xz", "xz -dc"),
+    (rb"\x28\xb5\x2f\xfd", "compressed with zstd", "zstd -dc"),
     (
         rb"PK(?:\x03\x04|\x05\x06)",
         "a document, to save as CSV or plain text, or a zip archive",

@@ -38,7 +38,7 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
         if set(name) & {"\r", "\n"}:
             raise StageError(f"{name!r}: has a line end in its name; rename it")
         if _path(name) in seen:
-            raise StageError(f"{name}: is named twice; a task cannot tell which of them it reads")
+            raise StageError(f"{name}: is named twice; a task cannot tell which one it reads")
         seen.add(_path(name))
     return os.fsencode("".join(f"{kind}\t{name}\n" for kind, name in names))
 
@@ -51,8 +51,8 @@ def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Blo
         counted = name.startswith("file://")  # by mrjob, on this machine: see `start_of_split`
         if name.endswith(".bz2") and not counted and block.line > length > 0:
             raise StageError(
-                f"{name}: a split of it has more lines than bytes, and cannot number them; make it "
-                "one split, by -D mapreduce.input.fileinputformat.split.minsize=1000000000000"
+                f"{name}: a split has more lines than bytes, so its lines cannot be numbered; use "
+                "one split: -D mapreduce.input.fileinputformat.split.minsize=1000000000000"
             )
         yield block
 
@@ -78,12 +78,12 @@ def _file_place(input_files: str, name: str) -> int:
                         found.append(blocks.first_place(numbers[kind], new=kind == "new"))
                     numbers[kind] += 1
     except StageError:
-        raise StageError(f"{input_files}: is not a list of input files, a line each") from None
+        raise StageError(f"{input_files}: is not a list of input files, one per line") from None
     if len(found) == 1:
         return found[0]
     raise StageError(
         f"{name}: is {'twice' if found else 'not'} in the list of input files; name each INPUT "
-        "once, and if letters of the name are lost here: -D mapreduce.map.env=LC_ALL=C.UTF-8"
+        "once; if letters of its name are missing here, add -D mapreduce.map.env=LC_ALL=C.UTF-8"
     )
 
 

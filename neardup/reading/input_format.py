@@ -63,13 +63,13 @@ class InputFormat(NamedTuple):
             fields = Fields.of(id_, text)
         elif id_ is not None or text is not None:
             flag = "--text" if id_ is None else "--id"
-            raise UsageError(f"{flag} is for --input {' or '.join(ROWS)}, and --input is {kind}")
+            raise UsageError(f"{flag} needs --input {' or '.join(ROWS)}, but --input is {kind}")
         if kind == "shingles":
             if clean is not None:
-                raise UsageError("--clean is for texts, and --input is shingles")
+                raise UsageError("--clean needs texts, but --input is shingles")
             if shingle not in (None, BAG):
                 raise UsageError(
-                    f"--shingle {shingle} is for texts, and --input is shingles, which take "
+                    f"--shingle {shingle} needs texts, but --input is shingles, which allows only "
                     f"--shingle {BAG}"
                 )
             return cls(kind, None, Cleaning(), bag=shingle == BAG)
@@ -127,7 +127,7 @@ class InputFormat(NamedTuple):
         of_lists = bagged if self.bag else gather
         if self.shingle is not None:
             if own:
-                raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
+                raise UsageError(f"--weights own needs --input shingles, but --input is {self}")
             records = self._records(needs_id=in_task())
             return text_parser(records, self.shingle, self.clean, gather, of_lists)
         return parse_weighted_lines if own else partial(parse_shingle_lines, gather=of_lists)
@@ -154,7 +154,7 @@ class InputFormat(NamedTuple):
         """Raise UsageError if tasks, which read parts of files, cannot read this format."""
         if self.input is None:
             raise UsageError(
-                "files of several kinds: name one with --input, or run them one by one"
+                "files of several kinds; name one kind with --input, or run each kind separately"
             )
         if self.input in ("csv", "parquet"):
             raise UsageError(

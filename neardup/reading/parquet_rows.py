@@ -39,7 +39,7 @@ def parquet_pieces(
 ) -> Iterator[Piece]:
     """Yield pieces of consecutive rows of a Parquet file, with the columns of `fields` only."""
     if fields.numbered:
-        raise UsageError("--id and --text are names of columns in Parquet, not numbers")
+        raise UsageError("--id and --text must be column names for Parquet, not numbers")
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
         columns = [field for field in fields.of_columns(tops) if _has(file, field)]

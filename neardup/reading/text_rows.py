@@ -270,11 +270,11 @@ class Fields:
         fields = cls(DEFAULT_ID if id_ is None else id_, texts, needs_id=bool(id_))
         numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
         if any(numbers) and not all(numbers):
-            raise UsageError("--id and --text are both numbers of columns, or both names")
+            raise UsageError("--id and --text must both be column numbers, or both be names")
         columns = filter(str.isdecimal, fields.names)
         if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
             raise UsageError(
-                f"--id and --text: columns are numbered from 1 on, in {MOST_DIGITS} digits at most"
+                f"--id and --text: column numbers start at 1 and have at most {MOST_DIGITS} digits"
             )
         return fields
 

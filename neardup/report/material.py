@@ -100,7 +100,7 @@ def _check_output(output: str, flag: str) -> None:
     if output not in ANSWERS:
         raise UsageError(
             f"{flag}={output}: the report needs pairs; run with --output pairs, and name the "
-            "removed records by --removed FILE"
+            "removed records with --removed FILE"
         )
 
 
@@ -111,8 +111,8 @@ def read_audit(file: str) -> Audit:
     rows = {row[1]: (row[2], row[3] or "") for row in found}
     if not rows.keys() >= AUDIT_NEEDS:
         raise StageError(
-            f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
-            "name it by --audit"
+            f"{file}: not a table printed by `python3 -m neardup audit`; write one to a file, and "
+            "name it with --audit"
         )
     return rows
 

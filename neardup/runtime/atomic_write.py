@@ -109,7 +109,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
         os.lstat(name)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(f"{option} {name}: is too long; take a shorter name") from None
+            raise UsageError(f"{option} {name}: the name is too long; use a shorter one") from None
     if os.path.isdir(name):
         raise UsageError(f"{option} {name}: is a directory; name a file in it")
     if os.path.isfile(name) and os.path.samestat(os.fstat(STDOUT), os.stat(name)):

@@ -47,7 +47,7 @@ class RunFile:
             text = Path(name).read_bytes()
         except FileNotFoundError:
             raise StageError(
-                f"{os.fspath(path)}: there is no {name}; run_local.sh -o FILE writes it"
+                f"{os.fspath(path)}: {name} not found; run_local.sh -o FILE writes it"
             ) from None
         try:
             return cls.parse(text)
@@ -63,7 +63,7 @@ class RunFile:
             value = values.get(field.name)
             if not _holds("threshold" if field.name == "threshold" else str(field.type), value):
                 raise ValueError(
-                    f"of neardup {values[MARK]}, whose field {field.name} is different"
+                    f"written by neardup {values[MARK]}, whose field {field.name} differs"
                 )
         return cls(**{field.name: values[field.name] for field in fields(cls)})
 
@@ -95,7 +95,7 @@ def check_run_file(path: str) -> None:
         _marked(Path(path).read_bytes() if os.path.isfile(path) else b"")
     except ValueError:
         raise UsageError(
-            f"-o: {path} was not written by neardup, and the run's own file goes there; move it, "
+            f"-o: {path} was not written by neardup, but the run's own file goes there; move it, "
             "or name another FILE"
         ) from None
 

@@ -327,7 +327,7 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
         collections = [(records, bad, "")]
     for good, wrong, which in collections:
         if wrong and not good:
-            raise StageError(f"no {which}line of {wrong:,} could be read; {_advice(counts)}")
+            raise StageError(f"none of {wrong:,} {which}lines could be read; {_advice(counts)}")
         if wrong > max_bad * (good + wrong):
             raise StageError(
                 f"{wrong:,} of {good + wrong:,} {which}lines could not be read; --max-bad "

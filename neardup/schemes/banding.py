@@ -137,7 +137,7 @@ def asked_for(
             raise ValueError(f"{asked} {error}") from None
     if bands is None or rows is None:
         given, missing = ("--rows", "--bands") if bands is None else ("--bands", "--rows")
-        raise ValueError(f"{given} needs {missing}; or leave both to --recall")
+        raise ValueError(f"{given} needs {missing}; or omit both and use --recall")
     if most is not None and bands > most:
         raise ValueError(f"--bands {bands} is more than --max-bands {most}")
     reached = recall(agreement, bands, rows, hit)

@@ -256,7 +256,7 @@ class SimHash(BitScheme):
     def of(cls, request: Request) -> "SimHash":
         if request.measure == "hamming" and request.threshold_given:
             raise ValueError(
-                "--threshold: fingerprints are verified by --distance, or name a --measure"
+                "--threshold needs a --measure other than hamming, which uses --distance"
             )
         distance, limit = request.value(DISTANCE), request.value(banding.MOST) or MAX_BLOCK_KEYS
         bits = request.value(BITS) or DEFAULT_BITS

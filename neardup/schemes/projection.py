@@ -159,7 +159,7 @@ class Projection(Scheme):
             return AgreeingBits.of(request)
         if request.value(bit_keys.BITS) is not None:
             raise ValueError(
-                f"--bits is for --measure {MEASURE}; by {request.measure} it takes as many bits as "
+                f"--bits needs --measure {MEASURE}; {request.measure} takes as many bits as "
                 "--recall asks for"
             )
         cosine = _least_cosine(request)
@@ -207,7 +207,7 @@ def _least_cosine(request: Request) -> float:
         return float(request.threshold)
     if (kind := request.value(scheme.WEIGHTS)) != scheme.ONE:
         raise ValueError(
-            f"--weights {kind} is for --measure cosine: nothing about the cosine of weighted sets "
+            f"--weights {kind} needs --measure cosine: nothing about the cosine of weighted sets "
             f"follows from {request.measure}; use --scheme minhash"
         )
     resemblance = float(request.least)

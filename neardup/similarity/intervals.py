@@ -42,7 +42,7 @@ def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
     [0.1871, 0.8129]
     """
     if not 0 <= hits <= n:
-        raise ValueError(f"{hits} hits in {n} trials")
+        raise ValueError(f"hits = {hits} is outside 0 <= hits <= n = {n}")
     if not 0 < alpha < 1:
         raise ValueError(f"alpha = {alpha} is outside 0 < alpha < 1")
     return _low_float(hits, n, alpha / 2), 1 - _low_float(n - hits, n, alpha / 2)

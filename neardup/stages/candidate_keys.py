@@ -193,9 +193,9 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, in
         head = bytes(text[start : start + HEAD_BYTES])
         found = _HEAD.fullmatch(head)
         if not found:
-            raise StageError(f"these are not shared keys: {shown(head)}; {ADVICE}")
+            raise StageError(f"expected shared keys, got {shown(head)}; {ADVICE}")
         if found[6] != options:
-            raise StageError(f"the shared keys are of other options or another version; {ADVICE}")
+            raise StageError(f"the shared keys have other options or another version; {ADVICE}")
         number, of, digests, words = map(int, found.groups()[1:5])
         start += HEAD_BYTES
         end = start + 8 * (place_in_text(words - 1) + 2)
@@ -285,7 +285,7 @@ class BloomFilter:
             return None
         number, of, digests, words, starts = parts.T
         if (number != np.arange(len(parts))).any() or (of != len(parts)).any():
-            raise StageError(f"the shared keys are incomplete, or of several runs; {ADVICE}")
+            raise StageError(f"the shared keys are incomplete, or from several runs; {ADVICE}")
         return cls(
             np.frombuffer(text, "<u8", len(text) // 8),
             starts,

@@ -172,7 +172,7 @@ def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
     before: set[tuple[int, int]] = set()
     for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
-            raise StageError("these blocks are not in order; sort them first: LC_ALL=C sort")
+            raise StageError("the blocks are not in order; sort them first: LC_ALL=C sort")
         before.add((part, of))
         yield from share_keys((block for *_, block in group), settings, part, of)
 

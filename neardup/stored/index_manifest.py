@@ -64,7 +64,7 @@ class Manifest:
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise damaged(path, "it cannot be read") from None
         if format_ not in FORMATS:
-            raise StageError(f"{path}: of another version of neardup; make the index again")
+            raise StageError(f"{path}: made by another version of neardup; make the index again")
         if checksum != _checksum(contents):
             raise damaged(path, "checksum mismatch")
         del contents["format"]
@@ -120,7 +120,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
     others = [entry for entry in index.iterdir() if entry.name not in known]
     left = [entry for entry in others if _left_by_a_run(entry)]
     if not manifest.segments and len(left) < len(others):
-        raise UsageError(f"--to {index}: is a folder, and no index; name another one")
+        raise UsageError(f"--to {index}: is a folder but not an index; name another one")
     for entry in left:
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
@@ -150,7 +150,7 @@ def check_counts(options: Options) -> None:
             f"{COUNT} > counts.tsv, and --counts counts.tsv for the index"
         )
     if options.own_counts:
-        raise UsageError("--own-counts are of all records, and an index is for others to come")
+        raise UsageError("--own-counts cannot be used for an index, as more records will come")
 
 
 def given_options(options: Options) -> dict[str, str | bool]:

@@ -252,6 +252,6 @@ class Segment:
             lines = self.files["records"].ranges(starts[low:high], stops[low:high])
             fields = [line[:-1].split(b"\t") for line in lines]
             if any(len(some) != 2 for some in fields):
-                raise damaged(self.folder / "records", "a line of it is not a record")
+                raise damaged(self.folder / "records", "one of its lines is not a record")
             ids, texts = zip(*fields)
             yield low, Batch(list(ids), decode_sets(list(texts)), places=place[low:high])

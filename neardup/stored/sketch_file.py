@@ -154,7 +154,7 @@ class SketchFile:
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
         for id_ in sorted(wanted - set(self.ids(np.array(found, dtype=np.int64)))):
-            raise StageError(f"{self.name}: none of {self.records:,} records is {shown(id_)}")
+            raise StageError(f"{self.name}: none of {self.records:,} records has id {shown(id_)}")
         return np.array(found, dtype=np.int64)
 
 
@@ -174,7 +174,7 @@ def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
                 f"{path}: is not a file of sketches; make one with python3 -m neardup sketch"
             )
         if head != (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0"):
-            raise StageError(f"{path}: of another version of neardup; {AGAIN}")
+            raise StageError(f"{path}: made by another version of neardup; {AGAIN}")
         file.seek(size - END.size)
         sums, length, checksum, mark = END.unpack(file.read(END.size))
         behind = sums * SUM.itemsize + length + END.size

@@ -113,7 +113,7 @@ class BucketBatch:
         )
         sets = decode_sets([shingles for _, _, shingles in found])
         if not sets.sizes.all():
-            raise WireError("expected shingles, got a set without any")
+            raise WireError("expected shingles, got an empty set")
         written = b"".join([size + b" " for _, size, _ in found])
         if written != b"%08d " * len(sets) % tuple(sets.sizes.tolist()):
             raise WireError("a line from the mapper was damaged: its size and shingles disagree")

@@ -419,7 +419,7 @@ def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
     for command in INLINE, LOCAL:
         result = run([*command, path], tmp_path)
         assert result.code == 1
-        assert f"{path}: is packed by gzip; type: gzip -dc" in result.err
+        assert f"{path}: is compressed with gzip; type: gzip -dc" in result.err
 
 
 def test_a_document(tmp_path: Path) -> None:

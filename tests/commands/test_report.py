@@ -177,7 +177,7 @@ def test_estimates_and_decisions_are_refused(folder: Path) -> None:
     write_run_file(folder, output="removed")
     result = call(folder)
     assert result.code == 2
-    assert "run with --output pairs, and name the removed records by --removed FILE" in result.err
+    assert "run with --output pairs, and name the removed records with --removed FILE" in result.err
 
 
 def test_a_folder_without_parts(folder: Path) -> None:

@@ -258,7 +258,7 @@ def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--clean=html"], "--clean is for texts, and --input is shingles"),
+        (["--clean=html"], "--clean needs texts, but --input is shingles"),
         (["--input=text", "--clean=tags"], "--clean: 'tags' is not one of html, accents, digits"),
         (["--input=text", "--shingle=word"], "--shingle: 'word' is not word:K, char:K"),
     ],

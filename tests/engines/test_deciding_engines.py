@@ -152,7 +152,7 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
     [
         (["--removed=x"], "--removed is not for job.py; use ./run_local.sh or ./run_hadoop.sh"),
         (["--rounds", "2"], "--rounds is not for job.py; use ./run_local.sh or ./run_hadoop.sh"),
-        (["--input-files=x"], "--input-files is for tasks; job.py makes it by itself"),
+        (["--input-files=x"], "--input-files must not be given; job.py sets it for its tasks"),
         (
             ["--output=kept", "--threshold=0.8"],
             "--output kept: job.py prints pairs and links; type: ./run_local.sh --threshold=0.8 "

@@ -64,7 +64,7 @@ def test_a_hair_above_is_above():
         ),
         (
             {"weights": "own"},
-            "weights='own': an element of a set has no weight here; ./run_local.sh takes a file",
+            "weights='own': elements of a set have no weights here; ./run_local.sh reads a file",
         ),
         (
             {"shingle": "char:5"},

@@ -147,7 +147,7 @@ def test_bad_lines(spark: Any, tmp_path: Path, flags: list[str], said: str, stay
     [
         ("nowhere.txt", None, "nowhere.txt: no such file"),
         ("table.txt", b"PAR1\x15\x04", "table.txt: is a Parquet file"),
-        ("packed.txt", gzip.compress(b"a 1 2\n"), "packed.txt: is packed by gzip; "),
+        ("packed.txt", gzip.compress(b"a 1 2\n"), "packed.txt: is compressed with gzip; "),
         ("cut.txt.gz", gzip.compress(b"a 1 2\n" * 99)[:30], "Unexpected end of input stream"),
     ],
 )

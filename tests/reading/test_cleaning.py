@@ -216,7 +216,7 @@ def test_the_commands_clean_as_the_job_does(tmp_path: Path) -> None:
 
 def test_refusals() -> None:
     for flags, said in [
-        (["--clean=html"], "--clean is for texts, and --input is shingles"),
+        (["--clean=html"], "--clean needs texts, but --input is shingles"),
         (["--input=text", "--clean=htm"], "--clean: 'htm' is not one of html, accents"),
         (["--input=text", "--clean="], "--clean: '' is not one of html, accents"),
     ]:

@@ -150,9 +150,9 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     settings = checked(args, no_xz, reducers, "-D", args.define)
     decides = bool(settings.output.decides)
     if args.dedup and decides:
-        raise program.UsageError(f"--dedup is for pairs, and --output is {args.output}")
+        raise program.UsageError(f"--dedup needs pairs, but --output is {args.output}")
     if args.removed is not None and args.output != "kept":
-        raise program.UsageError(f"--removed is for --output kept, and --output is {args.output}")
+        raise program.UsageError(f"--removed needs --output kept, but --output is {args.output}")
     memory = integer("--memory", args.memory, 512, 999999)
     shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):

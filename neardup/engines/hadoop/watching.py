@@ -36,7 +36,7 @@ def hadoop() -> str:
     found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
     if not found:
         where = f"in HADOOP_HOME ({home}/bin)" if home else "on the PATH; or set HADOOP_HOME"
-        raise StageError(f"there is no hadoop command {where}")
+        raise StageError(f"no hadoop command found {where}")
     return found
 
 
@@ -56,7 +56,7 @@ def streaming_jar() -> str:
         for folder in JAR_FOLDERS:
             if jars := sorted(Path(home, folder).glob(JARS)):
                 return str(jars[-1])
-    raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")
+    raise StageError("no hadoop-streaming jar found; set HADOOP_STREAMING_JAR to its path")
 
 
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:

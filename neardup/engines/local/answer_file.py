@@ -65,14 +65,14 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     if name == "":
         raise UsageError("-o: expected the name of a file, got ''")
     if name.startswith("utput"):
-        raise UsageError(f"-o{name}: two dashes, -{'-o' + name}, or a blank behind -o")
+        raise UsageError(f"-o{name}: type two dashes, -{'-o' + name}, or a blank after -o")
     own, answers = manifest.run_file_name(name), [name]
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
     if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
-        raise UsageError(f"-o {name}: --removed goes there; name another file")
+        raise UsageError(f"-o {name}: --removed names the same file; name another one")
     kinds = {form.kind_of(file) for file in args.files}
     if args.output == "kept" and not is_folder(name):
         if kind_by_name(name) and len(kinds) == 1 and kinds != {kind_by_name(name)}:
@@ -83,7 +83,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         if kinds == {"parquet"} and plain_name(name) != name:
             raise UsageError(f"-o {name}: Parquet is compressed inside; name it {plain_name(name)}")
     elif args.output != "kept" and is_folder(name):
-        raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
+        raise UsageError(f"-o {name}: is a folder; name a file in it")
     elif args.output != "kept" and kind_by_name(name) not in (None, "tsv"):
         raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
 
@@ -130,7 +130,7 @@ def answer_folder(
         if file == STDOUT_NAME:
             raise UsageError(f"-o {name}: standard input has no name for its file; -o FILE")
         if names.count(short) > 1:
-            raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
+            raise UsageError(f"-o {name}: two files have the name {short}; run them one by one")
         atomic_write.check_new("-o", os.path.join(name, short), inputs)
     beside = manifest.run_file_name(name)
     atomic_write.check_new(OWN_FILE.format(name), beside, inputs)

@@ -94,12 +94,12 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
     try:
         descriptor = lock(Path(os.path.realpath(index)))
     except BlockingIOError:
-        raise StageError(f"{index}: another run is writing to it; try again after it") from None
+        raise StageError(f"{index}: another run is writing to it; try again later") from None
     except OSError:
         """A file system without locks."""
     try:
         if index_manifest.is_index(index) and not add:
-            raise UsageError(f"--to {index}: is there; --add to it, or name another one")
+            raise UsageError(f"--to {index}: already exists; --add to it, or name another one")
         yield index
     finally:
         if not any(index.iterdir()):

@@ -117,9 +117,9 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
     if args.removed == "":
         raise UsageError("--removed: expected the name of a file, got ''")
     if args.removed and args.output != "kept":
-        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
+        raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
     if args.input_files is not None:
-        raise UsageError(f"--input-files is for tasks, and {name} reads all files itself")
+        raise UsageError(f"--input-files must not be given; {name} reads all files itself")
     if args.against and not args.files:
         raise UsageError("--against takes one FILE, of old records; name a file of new ones, too")
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):

@@ -59,7 +59,7 @@ class NearDuplicates(MRJob):
     def load_args(self, args: list[str]) -> None:
         for flag in ELSEWHERE:
             if any(word.partition("=")[0] == flag for word in args):
-                raise UsageError(f"{flag} is not for job.py; use ./run_local.sh or ./run_hadoop.sh")
+                raise UsageError(f"job.py has no {flag}; use ./run_local.sh or ./run_hadoop.sh")
         self._cl_args = shipping.with_value(args)  # mrjob parses them again
         super().load_args(with_plain_names(self._cl_args))
         if self.options.ship_numpy is not None:

@@ -79,9 +79,9 @@ class Launcher:
                 f"--output {how.output}: job.py prints pairs and links; type: ./{line}"
             )
         if how.input_files is not None:
-            raise UsageError("--input-files is for tasks; job.py makes it by itself")
+            raise UsageError("--input-files must not be given; job.py sets it for its tasks")
         if how.ship_numpy is not None and not self.on_cluster:
-            raise UsageError(f"{shipping.FLAG} is for the nodes of a cluster: -r hadoop")
+            raise UsageError(f"{shipping.FLAG} needs -r hadoop")
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:

@@ -166,7 +166,7 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
     another type."""
     for name in (id_, text):
         if name not in df.columns:
-            raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
+            raise UsageError(f"{name}: no such column; the columns are {', '.join(df.columns)}")
     kind, found = df.schema[id_].dataType, df.schema[text].dataType
     if not isinstance(kind, (types.StringType, *INTEGERS)):
         raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")

@@ -163,7 +163,7 @@ def spark_submit() -> str:
         where = f"on the PATH; set SPARK_HOME, or install one: {INSTALL}"
     found = shutil.which("spark-submit", path=os.pathsep.join(folders))
     if not found:
-        raise StageError(f"there is no spark-submit {where}")
+        raise StageError(f"no spark-submit found {where}")
     return found
 
 
