@@ -137,7 +137,7 @@ def test_what_is_taken_for_something_else(
     (line,) = re.findall(r"\btype: (.*)$", result.err, re.MULTILINE)
     assert fix in line
     assert result.err.splitlines()[-1].endswith(line)
-    assert "no line of" not in result.err or "No two records" not in result.err
+    assert "none of" not in result.err or "No two records" not in result.err
     if runs:
         fixed = succeed(["bash", "-c", f"cd {ROOT}; {line}"], tmp_path)
         assert fixed.out == PAIRS
@@ -156,7 +156,7 @@ def test_a_packed_file_is_read_or_refused(
         assert (result.code, result.out) == (0, PAIRS)
     else:
         assert (result.code, result.out) == (1, b"")
-        assert f"{path}: is packed by " in result.err
+        assert f"{path}: is compressed with " in result.err
 
 
 # No line readable.
@@ -192,7 +192,7 @@ def test_no_line_can_be_read(program: str, tmp_path: Path) -> None:
     result = run(words, tmp_path)
     assert result.code == 1
     last = result.err.splitlines()[-1]
-    assert "no line of 60 could be read; they look like text; type: " in last
+    assert "none of 60 lines could be read; they look like text; type: " in last
     assert "--input text" in last
     assert result.err.count("type: ") == 1
     assert "No two records" not in result.err
@@ -229,7 +229,7 @@ def test_old_records_are_judged_by_themselves(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_bytes(b"".join(b"v%d %d\n" % (i, i) for i in range(1000)))
     bad.write_bytes(TEXT)
-    for old, new, said in ((good, bad, "no line of 60 "), (bad, good, "no old line of 60 ")):
+    for old, new, said in ((good, bad, "none of 60 lines "), (bad, good, "none of 60 old lines ")):
         result = run([*RUN_LOCAL, "--against", old, new], tmp_path)
         assert result.code == 1
         assert f"run_local.sh: {said}could be read; they look like text" in result.err
@@ -237,7 +237,7 @@ def test_old_records_are_judged_by_themselves(tmp_path: Path) -> None:
     succeed([*NEARDUP, "index", good, "--to", index], tmp_path)
     result = run([*RUN_LOCAL, "--against", index, bad], tmp_path)
     assert result.code == 1
-    assert "no line of 60 could be read" in result.err
+    assert "none of 60 lines could be read" in result.err
 
 
 LOOKING_SO = {
@@ -283,7 +283,7 @@ def test_files_of_one_document_each_are_named_as_what_they_are(tmp_path: Path) -
     text = "they look like text; type: ./run_local.sh --input text"
     result = run([*RUN_LOCAL, *files], tmp_path)
     assert result.code == 1
-    assert f"no line of 36 could be read; {documents}\n" in result.err
+    assert f"none of 36 lines could be read; {documents}\n" in result.err
     assert text in run([*RUN_LOCAL, files[0]], tmp_path).err  # of one file nobody knows
     files[0].write_text("\n".join(story * 100))
     assert text in run([*RUN_LOCAL, *files], tmp_path).err
@@ -294,7 +294,7 @@ def test_files_of_one_document_each_are_named_as_what_they_are(tmp_path: Path) -
     for file in files:
         file.write_bytes(b"un caf\xe9 au lait\n" * 3)
     said = run([*RUN_LOCAL, *files], tmp_path).err
-    assert "no line of 9 could be read" in said
+    assert "none of 9 lines could be read" in said
     assert text not in said
     assert documents not in said
 
@@ -362,7 +362,7 @@ def test_max_bad_of_nothing_is_strict(tmp_path: Path) -> None:
     assert len(strict.err.splitlines()) == 1
     both = run([*MAPPER, "--strict", "--max-bad=0.1"], tmp_path, data)
     assert both.code == 2
-    assert "--strict is --max-bad 0, and --max-bad is 0.1" in both.err
+    assert "--strict means --max-bad 0, but --max-bad is 0.1" in both.err
 
 
 def test_a_task_alone_is_not_judged(tmp_path: Path) -> None:

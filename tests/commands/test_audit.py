@@ -220,7 +220,7 @@ def test_audit_reads_files_twice(tmp_path: Path) -> None:
         # As a process: its standard input is a pipe.
         result = run([*AUDIT, name, ANSWER], tmp_path, VIDEOS.read_bytes(), process=True)
         assert (result.code, result.out) == (1, b"")
-        message = "must be read twice, and is not a plain file"
+        message = "must be read twice, but is not a plain file"
         assert result.err == f"neardup audit: {name}: {message}\n"
 
 
@@ -241,7 +241,7 @@ def test_the_answer_is_printed_where_too_many_lines_are_bad(
     assert result.code == 1
     assert number(result, "ids looked at") == ids
     assert number(result, "precision") == ("1.000000" if good else "-")
-    assert "3 of " in result.err or "no line of 3 could be read" in result.err
+    assert "3 of " in result.err or "none of 3 lines could be read" in result.err
 
 
 def batch(ids: list[bytes]) -> Batch:

@@ -155,7 +155,7 @@ def test_without_a_threshold_on_the_axis_there_are_no_areas(tmp_path: Path) -> N
 def test_an_exact_scheme_has_no_curve(flags: list[str], tmp_path: Path) -> None:
     result = run([*CURVE, *flags], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    message = "there is no chance in it, so no curve: exact: every pair shares"
+    message = "no curve, because no chance is involved: exact: every pair shares"
     assert result.err.startswith(f"neardup curve: {message}")
 
 

@@ -455,7 +455,7 @@ def test_where_no_index_can_be_made(files: Files, tmp_path: Path) -> None:
     (folder / "mine").touch()
     for where, said in [
         (files["index"], "--add to it"),
-        (folder, "is a folder, and no index"),
+        (folder, "is a folder but not an index"),
         (file, "is a file"),
     ]:
         assert said in refused([*INDEX, files["new"], "--to", where], tmp_path).err
@@ -506,5 +506,5 @@ def test_files_of_others_stay_where_an_index_is_to_be(there: str, tmp_path: Path
     command = [*NEARDUP, "index", tmp_path / "old.txt", "--to", tmp_path / "folder"]
     result = run(command, tmp_path, cwd=ROOT)
     assert result.code == 2
-    assert "is a folder, and no index" in result.err
+    assert "is a folder but not an index" in result.err
     assert file.read_text() == "precious"

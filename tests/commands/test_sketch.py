@@ -72,7 +72,7 @@ def test_sketches_of_other_options_are_not_compared(tmp_path):
         ("short", lambda data: data[:70], 1, "damaged, it is cut short; make the sketches again"),
         ("flipped", lambda data: flip(data, 70), 1, "damaged, checksum mismatch from byte 0 on"),
         ("end", lambda data: flip(data, -30), 1, "damaged, checksum mismatch"),
-        ("version", lambda data: flip(data, 25), 1, "of another version of neardup"),
+        ("version", lambda data: flip(data, 25), 1, "made by another version of neardup"),
         ("text", lambda data: RECORDS, 1, "is not a file of sketches; make one with python3 -m"),
         ("empty", lambda data: b"", 1, "is not a file of sketches; make one with python3 -m"),
     ],
@@ -119,7 +119,7 @@ def test_no_flipped_bit_goes_unseen(byte, sketched, tmp_path):
         (["similar", "{}", "--confidence", "1"], "--confidence: 1 is outside 0 < P < 1"),
         (["similar", "{}", "--measure", "dice"], "'dice' is not jaccard or containment"),
         (["similar", "{}", "--measure", "containment"], "needs sketches of --kind mod:M, and"),
-        (["similar", "{}", "--of", "nobody"], "none of 4 records is 'nobody'"),
+        (["similar", "{}", "--of", "nobody"], "none of 4 records has id 'nobody'"),
     ],
 )
 def test_refusals(words, said, tmp_path):

@@ -179,13 +179,13 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
         ),
         (
             "--weights idf --measure overlap",
-            "--weights idf is for --measure jaccard or dice or cosine, and --measure is overlap",
+            "--weights idf requires --measure jaccard or dice or cosine, but --measure is overlap",
         ),
         ("--weights two", "--weights: 'two' is not one of one, tf, idf, tfidf, own"),
         ("--weights tf --join fast", "--join: 'fast' is not one of " + ", ".join(JOINS)),
         (
             "--weights own --input text",
-            "--weights own is for --input shingles, and --input is text",
+            "--weights own needs --input shingles, but --input is text",
         ),
     ],
 )

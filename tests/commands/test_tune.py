@@ -385,12 +385,12 @@ def test_containment_is_for_prefix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no record in a sample of 0 lines; a pair takes two"),
-        (b"\n \n", "no record in a sample of 0 lines; a pair takes two"),
-        (b"a 1 2 3\n", "one record in a sample of 1 lines; a pair takes two"),
+        (b"", "no record in a sample of 0 lines; at least two are needed"),
+        (b"\n \n", "no record in a sample of 0 lines; at least two are needed"),
+        (b"a 1 2 3\n", "one record in a sample of 1 lines; at least two are needed"),
         (
             b"a\nb x\nc -1\n",
-            "no line of 3 could be read; a line is an id and its shingles, or "
+            "none of 3 lines could be read; a line is an id and its shingles, or "
             "with --input text an id, a tab and the text",
         ),
     ],
@@ -416,7 +416,8 @@ def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool)
         (
             ["--shingle=word:3", "-"],
             2,
-            "--shingle word:3 is for texts, and --input is shingles, which take --shingle bag",
+            "--shingle word:3 needs texts, but --input is shingles, which allows only "
+            "--shingle bag",
         ),
     ],
 )

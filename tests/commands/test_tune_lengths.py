@@ -225,9 +225,9 @@ def test_by_other_measures(measure: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("", "no record in a sample of 0 lines; a pair takes two"),
-        ("a\t<p>\nb\t<br>\n", "no record in a sample of 2 lines; a pair takes two"),
-        ("a\tto be\nb\n", "one record in a sample of 2 lines; a pair takes two"),
+        ("", "no record in a sample of 0 lines; at least two are needed"),
+        ("a\t<p>\nb\t<br>\n", "no record in a sample of 2 lines; at least two are needed"),
+        ("a\tto be\nb\n", "one record in a sample of 2 lines; at least two are needed"),
     ],
 )
 def test_nothing_to_compare(data: str, message: str, tmp_path: Path) -> None:

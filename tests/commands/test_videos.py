@@ -105,7 +105,7 @@ def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
         (["--long=5000001"], "--long: '5000001' is not an integer from 0 to 5000000"),
         (
             ["--records=9", "--hot=6", "--cluster=4"],
-            "--cluster 4 and --hot 6 are more than --records 9; ask for as many records",
+            "--cluster 4 and --hot 6 exceed --records 9; ask for at least as many records",
         ),
     ],
 )

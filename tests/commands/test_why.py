@@ -285,14 +285,14 @@ def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> No
     assert rows_said["verdict"].endswith("the smallest key in both, as 'a  b  0.600000'")
 
 
-NEEDS = "give the options of the run, as --input, or --run PAIRS if it had -o PAIRS"
+NEEDS = "give the run's options, such as --input, or --run PAIRS if it had -o PAIRS"
 
 
 def test_ids_that_are_not_there(tmp_path: Path) -> None:
     for ids, code, message in [
         (("one", "zwei"), 1, f"none of 8 records has the id 'zwei' (bad lines: 0); {NEEDS}"),
         (("eins", "zwei"), 1, f"none of 8 records has the id 'eins' (bad lines: 0); {NEEDS}"),
-        (("one", "one"), 2, "'one' twice: an id is never paired with itself"),
+        (("one", "one"), 2, "A and B are both 'one': an id is never paired with itself"),
     ]:
         result = run([*WHY, "-", *ids], tmp_path, DEMO)
         assert (result.code, result.out, result.err) == (code, b"", f"neardup why: {message}\n")
@@ -309,7 +309,7 @@ c\t<p>to be, or not</p>
 def test_texts_without_input_text(tmp_path: Path) -> None:
     result = run([*WHY, "-", "b", "c"], tmp_path, TEXTS)
     assert (result.code, result.out) == (1, b"")
-    advice = "no line of 4 could be read; they look like text; type: python3 -m neardup why "
+    advice = "none of 4 lines could be read; they look like text; type: python3 -m neardup why "
     assert result.err.splitlines()[-1] == f"neardup why: {advice}--input text - b c"
     assert why(tmp_path, "--input", "text", "b", "c", data=TEXTS)["A"] == "'b' of 9 shingles"
 
@@ -418,9 +418,15 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--threshold=0.8", "--threshold=0.8: --run {} says what was asked; leave --threshold out"),
-        ("--input=shingles", "--input=shingles: --run {} says what was asked; leave --input out"),
-        ("--exact", "--exact: --run {} says what was asked; leave --exact out"),
+        (
+            "--threshold=0.8",
+            "--threshold=0.8: differs from the options in --run {}; leave --threshold out",
+        ),
+        (
+            "--input=shingles",
+            "--input=shingles: differs from the options in --run {}; leave --input out",
+        ),
+        ("--exact", "--exact: differs from the options in --run {}; leave --exact out"),
     ],
 )
 def test_other_options_than_those_of_the_run(
@@ -439,7 +445,7 @@ def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
     )
     run_of(answer, [], [str(tmp_path / "texts.txt")])
     result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
-    assert "no line of 4 could be read; they look like text; " in result.err
+    assert "none of 4 lines could be read; they look like text; " in result.err
     old, other = tmp_path / "old.txt", tmp_path / "other"
     index = tmp_path / "old.index"
     succeed([*NEARDUP, "index", old, "--input=text", "--to", index], tmp_path)
@@ -460,12 +466,12 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         (
             ["--new=1"],
             ["-"],
-            f"{told_in}: of neardup 0.1.0: '--new=1' is not an option of",
+            f"{told_in}: by neardup 0.1.0: '--new=1' is not an option of",
         ),
         (
             ["--exact=1"],
             ["-"],
-            f"{told_in}: of neardup 0.1.0: '--exact=1' is not an option",
+            f"{told_in}: by neardup 0.1.0: '--exact=1' is not an option",
         ),
     ]:
         write(replace(told, options=options, files=files), answer)
@@ -474,7 +480,7 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         assert result.err.startswith(f"neardup why: {message}")
     for name, code, message in [
         ("", 2, "--run: expected the name of a file, got ''"),
-        ("gone", 1, "gone: there is no .gone.neardup.json; run_local.sh -o FILE writes it"),
+        ("gone", 1, "gone: .gone.neardup.json not found; run_local.sh -o FILE writes it"),
     ]:
         result = run([*WHY, "--run", name, "b", "c"], tmp_path)
         assert (result.code, result.err) == (code, f"neardup why: {message}\n")

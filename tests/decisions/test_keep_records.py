@@ -162,10 +162,10 @@ def test_those_that_cannot(tmp_path: Path) -> None:
         {"a_csv": b"id,text\n", "b_csv": b"id,text,more\n"},
         {"a_csv": b"", "b_csv": b"id,text\n", "c_csv": b"id,body\n"},
     ):
-        with pytest.raises(UsageError, match="differ in their columns; write a file for each"):
+        with pytest.raises(UsageError, match="have different columns; write a file for each"):
             check(tmp_path, form_of("csv"), **files)
     names = ["a.csv", "a.jsonl"]
-    with pytest.raises(UsageError, match="of csv and jsonl is not one file"):
+    with pytest.raises(UsageError, match="cannot write csv and jsonl to one file"):
         check(tmp_path, InputFormat.of(None, None, None, names=names), a_csv=b"", a_jsonl=b"")
     with pytest.raises(StageError, match=r"a\.csv: row 1, of the names of the columns"):
         check(tmp_path, form_of("csv"), a_csv=b'id,"text\n', b_csv=b"id,text\n")
