@@ -72,7 +72,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     if own in answers:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
     if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
-        raise UsageError(f"-o {name}: --removed names the same file; name another one")
+        raise UsageError(f"-o {name}: --removed goes there; name another file")
     kinds = {form.kind_of(file) for file in args.files}
     if args.output == "kept" and not is_folder(name):
         if kind_by_name(name) and len(kinds) == 1 and kinds != {kind_by_name(name)}:
@@ -83,7 +83,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         if kinds == {"parquet"} and plain_name(name) != name:
             raise UsageError(f"-o {name}: Parquet is compressed inside; name it {plain_name(name)}")
     elif args.output != "kept" and is_folder(name):
-        raise UsageError(f"-o {name}: is a folder; name a file in it")
+        raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
     elif args.output != "kept" and kind_by_name(name) not in (None, "tsv"):
         raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
 
