@@ -128,7 +128,7 @@ REFUSED = {
     "another file",
     "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's own file goes to "
     ".y.neardup.json; name another one",
-    "-output=kept": "-output=kept: two dashes, --output=kept, or a blank behind -o",
+    "-output=kept": "-output=kept: type two dashes, --output=kept, or a blank after -o",
 }
 
 
@@ -277,7 +277,7 @@ def test_a_long_name_is_refused_before_the_work_or_not_at_all(
         assert RunFile.of(name).counts["records"] == 4
     else:
         assert result.code == 2
-        assert "is too long; take a shorter name" in result.err
+        assert "the name is too long; use a shorter one" in result.err
         assert "records  " not in result.err
         assert os.listdir(folder) == []
 
@@ -335,6 +335,6 @@ def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Pat
         os.close(terminal)
         os.close(master)
     assert result.returncode == 2
-    assert b"of Parquet is not text for a terminal; write a file: > FILE.parquet" in result.stderr
+    assert b"cannot print Parquet on a terminal; write a file: > FILE.parquet" in result.stderr
     assert b"records" not in result.stderr
     assert not shown

@@ -150,8 +150,8 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--removed=x"], "--removed is not for job.py; use ./run_local.sh or ./run_hadoop.sh"),
-        (["--rounds", "2"], "--rounds is not for job.py; use ./run_local.sh or ./run_hadoop.sh"),
+        (["--removed=x"], "job.py has no --removed; use ./run_local.sh or ./run_hadoop.sh"),
+        (["--rounds", "2"], "job.py has no --rounds; use ./run_local.sh or ./run_hadoop.sh"),
         (["--input-files=x"], "--input-files must not be given; job.py sets it for its tasks"),
         (
             ["--output=kept", "--threshold=0.8"],

@@ -153,8 +153,8 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
     if name == "a.parquet":
         assert (result.code, result.out) == (2, b"")
         assert (
-            "several Parquet files is not one file; write a file for each of them: -o FOLDER/"
-            in result.err
+            "cannot write several Parquet files to one file; write a file for each of them: "
+            "-o FOLDER/" in result.err
         )
     else:
         assert result.code == 0
@@ -169,10 +169,12 @@ def test_other_columns_are_not_one_file(tmp_path: Path) -> None:
     json_.write_bytes(b'{"id": "c", "text": "to be"}\n')
     result = run([*RUN_LOCAL, "--output=kept", one, two], tmp_path)
     assert (result.code, result.out, result.left) == (2, b"", [])
-    assert f"{one} and {two} differ in their columns; write a file for each" in result.err
+    assert f"{one} and {two} have different columns; write a file for each" in result.err
     result = run([*RUN_LOCAL, "--output=kept", one, json_], tmp_path)
     assert result.code == 2
-    assert "--output kept of csv and jsonl is not one file; write a file for each" in result.err
+    assert (
+        "--output kept cannot write csv and jsonl to one file; write a file for each" in result.err
+    )
     out = tmp_path / "out"
     succeed([*RUN_LOCAL, "--output=kept", "-o", f"{out}/", one, two, json_], tmp_path)
     kept = [(out / path.name).read_bytes() for path in (one, two, json_)]
@@ -212,7 +214,10 @@ def test_a_folder_is_whole_or_not_at_all(tmp_path: Path) -> None:
     other = tmp_path / "there" / "a.csv"
     other.parent.mkdir()
     other.write_bytes(b"id,text\n")
-    for names, told in (([path, other], "two files are called a.csv"), (["-"], "standard input")):
+    for names, told in (
+        ([path, other], "two files have the name a.csv"),
+        (["-"], "standard input"),
+    ):
         flags = ["--input=csv", "--output=kept", "-o", f"{tmp_path}/new/"]
         result = run([*RUN_LOCAL, *flags, *names], tmp_path)
         assert (result.code, result.left) == (2, [])

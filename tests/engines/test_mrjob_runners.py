@@ -71,7 +71,7 @@ def test_each_of_the_jobs_is_sent_numpy(
 def test_numpy_is_for_the_nodes_of_a_cluster(tmp_path: Path) -> None:
     result = run([*JOB, "-r", "inline", "--ship-numpy", "in.txt"], tmp_path)
     assert result.code == 2
-    assert result.err == "job.py: --ship-numpy is for the nodes of a cluster: -r hadoop\n"
+    assert result.err == "job.py: --ship-numpy needs -r hadoop\n"
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ def test_a_name_that_is_too_long_is_refused_before_the_work(
         assert (result.code, name.read_bytes()) == (0, REMOVED)
     else:
         assert (result.code, result.out, os.listdir(folder)) == (2, b"", [])
-        assert result.err.endswith(": is too long; take a shorter name\n")
+        assert result.err.endswith(": the name is too long; use a shorter one\n")
         assert len(result.err.splitlines()) == 1
 
 
@@ -169,21 +169,22 @@ def test_a_folder_that_is_read_only(data: Path, folder: Path, tmp_path: Path) ->
 
 
 REFUSED = {
-    "--rule=direct": "--rule is for --output kept or removed, and --output is pairs",
-    "--keep=first": "--keep is for --output kept or removed, and --output is pairs",
-    "--output=links --keep=longest": "--keep is for --output kept or removed, and --output is",
-    "--output=clusters --rule=cluster": "--rule is for --output kept or removed, ",
+    "--rule=direct": "--rule needs --output kept or removed, but --output is pairs",
+    "--keep=first": "--keep needs --output kept or removed, but --output is pairs",
+    "--output=links --keep=longest": "--keep needs --output kept or removed, but --output is",
+    "--output=clusters --rule=cluster": "--rule needs --output kept or removed, ",
     "--output=kept --rule=chain": "--rule: 'chain' is not one of direct, cluster",
     "--output=kept --keep=last": "--keep: 'last' is not one of first, longest, smallest",
     "--output=kept --keep=": "--keep: '' is not one of first, longest, smallest",
-    "--removed=x": "--removed is for --output kept, and --output is pairs",
-    "--output=removed --removed=x": "--removed is for --output kept, and --output is removed",
-    "--output=clusters --removed=x": "--removed is for --output kept, and --output is clusters",
+    "--removed=x": "--removed needs --output kept, but --output is pairs",
+    "--output=removed --removed=x": "--removed needs --output kept, but --output is removed",
+    "--output=clusters --removed=x": "--removed needs --output kept, but --output is clusters",
     "--between": "--between leaves out pairs of new records, and needs --against",
     "--output=kept --between": "--between leaves out pairs of new records, and needs --against",
-    "--against=OLD --output=links": "--against is for --output pairs or kept or removed, and --o",
-    "--against=OLD --output=clusters": "--against is for --output pairs or kept or removed, and -",
-    "--against=OLD --output=kept --rule=cluster": "--rule cluster is for one collection; with --a",
+    "--against=OLD --output=links": "--against needs --output pairs or kept or removed, but --o",
+    "--against=OLD --output=clusters": "--against needs --output pairs or kept or removed, but -",
+    "--against=OLD --output=kept --rule=cluster": "--rule cluster cannot be used with "
+    "--against; use --rule direct",
     "--scheme=prefix --measure=containment --output=kept": "--measure containment has a direction",
     "--scheme=prefix --measure=containment --output=removed": "--measure containment has a",
     "--scheme=prefix --measure=containment --output=clusters": "--measure containment has a",

@@ -79,12 +79,12 @@ def test_no_hadoop_here(tmp_path: Path) -> None:
         text=True,
     )
     assert result.returncode == 1
-    assert "run_hadoop.sh: there is no hadoop command on the PATH" in result.stderr
+    assert "run_hadoop.sh: no hadoop command found on the PATH" in result.stderr
     result = run([*RUN_HADOOP, "in", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
-    assert "there is no hadoop command in HADOOP_HOME" in result.err
+    assert "no hadoop command found in HADOOP_HOME" in result.err
     program(tmp_path / "bin" / "hadoop", "exit 0")
     result = run([*RUN_HADOOP, "in", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
-    assert "there is no hadoop-streaming jar" in result.err
+    assert "no hadoop-streaming jar found" in result.err
 
 
 def test_lines_that_do_not_add_up(tmp_path: Path) -> None:

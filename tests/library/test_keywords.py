@@ -60,7 +60,7 @@ def test_a_hair_above_is_above():
         ({"seed": -1}, "seed='-1' is not an integer from 0 to 18446744073709551615"),
         (
             {"exact": True, "scheme": "minhash"},
-            "exact is scheme exact, and scheme is minhash",
+            "exact means scheme exact, but scheme is minhash",
         ),
         (
             {"weights": "own"},
@@ -68,13 +68,13 @@ def test_a_hair_above_is_above():
         ),
         (
             {"shingle": "char:5"},
-            "shingle char:5 is for texts, and input is shingles, which take shingle bag",
+            "shingle char:5 needs texts, but input is shingles, which allows only shingle bag",
         ),
         (
             {"output": "links"},
             "output: call neardup.pairs, neardup.clusters or neardup.deduplicate",
         ),
-        ({"keep": "first"}, "keep is for neardup.deduplicate"),
+        ({"keep": "first"}, "keep is an option of neardup.deduplicate only"),
     ],
 )
 def test_refusals(options, message):
@@ -84,7 +84,7 @@ def test_refusals(options, message):
 
 def test_an_option_that_there_is_not():
     with pytest.raises(
-        ValueError, match=r"^treshold: no such option; there are scheme, exact, "
+        ValueError, match=r"^treshold: no such option; the options are scheme, exact, "
     ) as e:
         neardup.pairs(AT_NINE_TENTHS, treshold=0.8)
     assert "own_counts" not in str(e.value)

@@ -92,7 +92,7 @@ def test_a_column_of_arrow(rows):
 def test_a_whole_table_is_refused(package):
     made = pytest.importorskip(package)
     table = (made.DataFrame if package != "pyarrow" else made.table)({"text": TEXTS})
-    with pytest.raises(ValueError, match=r"give one column, as table\['text'\]"):
+    with pytest.raises(ValueError, match=r"give one column, such as table\['text'\]"):
         neardup.pairs(table)
 
 

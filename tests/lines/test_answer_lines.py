@@ -127,7 +127,7 @@ def test_two_records_of_one_place_are_refused():
 @pytest.mark.parametrize("line", [b"b\ta\t0.900000000000000000\n", b"1v\1" + b"8" * 16 + b"\t.\n"])
 def test_edges_of_other_options_are_refused(line):
     """As those of another --keep, or pairs."""
-    with pytest.raises(WireError, match="where it takes the same --output and --keep, got '"):
+    with pytest.raises(WireError, match="it when given the same --output and --keep, got '"):
         edge_file([line])
 
 

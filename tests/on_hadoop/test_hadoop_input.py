@@ -91,7 +91,7 @@ def test_no_line_can_be_read(tmp_path: Path) -> None:
     assert result.code == 1
     assert result.count("bad lines") == 50
     assert "No two records" not in result.err
-    said = "run_hadoop.sh: no line of 50 could be read; they look like text; type: "
+    said = "run_hadoop.sh: none of 50 lines could be read; they look like text; type: "
     assert result.err.splitlines()[-1].startswith(f"{said}./run_hadoop.sh --input text --python ")
 
 

@@ -145,4 +145,4 @@ def test_without_spark_the_line_to_type(tmp_path: Path, monkeypatch: Any) -> Non
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     result = run([*RUN_SPARK, "in.txt", "out"], tmp_path, process=True)
     assert result.code == 1
-    assert f"run_spark.sh: there is no spark-submit in SPARK_HOME ({tmp_path}/bin)" in result.err
+    assert f"run_spark.sh: no spark-submit found in SPARK_HOME ({tmp_path}/bin)" in result.err

@@ -77,7 +77,11 @@ def test_another_python_is_noticed_before_the_first_job(
 @pytest.mark.parametrize(
     ("columns", "asked", "said"),
     [
-        ("id string, text string", {"text": "body"}, "body: no such column; there are id, text"),
+        (
+            "id string, text string",
+            {"text": "body"},
+            "body: no such column; the columns are id, text",
+        ),
         ("id double, text string", {}, "id: an id is a string or an integer"),
         ("id string, text double", {}, "text: expected a column of strings"),
         ("id string, text string", {"threshold": 2}, "threshold=2"),

@@ -109,7 +109,7 @@ def test_they_work(copy: Path, tmp_path: Path) -> None:
     pairs = succeed(reducer, tmp_path, b"".join(sorted(lines.splitlines(keepends=True)))).out
     assert sorted(pairs.splitlines()) == [b"a\tc\t0.750000", b"b\tc\t0.750000"]
     refused = run([sys.executable, copy / "mapper.py", "--salt=11"], tmp_path)
-    assert "--salt is for --scheme everyone, not for minhash" in refused.err
+    assert "--salt needs --scheme everyone, but --scheme is minhash" in refused.err
 
 
 def test_tune_compares_it(copy: Path, tmp_path: Path) -> None:

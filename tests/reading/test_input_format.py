@@ -50,10 +50,10 @@ def test_what_is_read_where_nothing_is_said(names: list[str], kind: str | None) 
 @pytest.mark.parametrize(
     ("given", "names", "told"),
     [
-        (None, ["a.jsonl", "b.txt"], "a.jsonl is jsonl by its name, and b.txt is none of"),
-        (None, ["-", "b.csv"], "b.csv is csv by its name, and - is none of"),
-        ("text", ["a.txt", "b.csv.gz"], "b.csv.gz is csv by its name, and --input is text"),
-        ("shingles", ["a.parquet"], "a.parquet is parquet by its name"),
+        (None, ["a.jsonl", "b.txt"], "a.jsonl is named as jsonl, but b.txt as none of"),
+        (None, ["-", "b.csv"], "b.csv is named as csv, but - as none of"),
+        ("text", ["a.txt", "b.csv.gz"], "b.csv.gz is named as csv, but --input is text"),
+        ("shingles", ["a.parquet"], "a.parquet is named as parquet"),
     ],
 )
 def test_names_that_do_not_agree(given: str | None, names: list[str], told: str) -> None:
@@ -73,5 +73,5 @@ def test_what_is_said_goes() -> None:
 @pytest.mark.parametrize("flags", [("id", None), (None, "text"), ("id", "text")])
 @pytest.mark.parametrize("kind", ["shingles", "text"])
 def test_lines_have_no_fields(kind: str, flags: tuple) -> None:
-    with pytest.raises(UsageError, match="is for --input jsonl or csv or tsv or parquet"):
+    with pytest.raises(UsageError, match=" needs --input jsonl or csv or tsv or parquet"):
         InputFormat.of(kind, None, None, *flags)

@@ -95,7 +95,7 @@ def test_where_some_rows_have_the_field_the_others_are_bad_lines(tmp_path: Path)
     assert told.count("bad lines") == 2
     some = [{"text": None}] * 2 + [{"body": "x"}]
     told = run([*RUN_LOCAL, written(tmp_path / "rows.jsonl", some)], tmp_path)
-    assert "no line of 3 could be read" in told.err
+    assert "none of 3 lines could be read" in told.err
 
 
 def test_rows_without_an_id_are_numbered_where_a_task_needs_one(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_a_column_with_a_dot_in_its_name(tmp_path: Path) -> None:
 
 def test_numbers_of_columns(tmp_path: Path) -> None:
     by_pyarrow(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="names of columns in Parquet, not numbers"):
+    with pytest.raises(UsageError, match="must be column names for Parquet, not numbers"):
         rows_of(tmp_path / "a.parquet", form_of("1", "2"))
 
 

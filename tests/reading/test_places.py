@@ -44,7 +44,7 @@ def test_they_are_in_the_order_of_the_input(some):
 def test_there_are_only_so_many_files():
     assert first_place((1 << FILE_BITS) - 1, new=False) < NEW
     assert first_place((1 << FILE_BITS) - 1, (1 << LINE_BITS) - 1) == (1 << 64) - 1
-    with pytest.raises(StageError, match="more than 524,288 files; name them in several runs"):
+    with pytest.raises(StageError, match="more than 524,288 files; split them among several runs"):
         first_place(1 << FILE_BITS)
 
 

@@ -212,5 +212,5 @@ def test_the_mapper_names_the_row(tmp_path: Path) -> None:
 
 
 def test_numbers_and_names_are_not_mixed() -> None:
-    with pytest.raises(UsageError, match="both numbers of columns, or both names"):
+    with pytest.raises(UsageError, match="must both be column numbers, or both be names"):
         form_of("csv", "id", "2")

@@ -49,19 +49,19 @@ def _without(name: str) -> bytes:
         (b"[" * 100_000, "damaged: not JSON"),
         (b"[1]", "is not a run's own file"),
         (b'{"options": []}', "is not a run's own file"),
-        (_without("files"), "of neardup 0.1.0, whose field files is different"),
+        (_without("files"), "written by neardup 0.1.0, whose field files differs"),
         (
             TOLD.format().replace(b"2000", b'"x"'),
-            "of neardup 0.1.0, whose field counts is different",
+            "written by neardup 0.1.0, whose field counts differs",
         ),
         (
             TOLD.format().replace(b'"4/5"', b"0.8"),
-            "of neardup 0.1.0, whose field threshold is different",
+            "written by neardup 0.1.0, whose field threshold differs",
         ),
         *[
             (
                 TOLD.format().replace(b"4/5", wrong),
-                "of neardup 0.1.0, whose field threshold is different",
+                "written by neardup 0.1.0, whose field threshold differs",
             )
             for wrong in (
                 b"1/0",
@@ -86,6 +86,6 @@ def test_anything_else_is_refused(text: bytes, message: str, tmp_path: Path) -> 
 
 def test_none_is_there(tmp_path: Path) -> None:
     with pytest.raises(
-        StageError, match=r"pairs: there is no .*\.pairs\.neardup\.json; run_local.sh -o FILE"
+        StageError, match=r"pairs: .*\.pairs\.neardup\.json not found; run_local.sh -o FILE"
     ):
         RunFile.of(tmp_path / "pairs")

@@ -208,7 +208,7 @@ def test_refusals(flags, said):
 
 
 def test_bits_are_for_vectors_that_are_compared():
-    with pytest.raises(UsageError, match="--bits is for --measure agreement; by cosine"):
+    with pytest.raises(UsageError, match="--bits needs --measure agreement; cosine takes"):
         settings_of("--scheme=projection", "--bits=384")
     with pytest.raises(UsageError, match="use --scheme projection"):
         settings_of("--measure=agreement")

@@ -178,16 +178,16 @@ def test_damage_is_told():
     for text, said in (
         (first, "incomplete"),
         (second, "incomplete"),
-        ((first + second) * 2, "of several runs"),
+        ((first + second) * 2, "from several runs"),
         (first + second[:-1], of_second),
         (first + second[: HEAD_BYTES + 8], of_second),
         (first + second[:HEAD_BYTES], of_second),
-        (first + second[: HEAD_BYTES - 1], "not shared keys: 'shared 1 2"),
+        (first + second[: HEAD_BYTES - 1], "expected shared keys, got 'shared 1 2"),
         (first[: 64 << 10] + second, of_first),
-        (first + b"@@@@@@\t\n" + second, "not shared keys: '@@@@@@"),
-        (first + second + b"\n", "not shared keys"),
-        (first + second + bytes(8192), "not shared keys"),
-        (b"a 1 2 3\n", "not shared keys: 'a 1 2 3"),
+        (first + b"@@@@@@\t\n" + second, "expected shared keys, got '@@@@@@"),
+        (first + second + b"\n", "expected shared keys, got"),
+        (first + second + bytes(8192), "expected shared keys, got"),
+        (b"a 1 2 3\n", "expected shared keys, got 'a 1 2 3"),
     ):
         with pytest.raises(StageError, match=said):
             BloomFilter.of(text, OPTIONS)

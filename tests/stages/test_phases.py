@@ -121,7 +121,7 @@ def test_shared_keys_of_other_options(tmp_path: Path) -> None:
     result = run([*MAPPER, "--shared-keys", shared, "--seed=1", VIDEOS], tmp_path)
     assert (result.code, result.out) == (1, b"")
     assert result.err == (
-        "mapper.py: the shared keys are of other options or another version; run the first round "
+        "mapper.py: the shared keys have other options or another version; run the first round "
         "again, with the options of this one, --input among them\n"
     )
     # What is made of the pairs is no option of the keys.
