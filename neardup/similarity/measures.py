@@ -62,7 +62,7 @@ class Threshold:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
         if not value:
-            raise ValueError("the Jaccard similarity of a pair may be next to 0; use a larger threshold")
+            raise ValueError("a pair may have next to no Jaccard similarity; use a larger one")
         return cls(value.numerator, value.denominator)
 
     def __float__(self) -> float:
