@@ -14,6 +14,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
@@ -150,7 +151,15 @@ def form_of(options: Options) -> InputFormat:
     """Return the input format, by options and file names; UsageError if these disagree."""
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     how = options.input, options.shingle, options.clean, options.id, options.text
-    return InputFormat.of(*how, [*old, *options.files])
+    bits = table.SCHEME_OPTIONS["--bits"]
+    prints = {}
+    if of_fingerprints(options) and bits.flag in options.own:
+        prints["bits"] = read(bits.flag, bits.read, options.own[bits.flag])
+    return InputFormat.of(*how, [*old, *options.files], options.fingerprint, **prints)
+
+
+def of_fingerprints(options: Options) -> bool:
+    return options.input == FINGERPRINTS or options.fingerprint is not None
 
 
 def with_input(options: Options) -> Options:
@@ -179,12 +188,19 @@ def stays_exact(options: Options) -> bool:
 
 def _scheme_name(options: Options) -> str:
     """Return the scheme's name; UsageError if unknown, or for an option of another scheme."""
-    name = options.scheme
+    name, prints = options.scheme, of_fingerprints(options)
     if name is None:
         name = "exact" if options.exact else table.DEFAULT_SCHEME
+        name = FINGERPRINTS if prints else name
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
-    if options.exact and name != "exact":
+    if prints and name != FINGERPRINTS:
+        raise UsageError(f"--scheme {name} compares sets, not fingerprints; leave out --scheme")
+    if name == FINGERPRINTS and not prints:
+        raise UsageError(
+            f"--scheme {name} needs --input {FINGERPRINTS} or, for rows, --fingerprint NAME"
+        )
+    if options.exact and name not in ("exact", FINGERPRINTS):
         raise UsageError(f"--exact means --scheme exact, but --scheme is {name}")
     for flag in options.own:
         option = table.SCHEME_OPTIONS[flag]
@@ -276,6 +292,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[R
         resemblance=resemblance,
         measure=measure,
         threshold_given=options.threshold is not None,
+        exact=options.exact,
         seed=0 if options.seed is None else table.integer("--seed", options.seed, 0, 2**64 - 1),
         counts=counts if counts and scheme.asks_for_counts(values) else None,
         values=values,

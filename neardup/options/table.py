@@ -117,7 +117,7 @@ class Options:
         metavar="KIND",
         help="format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
         "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
-        "and a text), or rows: jsonl, csv, tsv, parquet; inferred from the extension .jsonl "
+        "a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, tsv, parquet; inferred from the extension .jsonl "
         ".ndjson .json .csv .tsv or .parquet, perhaps followed by .gz .bz2 .xz or .zst (default: "
         "by the extension, else shingles)",
     )
@@ -132,6 +132,12 @@ class Options:
         metavar="NAME[,NAME]",
         help="for rows: the field with the text, or several, which are joined; lists of integers "
         f"are read as shingles (default: {DEFAULT_TEXT})",
+    )
+    fingerprint: str | None = _option(
+        None,
+        metavar="NAME[,NAME]",
+        help="for rows: the field with the fingerprint, in hexadecimal, base64 or binary, or "
+        "several, of which the others are those of variants",
     )
     clean: str | None = _option(
         None,

@@ -18,7 +18,7 @@ from neardup.runtime.program import StageError, UsageError, piped, typed_with
 READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # from Python 3.14 on, and for older ones
 
-LINES, ROWS = ("shingles", "text"), ("jsonl", "csv", "tsv", "parquet")
+LINES, ROWS = ("shingles", "text", "fingerprints"), ("jsonl", "csv", "tsv", "parquet")
 INPUTS = (*LINES, *ROWS)
 BY_SUFFIX = {
     ".jsonl": "jsonl",

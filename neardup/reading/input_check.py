@@ -26,6 +26,10 @@ REASONS = (
     WRONG_FIELDS := "another number of fields than the header",
     TOO_FEW_FIELDS := "too few fields",
     NOT_CLOSED := "quote is not closed",
+    NO_FINGERPRINT := "no fingerprint",
+    NOT_A_FINGERPRINT := "not a fingerprint",
+    OTHER_LENGTH := "fingerprint of another length than --bits",
+    TOO_MANY := "more than 256 fingerprints",
     NUL_BYTE := "NUL byte",
     LINE_TOO_LONG := "line too long",
 )

@@ -12,6 +12,13 @@ from typing import Any, Callable, NamedTuple
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.fingerprint_lines import (
+    DEFAULT_BITS,
+    FINGERPRINTS,
+    fingerprint_lines,
+    fingerprint_parser,
+    of_row,
+)
 from neardup.reading.input_check import Parser
 from neardup.reading.missing_fields import checked
 from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
@@ -38,6 +45,7 @@ class InputFormat(NamedTuple):
     clean: Cleaning
     bag: bool  # repeats are shingles of their own
     fields: Fields | None = None  # of rows
+    bits: int = 0  # of fingerprints; 0 for other records
 
     @classmethod
     def of(
@@ -48,6 +56,8 @@ class InputFormat(NamedTuple):
         id_: str | None = None,
         text: str | None = None,
         names: Sequence[str] = (),
+        fingerprint: str | None = None,
+        bits: int = DEFAULT_BITS,
     ) -> InputFormat:
         """Read the options; without `input_` the kind is inferred from the names of files."""
         if input_ not in (None, *INPUTS):
@@ -59,11 +69,21 @@ class InputFormat(NamedTuple):
         if "parquet" in (kind, *kinds):
             check_pyarrow()
         fields = None
+        if fingerprint is not None and (text is not None or kind in LINES):
+            other = f"--input is {kind}" if kind in LINES else "--text names a field, too"
+            raise UsageError(f"--fingerprint needs --input {' or '.join(ROWS)}, but {other}")
         if kind not in LINES:
-            fields = Fields.of(id_, text)
+            fields = Fields.of(
+                id_, text if fingerprint is None else fingerprint, binary=fingerprint is not None
+            )
         elif id_ is not None or text is not None:
             flag = "--text" if id_ is None else "--id"
             raise UsageError(f"{flag} needs --input {' or '.join(ROWS)}, but --input is {kind}")
+        if kind == FINGERPRINTS or fingerprint is not None:
+            for flag, value in (("--clean", clean), ("--shingle", shingle)):
+                if value is not None:
+                    raise UsageError(f"{flag} needs texts, but the records are fingerprints")
+            return cls(kind, None, Cleaning(), False, fields, bits)
         if kind == "shingles":
             if clean is not None:
                 raise UsageError("--clean needs texts, but --input is shingles")
@@ -124,6 +144,8 @@ class InputFormat(NamedTuple):
                 "leave out bag, or --weights"
             )
         gather = counted if repeats else Ragged.from_unsorted
+        if self.bits:
+            return fingerprint_parser(self._records(needs_id=in_task()), self.bits)
         of_lists = bagged if self.bag else gather
         if self.shingle is not None:
             if own:
@@ -134,15 +156,17 @@ class InputFormat(NamedTuple):
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:
-            return text_lines
-        return partial(row_records, fields=self.fields, needs_id=needs_id)
+            return fingerprint_lines if self.bits else text_lines
+        content_of = partial(of_row, bits=self.bits) if self.bits else None
+        return partial(row_records, fields=self.fields, needs_id=needs_id, content_of=content_of)
 
     def texts(self, block: Any) -> Iterator[Text]:
         """Yield the id and the text, or the shingles as text, of each record of a block."""
-        if self.shingle is not None:
+        if self.shingle is not None or self.bits:
             for number, id_, content, flaw, _ in self._records()(block):
                 if not flaw:
-                    text = content if isinstance(content, str) else " ".join(map(str, content))
+                    words = [w.decode() if isinstance(w, bytes) else str(w) for w in content]
+                    text = content if isinstance(content, str) else " ".join(words)
                     yield Text(number, id_, text)
         else:
             for number, record in enumerate(block.splitlines()):
@@ -174,9 +198,9 @@ class InputFormat(NamedTuple):
 
     def key_options(self) -> dict[str, str]:
         """Return the options that keys depend on, by flag."""
-        shingle = BAG if self.bag else ""
+        shingle, kind = BAG if self.bag else "", FINGERPRINTS if self.bits else "shingles"
         return {
-            "--input": "shingles" if self.shingle is None else "text",
+            "--input": kind if self.shingle is None else "text",
             "--clean": ",".join(self.clean.names),
             "--shingle": shingle if self.shingle is None else str(self.shingle),
         }

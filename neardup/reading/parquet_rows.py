@@ -135,7 +135,9 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
     columns, forms = [], []
     for name, column in zip(batch.schema.names, batch.columns):
         values = _values(column)
-        if types.is_binary(column.type) or types.is_large_binary(column.type):
+        if fields.binary and name in fields.texts:
+            values = [value.hex() if isinstance(value, bytes) else value for value in values]
+        elif types.is_binary(column.type) or types.is_large_binary(column.type):
             values = [_string(value, strings) for value in values]
         columns.append(values)
         forms.append(_as_id if name == fields.id else partial(plain_value, strings=strings))

@@ -46,7 +46,7 @@ class Record(NamedTuple):
 
     number: int  # in its block, from 0
     id: bytes = b""  # b"" if it has none
-    content: str | np.ndarray = ""  # a text, or shingles (uint64), with repeats
+    content: Any = ""  # a text, shingles (uint64) with repeats, or fingerprints
     flaw: str = ""
     shown: bytes = b""
 
@@ -154,13 +154,19 @@ def text_lines(block: bytes) -> Iterator[Record]:
         yield Record(number, id_, words, flaw or ("" if words else flaws.NO_SHINGLES), line)
 
 
-def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterator[Record]:
+def row_records(
+    block: Lines,
+    fields: Fields,
+    needs_id: bool = False,
+    content_of: Callable[[Row, Fields], Any] | None = None,
+) -> Iterator[Record]:
     """Yield the non-blank JSON lines or rows as records; `needs_id`: an id is required."""
+    content_of = content_of or _content
     needs_id = needs_id or fields.needs_id
     for number, line in lines_in(block):
         try:
             row = row_of(line)
-            content = _content(row, fields)
+            content = content_of(row, fields)
             yield Record(number, _id(fields.value(row, fields.id), needs_id), content)
         except FlawError as flaw:
             yield Record(number, flaw=str(flaw), shown=json_line(line))
@@ -260,21 +266,23 @@ class Fields:
     id: str  # "" where all rows are numbered
     texts: tuple[str, ...]  # () is all there are
     needs_id: bool  # else rows without an id are numbered
+    binary: bool = False  # binary values are fingerprints, and no texts
 
     @classmethod
-    def of(cls, id_: str | None, text: str | None) -> Fields:
+    def of(cls, id_: str | None, text: str | None, binary: bool = False) -> Fields:
         """Return the fields that --id and --text name; UsageError for invalid names."""
+        flag = "--fingerprint" if binary else "--text"
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
-            raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")
-        fields = cls(DEFAULT_ID if id_ is None else id_, texts, needs_id=bool(id_))
+            raise UsageError(f"{flag}: {text!r} is not NAME, or NAME,NAME… without blanks")
+        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary)
         numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
         if any(numbers) and not all(numbers):
-            raise UsageError("--id and --text must both be column numbers, or both be names")
+            raise UsageError(f"--id and {flag} must both be column numbers, or both be names")
         columns = filter(str.isdecimal, fields.names)
         if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
             raise UsageError(
-                f"--id and --text: column numbers start at 1 and have at most {MOST_DIGITS} digits"
+                f"--id and {flag}: column numbers start at 1 and have at most {MOST_DIGITS} digits"
             )
         return fields
 

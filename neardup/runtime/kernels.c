@@ -275,3 +275,36 @@ void part_sums(
         sums += last[i] - first[i];
     }
 }
+
+/* Find bit vectors, rows a of x and b of y with W words each, that differ in at most `most` bits.
+
+   ranges (count, 4): rows first … last-1 of x, each to be compared with rows first … last-1 of y, or
+   if `ascending` only with those above a.  left, right (room): results.  at (3): the range, a and b
+   from which to go on, at first zeros; at[0] is `count` at the end.  Return how many were found. */
+WIDE int64_t close_pairs(
+    const uint64_t *x, const uint64_t *y, int64_t W, const int64_t *ranges, int64_t count, int64_t most,
+    int64_t ascending, int64_t *at, int64_t *left, int64_t *right, int64_t room)
+{
+    int64_t found = 0, a = at[1], b = at[2];
+    for (const int64_t *range = ranges + 4 * at[0]; at[0] < count; range += 4, at[0]++, a = 0) {
+        for (a = a < range[0] ? range[0] : a; a < range[1]; a++, b = 0) {
+            b = b < range[2] ? range[2] : b;
+            for (b = ascending && b <= a ? a + 1 : b; b < range[3]; b++) {
+                const uint64_t *p = x + a * W, *q = y + b * W;
+                int64_t apart = W & 1 ? __builtin_popcountll(p[W - 1] ^ q[W - 1]) : 0;
+                for (int64_t w = 1; w < W && apart <= most; w += 2)
+                    apart += __builtin_popcountll(p[w - 1] ^ q[w - 1]) + __builtin_popcountll(p[w] ^ q[w]);
+                if (apart > most)
+                    continue;
+                if (found == room) {
+                    at[1] = a;
+                    at[2] = b;
+                    return found;
+                }
+                left[found] = a;
+                right[found++] = b;
+            }
+        }
+    }
+    return found;
+}

@@ -8,6 +8,7 @@ Letters: n rows, T values in all; row i is values[offsets[i]:offsets[i+1]].
 import ctypes
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def _load() -> "ctypes.CDLL | None":
 _LIBRARY: Any = _load()
 COMPILED = _LIBRARY is not None
 if COMPILED:
-    _LIBRARY.parse_shingles.restype = ctypes.c_int64
+    _LIBRARY.parse_shingles.restype = _LIBRARY.close_pairs.restype = ctypes.c_int64
 
 
 def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
@@ -121,3 +122,15 @@ def part_sums(
     ranges = (_signed(parts), _signed(first), _signed(last))
     _call("part_sums", _unsigned(values), _signed(offsets), len(parts), seed, *ranges, sums)
     return sums
+
+
+def close_pairs(
+    x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool, room: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the pairs of `near_bits.pairs_between`, at most `room` at once."""
+    x, y, ranges = _unsigned(x), _unsigned(y), _signed(ranges)
+    at, pairs = np.zeros(3, np.int64), np.empty((2, room), np.int64)
+    while at[0] < len(ranges):
+        where = (x, y, x.shape[1], ranges, len(ranges), most, int(ascending))
+        found = _call("close_pairs", *where, at, pairs[0], pairs[1], room)
+        yield pairs[0, :found].copy(), pairs[1, :found].copy()

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from neardup.schemes.bit_keys import SimHash
 from neardup.schemes.chosen_tokens import IMatch, SpotSigs
 from neardup.schemes.exact import Auto, Exact, Partition, Prefix
+from neardup.schemes.fingerprints import Fingerprints
 from neardup.schemes.minhash import MinHash, SuperShingle
 from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
@@ -28,4 +29,5 @@ SCHEMES: Mapping[str, type[Scheme]] = {
     "projection": Projection,
     "imatch": IMatch,
     "spotsigs": SpotSigs,
+    "fingerprints": Fingerprints,
 }

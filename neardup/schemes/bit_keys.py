@@ -45,7 +45,8 @@ from neardup.similarity.weighted_measures import TokenWeights
 DEFAULT_BITS = 64
 MIN_BITS, MAX_BITS = 32, 1024
 WORD_BITS = 64
-MAX_BLOCK_KEYS = 16  # unless --max-bands is given
+MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
+SELDOM = 1e-3  # how often dissimilar records may share a key, for the sake of missing no pair
 HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 BITS = Option(
     "--bits",
@@ -128,7 +129,7 @@ class Blocks:
         ends = [self.bits * i // self.number for i in range(self.number + 1)]
         blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
         choices = combinations(blocks, self.number - self.distance)
-        return _words([sum(choice) for choice in choices], self.bits)
+        return words_of([sum(choice) for choice in choices], self.bits)
 
     def recall(self, equal: int) -> float:
         return float(self.bits - equal <= self.distance)
@@ -162,7 +163,7 @@ class Drawn:
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
-        return _words([sum(1 << bit for bit in row) for row in chosen], self.bits)
+        return words_of([sum(1 << bit for bit in row) for row in chosen], self.bits)
 
     def recall(self, equal: int) -> float:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
@@ -185,6 +186,38 @@ def most_blocks(distance: int, max_keys: int, bits: int) -> int:
     return max(takewhile(lambda m: comb(m, distance) <= max_keys, numbers), default=0)
 
 
+def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Ways:
+    """Return the masks set by hand, or else blocks or drawn masks, whichever is more selective.
+
+    least: bits in which a pair agrees; dissimilar: the share of bits in which other records do.
+    ValueError if neither keeps the promise.
+    """
+    if any(request.value(option) is not None for option in (banding.BANDS, banding.ROWS)):
+        return _drawn(request, bits, least)
+    distance, most = bits - least, request.value(banding.MOST)
+    blocks = most_blocks(distance, most or MAX_BLOCK_KEYS, bits)
+    if not blocks and most is None and distance < MAX_DRAWN:
+        blocks = distance + 1
+    if not blocks:
+        return _drawn(request, bits, least)
+    exact = Blocks(bits, blocks, distance)
+    if exact.by_chance(dissimilar) < SELDOM:
+        return exact
+    try:
+        drawn = _drawn(request, bits, least)
+    except ValueError:  # it would take more keys
+        return exact
+    return exact if exact.by_chance(dissimilar) <= drawn.by_chance(dissimilar) else drawn
+
+
+def _drawn(request: Request, bits: int, least: int) -> Drawn:
+    rows = request.value(banding.ROWS) or 0
+    if rows > bits:
+        raise ValueError(f"--rows {rows} is more than --bits {bits}")
+    bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, hits(bits))
+    return Drawn(bits, bands, rows, request.seed)
+
+
 def hits(bits: int) -> banding.Hit:
     """Return a function for the probability that all bits under a mask agree.
 
@@ -200,7 +233,7 @@ def hits(bits: int) -> banding.Hit:
     return hit
 
 
-def _words(masks: list[int], bits: int) -> np.ndarray:
+def words_of(masks: list[int], bits: int) -> np.ndarray:
     """Return the masks as rows of words, uint64 (len(masks), W), low bits first."""
     full = (1 << WORD_BITS) - 1
     rows = [[mask >> low & full for low in range(0, bits, WORD_BITS)] for mask in masks]

@@ -43,8 +43,6 @@ from neardup.similarity.weighted_measures import TokenWeights
 
 MEASURE = "agreement"
 DEFAULT_BITS = 384
-MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
-SELDOM = 1e-3  # how often dissimilar records may share a key, for the sake of missing no pair
 MAX_BANDS_ASKED = 128
 
 
@@ -69,7 +67,8 @@ class AgreeingBits(bit_keys.BitScheme):
     def of(cls, request: Request) -> "AgreeingBits":
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
-        ways = _asked_ways(request, bits, least)
+        dissimilar = bit_keys.agreement(banding.DISSIMILAR)
+        ways = bit_keys.asked_ways(request, bits, least, dissimilar)
         weights, seed = scheme.weighing(request)
         return cls(least, ways, seed, weights)
 
@@ -91,7 +90,7 @@ class AgreeingBits(bit_keys.BitScheme):
         what, here = f"{bands} bands of {rows} rows", self.ways.by_chance(dissimilar)
         if here < banding.DISSIMILAR:
             return []
-        return banding.dearer(what, here, at, dissimilar, MAX_DRAWN, hit=bit_keys.hits(bits))
+        return banding.dearer(what, here, at, dissimilar, bit_keys.MAX_DRAWN, hit=bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
         """Return the recall for a share of equal bits, rounded up to whole bits."""
@@ -103,38 +102,6 @@ class AgreeingBits(bit_keys.BitScheme):
 
     def vectors(self, sets: Ragged) -> np.ndarray:
         return bit_keys.sides(sets, self.weights, self.seed, 0, self.ways.bits)
-
-
-def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
-    """Return the masks set by hand, or else blocks or drawn masks, whichever is more selective.
-
-    ValueError if neither keeps the promise.
-    """
-    if any(request.value(option) is not None for option in (banding.BANDS, banding.ROWS)):
-        return _drawn(request, bits, least)
-    distance, most = bits - least, request.value(banding.MOST)
-    blocks = bit_keys.most_blocks(distance, most or MAX_BLOCK_KEYS, bits)
-    if not blocks and most is None and distance < MAX_DRAWN:
-        blocks = distance + 1
-    if not blocks:
-        return _drawn(request, bits, least)
-    exact = bit_keys.Blocks(bits, blocks, distance)
-    dissimilar = bit_keys.agreement(banding.DISSIMILAR)
-    if exact.by_chance(dissimilar) < SELDOM:
-        return exact
-    try:
-        drawn = _drawn(request, bits, least)
-    except ValueError:  # it would take more keys
-        return exact
-    return exact if exact.by_chance(dissimilar) <= drawn.by_chance(dissimilar) else drawn
-
-
-def _drawn(request: Request, bits: int, least: int) -> bit_keys.Drawn:
-    rows = request.value(banding.ROWS) or 0
-    if rows > bits:
-        raise ValueError(f"--rows {rows} is more than --bits {bits}")
-    bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, bit_keys.hits(bits))
-    return bit_keys.Drawn(bits, bands, rows, request.seed)
 
 
 @dataclass(eq=False)

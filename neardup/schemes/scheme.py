@@ -44,7 +44,8 @@ class Request(NamedTuple):
     """A run's parameters for a scheme.
 
     threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
-    that follows from it, None where none does; threshold_given: whether it is the user's; seed:
+    that follows from it, None where none does; threshold_given: whether it is the user's; exact:
+    every pair is to be found; seed:
     0 … 2^64-1; counts: how many records have each token, if known; values: the given values of the
     scheme's own options, by flag.
 
@@ -57,6 +58,7 @@ class Request(NamedTuple):
     resemblance: Threshold | None
     measure: str = "jaccard"
     threshold_given: bool = False
+    exact: bool = False
     seed: int = 0
     counts: TokenCounts | None = None
     values: Mapping[str, Any] = {}

@@ -1,0 +1,173 @@
+"""All pairs of bit vectors that differ in at most D bits, in memory, by multi-index hashing.
+
+F bits are cut into m blocks.  Two vectors that differ in D bits differ in at most e = ⌊D/m⌋ in one
+of these (Norouzi, Punjani, Fleet, "Fast search in Hamming space with multi-index hashing", CVPR
+2012).  So, block by block, the vectors are sorted by their bits in the block, and those of two
+values that differ in at most e bits are compared: two ranges of neighbours, which stay in the
+cache.
+
+    block = 0110   ┌ x3 x8      ─┬─ each pair in here,
+    block = 0111   └ x1 x5 x9    ┴─ and each of x3 x8 with each of x1 x5 x9
+
+m is the number with the smallest estimated cost: long blocks have few strangers, and many values to
+look up.  A pair may be found in several blocks.
+
+Letters: n vectors of F bits in W words; D bits that may differ, m blocks, e bits in one.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.runtime import kernels
+from neardup.sets.ragged import chunks, spans
+from neardup.similarity.sketches import popcount
+
+WORD_BITS = 64
+MOST_BLOCK_BITS = 24  # a table of its values has 128 MiB
+MOST_FLIPS = 5000
+PAIRS_AT_ONCE = 1 << 16
+# Nanoseconds on one core, of which only ratios matter.
+LOOK_UP, SORTED = 30, 200
+COMPARED = 2 if kernels.COMPILED else 40
+
+Pairs = tuple[np.ndarray, np.ndarray]  # of row numbers, int64
+
+
+def near_pairs(
+    x: np.ndarray,
+    y: "np.ndarray | None",
+    bits: int,
+    distance: int,
+    turn: int = 0,
+    turns: int = 1,
+) -> Iterator[Pairs]:
+    """Yield the rows of x and of y (uint64 (n, W)) that differ in at most `distance` of `bits`.
+
+    Without y: each pair of rows of x, once or more often.  Calls with turn 0 … turns-1 share the
+    work.
+
+    >>> x = np.array([[0], [7], [8]], np.uint64)
+    >>> [(left.tolist(), right.tolist()) for left, right in near_pairs(x, None, 32, 2)]
+    [([0], [2])]
+    """
+    number = cheapest(bits, distance, len(x), None if y is None else len(y))
+    mine = range(turn, number, turns) if number >= turns else range(number)
+    share = slice(None) if number >= turns else slice(turn, None, turns)
+    for i in mine:
+        block = range(bits * i // number, bits * (i + 1) // number)
+        left = Sorted.by(x, block)
+        right = left if y is None else Sorted.by(y, block)
+        for ranges in left.beside(right, len(block), distance // number):
+            some = np.ascontiguousarray(ranges[share])
+            for a, b in pairs_between(left.rows, right.rows, some, distance, y is None):
+                yield left.order[a], right.order[b]
+    if not number:
+        ends = np.linspace(0, len(x), 4 * turns + 1).astype(np.int64)
+        other = x if y is None else y
+        whole = np.zeros_like(ends[1:])
+        ranges = np.stack((ends[:-1], ends[1:], whole, whole + len(other)), axis=1)
+        yield from pairs_between(x, other, ranges[turn::turns].copy(), distance, y is None)
+
+
+def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
+    """Return the number of blocks with the smallest cost for n rows and `other`; 0 for none.
+
+    >>> cheapest(256, 31, 1000, None), cheapest(64, 3, 10**6, None)
+    (0, 4)
+    """
+    pairs = n * n / 2 if other is None else n * other
+    rows = n + (other or 0)
+    costs = {0: pairs * COMPARED}
+    for number in range(1, bits + 1):
+        width, e = -(-bits // number), distance // number
+        flips = sum(comb(width, k) for k in range(e + 1))
+        if width <= MOST_BLOCK_BITS and flips <= MOST_FLIPS:
+            values = min(n, 1 << width)
+            strangers = pairs * flips / (1 << bits // number)
+            each = rows * SORTED + values * flips * LOOK_UP + strangers * COMPARED
+            costs[number] = number * each
+    return min(costs, key=costs.__getitem__)
+
+
+class Sorted(NamedTuple):
+    """Rows in the order of their values in a block, and where each value begins."""
+
+    rows: np.ndarray  # uint64 (n, W)
+    order: np.ndarray  # int64 (n,), which rows they are
+    starts: np.ndarray  # int64 (2^w + 1,)
+
+    @classmethod
+    def by(cls, rows: np.ndarray, block: range) -> "Sorted":
+        values = bits_in(rows, block)
+        order = np.argsort(values, kind="stable")
+        sizes = np.bincount(values, minlength=1 << len(block))
+        return cls(rows[order], order, np.append(0, np.cumsum(sizes)))
+
+    def beside(self, other: "Sorted", width: int, most: int) -> Iterator[np.ndarray]:
+        """Yield int64 (k, 4): ranges of these rows, and ranges of other rows, whose values differ
+        in at most `most` bits; each pair of ranges of the same rows once."""
+        values = np.flatnonzero(np.diff(self.starts))
+        for flip in flips(width, most):
+            there = values ^ flip
+            found = other.starts[there + 1] > other.starts[there]
+            if self is other:
+                found &= there >= values
+            a, b = values[found], there[found]
+            ends = self.starts[a], self.starts[a + 1], other.starts[b], other.starts[b + 1]
+            yield np.stack(ends, axis=1)
+
+
+def flips(width: int, most: int) -> Iterator[int]:
+    """Yield the numbers of `width` bits of which at most `most` are set.
+
+    >>> list(flips(3, 1))
+    [0, 1, 2, 4]
+    """
+    for count in range(most + 1):
+        for some in combinations(range(width), count):
+            yield sum(1 << bit for bit in some)
+
+
+def bits_in(rows: np.ndarray, block: range) -> np.ndarray:
+    """Return some neighbouring bits, at most 64, of each row (uint64 (n, W)) as int64 (n,).
+
+    >>> bits_in(np.array([[0xAB << 56, 0xCD]], np.uint64), range(60, 72)).tolist() == [0xCDA]
+    True
+    """
+    word, shift = divmod(block.start, WORD_BITS)
+    values = rows[:, word] >> np.uint64(shift)
+    if shift + len(block) > WORD_BITS:
+        values |= rows[:, word + 1] << np.uint64(WORD_BITS - shift)
+    return (values & np.uint64((1 << len(block)) - 1)).astype(np.int64)
+
+
+def pairs_between(
+    x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool
+) -> Iterator[Pairs]:
+    """Yield pairs of rows of x (uint64 (n, W)) and y that differ in at most `most` bits.
+
+    ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of y; ascending: only
+    those whose row in y is the larger.
+    """
+    if kernels.COMPILED:
+        yield from kernels.close_pairs(x, y, ranges, most, ascending, PAIRS_AT_ONCE)
+        return
+    sizes = ranges[:, 1] - ranges[:, 0]
+    rows, of = spans(ranges[:, 0], sizes), np.repeat(np.arange(len(ranges)), sizes)
+    low, high = ranges[of, 2], ranges[of, 3]
+    if ascending:
+        low = np.maximum(low, rows + 1)
+    counts = np.maximum(high - low, 0)
+    for first, last in chunks(counts, PAIRS_AT_ONCE):
+        some = counts[first:last]
+        left, right = np.repeat(rows[first:last], some), spans(low[first:last], some)
+        apart = np.zeros(len(left), np.int64)
+        for word in range(x.shape[1]):
+            apart += popcount(x[left, word] ^ y[right, word])
+            close = apart <= most
+            left, right, apart = left[close], right[close], apart[close]
+        yield left, right

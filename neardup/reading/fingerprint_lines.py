@@ -1,0 +1,133 @@
+r"""Batches of records from fingerprints: bit vectors of a fixed length, one or several a record.
+
+    lines   ID HEX[ HEX…]
+    rows    a field of text, hexadecimal or base64, a list of such texts, or binary values
+
+The first fingerprint of a record is its own, and others are those of variants, such as a mirrored
+picture.  All have the same number of bits, F (--bits), a multiple of 4.
+
+A record is the set of its blocks of 16 bits, each with its place and the number of the variant:
+`variant << 24 | place << 16 | block`.  The last block may have fewer bits.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from neardup.reading import input_check as flaws
+from neardup.reading.text_rows import Fields, FlawError, Record, Row
+from neardup.sets.ragged import Batch, Ragged
+
+FINGERPRINTS = "fingerprints"
+DEFAULT_BITS, MIN_BITS, MAX_BITS = 256, 32, 1024
+DIGIT_BITS, BLOCK_BITS, PLACE_BITS = 4, 16, 8
+DIGITS_OF_BLOCK = BLOCK_BITS // DIGIT_BITS
+MOST_VARIANTS = 1 << 8
+NO_DIGIT = 16
+DIGITS = np.full(256, NO_DIGIT, np.uint8)
+DIGITS[list(b"0123456789abcdef")] = DIGITS[list(b"0123456789ABCDEF")] = range(16)
+
+
+class BlockPlaces(NamedTuple):
+    """Where the digits of a fingerprint of `bits` bits stand in its blocks."""
+
+    bits: int
+
+    @property
+    def digits(self) -> int:
+        return self.bits // DIGIT_BITS
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.bits // BLOCK_BITS)
+
+    def flaw_in(self, hexadecimal: Sequence[bytes]) -> str:
+        """Return why these texts are not the fingerprints of a record, by their number and length,
+        or ""."""
+        if not hexadecimal:
+            return flaws.NO_FINGERPRINT
+        if len(hexadecimal) > MOST_VARIANTS:
+            return flaws.TOO_MANY
+        return "" if all(len(t) == self.digits for t in hexadecimal) else flaws.OTHER_LENGTH
+
+    def tokens(self, digits: np.ndarray, variants: np.ndarray) -> np.ndarray:
+        """Return the tokens (uint64 (n, blocks)) of digits (uint8 (n, F/4)), by variant (int64)."""
+        last = self.blocks * DIGITS_OF_BLOCK - self.digits  # missing, in front of the last block
+        whole = np.insert(digits, [self.digits - DIGITS_OF_BLOCK + last] * last, 0, axis=1)
+        powers = 16 ** np.arange(DIGITS_OF_BLOCK)[::-1]
+        blocks = whole.reshape(len(digits), self.blocks, DIGITS_OF_BLOCK) @ powers
+        places = np.arange(self.blocks) | variants[:, np.newaxis] << PLACE_BITS
+        return (blocks | places << BLOCK_BITS).astype(np.uint64)
+
+
+def fingerprint_parser(
+    records: Callable[[Any], Iterator[Record]], bits: int
+) -> Callable[[Any], tuple[Batch, list[flaws.BadLine]]]:
+    r"""Return a parser of blocks; `records` is `fingerprint_lines` or `text_rows.row_records`.
+
+    >>> parse = fingerprint_parser(fingerprint_lines, bits=32)
+    >>> batch, bad = parse(b"a 0001000f\nb 0001\nc 0001000g\n")
+    >>> batch.ids, [hex(token) for token in batch.sets.row(0).tolist()]
+    ([b'a'], ['0x1', '0x1000f'])
+    >>> [line.reason for line in bad]
+    ['fingerprint of another length', 'not a fingerprint']
+    """
+    form = BlockPlaces(bits)
+
+    def parse(block: Any) -> tuple[Batch, list[flaws.BadLine]]:
+        found = [(record, record.flaw or form.flaw_in(record.content)) for record in records(block)]
+        bad = [(record, flaw) for record, flaw in found if flaw]
+        good = [record for record, flaw in found if not flaw]
+        counts = np.array([len(record.content) for record in good], np.int64)
+        text = b"".join([hexadecimal for record in good for hexadecimal in record.content])
+        digits = DIGITS[np.frombuffer(text, np.uint8)].reshape(-1, form.digits)
+        owner = np.repeat(np.arange(len(good)), counts)
+        variant = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
+        right = np.ones(len(good), dtype=bool)
+        right[owner[digits.max(axis=1, initial=0) == NO_DIGIT]] = False
+        bad += [(good[i], flaws.NOT_A_FINGERPRINT) for i in np.flatnonzero(~right).tolist()]
+        good = [good[i] for i in np.flatnonzero(right).tolist()]
+        tokens = form.tokens(digits[right[owner]], variant[right[owner]]).ravel()
+        offsets = np.append(0, np.cumsum(counts[right] * form.blocks))
+        numbers = np.array([record.number for record in good], np.uint64)
+        batch = Batch([record.id for record in good], Ragged(tokens, offsets), places=numbers)
+        return batch, sorted(flaws.BadLine(r.number, r.shown or r.id, why) for r, why in bad)
+
+    return parse
+
+
+def fingerprint_lines(block: bytes) -> Iterator[Record]:
+    """Yield the non-blank lines of a block as records, with hexadecimal texts as content."""
+    sound = flaws.flaw_in(block) is None
+    for number, line in enumerate(block.splitlines()):
+        words = line.split()
+        if words:
+            flaw = "" if sound else flaws.flaw_in(line) or ""
+            yield Record(number, words[0], words[1:], flaw, line)
+
+
+def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
+    """Return the fingerprints of a row in hexadecimal; FlawError if a value cannot be one."""
+    found: list[bytes] = []
+    for name in fields.texts:
+        value = fields.value(row, name)
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                found.append(_hexadecimal(one, bits))
+    return found
+
+
+def _hexadecimal(value: Any, bits: int) -> bytes:
+    """Return a fingerprint in hexadecimal or base64 as hexadecimal digits."""
+    if not isinstance(value, str) or not value.isascii():
+        raise FlawError(flaws.NOT_A_FINGERPRINT)
+    text = value.strip().encode()
+    if len(text) != bits // DIGIT_BITS and len(text) == -(-bits // 24) * 4:
+        try:
+            return base64.b64decode(text, validate=True).hex().encode()
+        except binascii.Error:
+            raise FlawError(flaws.NOT_A_FINGERPRINT) from None
+    return text

@@ -1,0 +1,260 @@
+"""Fingerprints: bit vectors made elsewhere, whose pairs differ in at most D bits.
+
+Perceptual hashes of pictures, SimHashes and binary embeddings are compared by their Hamming
+distance.  A record has one or more fingerprints, its own first, and those of variants such as its
+mirror image behind it: two records are a pair if the own fingerprint of one is near any of the
+other.
+
+Keys are bits under masks (`bit_keys`).  With blocks every pair is found, and otherwise masks are
+drawn, which find a pair at D with probability --recall.  --exact has two kinds of masks, of which
+it takes the cheaper:
+
+*Blocks* of all but D of m blocks: `bit_keys.Blocks`.
+
+*Most of a block*.  F bits are cut into m blocks.  One of them has at most e = ⌊D/m⌋ differing bits,
+so two fingerprints agree in one block without e of its bits (Norouzi, Punjani, Fleet, "Fast search
+in Hamming space with multi-index hashing", CVPR 2012, who look up all that differ in e bits
+instead).
+
+    F = 256, D = 31, m = 16, e = 1     16 · 16 keys of 15 bits; unrelated ones share one with 0.0041
+    F = 256, D = 31, drawn             114 keys of 19 bits, recall 0.9999; 0.0002
+
+Letters: F bits (256), D bits that may differ (31), m blocks (16), e bits left out of a block (1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from itertools import combinations
+from math import comb
+from typing import ClassVar, NamedTuple, Union
+
+import numpy as np
+
+from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.schemes import banding, bit_keys
+from neardup.schemes.scheme import Option, Request, shown
+from neardup.sets.hashing import random_words
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
+from neardup.similarity.sketches import popcount
+
+DEFAULT_BITS, BLOCK_BITS, VARIANT_SHIFT = 256, 16, 24  # as `reading.fingerprint_lines` writes them
+DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
+UNRELATED = 0.5  # the share of equal bits
+MANY = 10**6  # records, of which costs are told
+KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters
+WORTH_SAYING = 100  # candidate pairs of a record
+
+
+class Prints(NamedTuple):
+    """The fingerprints of n records: V rows of W words, all of a record one after the other."""
+
+    vectors: np.ndarray  # uint64 (V, W)
+    counts: np.ndarray  # int64 (n,), of the rows of each record; the first is its own
+
+    @classmethod
+    def of(cls, sets: Ragged, bits: int) -> Prints:
+        """Put the blocks together again.
+
+        >>> sets = Ragged.from_rows([[1, 1 << 16 | 2], [3, 1 << 16, 1 << 24, 1 << 24 | 1 << 16]])
+        >>> prints = Prints.of(sets, 32)
+        >>> prints.vectors[:, 0].tolist(), prints.counts.tolist()
+        ([131073, 3, 0], [1, 2])
+        """
+        blocks = -(-bits // BLOCK_BITS)
+        words = -(-bits // bit_keys.WORD_BITS)
+        whole = np.zeros((len(sets.values) // blocks, words * 4), "<u2")
+        whole[:, :blocks] = (sets.values & np.uint64(0xFFFF)).reshape(-1, blocks)
+        return cls(whole.view("<u8").astype(np.uint64), sets.sizes // blocks)
+
+    @property
+    def own(self) -> np.ndarray:
+        """The row of each record's own fingerprint (int64 (n,))."""
+        return np.cumsum(self.counts) - self.counts
+
+
+def bits_apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return in how many bits the rows of x and y (uint64 (P, W)) differ (int64)."""
+    apart = np.zeros(len(x), np.int64)
+    for a, b in zip(x.T, y.T):
+        apart += popcount(a ^ b)
+    return apart
+
+
+@dataclass(eq=False)
+class Hamming(UnboundedMeasure):
+    """The share of equal bits; a pair has at most `distance` of `bits` different."""
+
+    bits: int
+    distance: int
+
+    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
+        some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
+        prints = Prints.of(sets.take(some), self.bits)
+        x, y = place.reshape(2, -1)
+        apart = np.full(len(x), self.bits)
+        own = prints.own
+        for a, b in ((x, y), (y, x)):
+            for variant in range(int(prints.counts.max(initial=0))):
+                has = np.flatnonzero(prints.counts[b] > variant)
+                rows = prints.vectors[own[a[has]]], prints.vectors[own[b[has]] + variant]
+                apart[has] = np.minimum(apart[has], bits_apart(*rows))
+        good = apart <= self.distance
+        whole = np.full(int(good.sum()), self.bits)
+        return Verified(left[good], right[good], self.bits - apart[good], whole)
+
+
+@dataclass(frozen=True)
+class NearBlocks:
+    """Masks of one of m blocks without e of its bits, for vectors that differ in at most D.
+
+    >>> ways = NearBlocks(bits=256, number=16, distance=31)
+    >>> len(ways), ways.recall(225), ways.recall(224), round(ways.by_chance(0.5), 4)
+    (256, 1.0, 0.0, 0.0041)
+    """
+
+    bits: int
+    number: int
+    distance: int
+
+    def _blocks(self) -> Iterator[range]:
+        ends = [self.bits * i // self.number for i in range(self.number + 1)]
+        return map(range, ends, ends[1:])
+
+    @property
+    def left_out(self) -> int:
+        return self.distance // self.number
+
+    def __len__(self) -> int:
+        return sum(comb(len(block), self.left_out) for block in self._blocks())
+
+    @cached_property
+    def masks(self) -> np.ndarray:
+        """The masks, uint64 (keys, W)."""
+        return bit_keys.words_of(
+            [
+                sum(1 << bit for bit in block) - sum(1 << bit for bit in out)
+                for block in self._blocks()
+                for out in combinations(block, self.left_out)
+            ],
+            self.bits,
+        )
+
+    def recall(self, equal: int) -> float:
+        return float(self.bits - equal <= self.distance)
+
+    def by_chance(self, agreement: float) -> float:
+        """Return the probability that two vectors share a key if each bit agrees with `chance`."""
+        missed = 1.0
+        for block in self._blocks():
+            missed *= 1 - banding.at_least(len(block) - self.left_out, len(block), agreement)
+        return 1 - missed
+
+
+Ways = Union[bit_keys.Blocks, bit_keys.Drawn, NearBlocks]
+
+
+def exact_ways(bits: int, distance: int) -> Ways:
+    """Return the cheapest masks under which every pair shares a key.
+
+    >>> exact_ways(256, 31), exact_ways(64, 3)
+    (NearBlocks(bits=256, number=16, distance=31), Blocks(bits=64, number=6, distance=3))
+    """
+    able: list[Ways] = []
+    for number in range(distance + 1, bits + 1):
+        if comb(number, distance) > MAX_BANDS:
+            break
+        able.append(bit_keys.Blocks(bits, number, distance))
+    for number in range(1, distance + 1):
+        if number * comb(-(-bits // number), distance // number) <= MAX_BANDS:
+            able.append(NearBlocks(bits, number, distance))
+    return min(able, key=cost_of)
+
+
+def cost_of(ways: Ways) -> float:
+    """Return the microseconds of a record among MANY unrelated ones."""
+    return len(ways) * KEY + ways.by_chance(UNRELATED) * MANY / 2 * PAIR
+
+
+@dataclass(eq=False)
+class Fingerprints(bit_keys.BitScheme):
+    """The scheme fingerprints: records whose fingerprints differ in at most `distance` bits."""
+
+    bits: int
+    distance: int
+    ways: Ways
+    measures: ClassVar[tuple[str, ...]] = ("hamming",)
+    options: ClassVar[tuple[Option, ...]] = (bit_keys.DISTANCE, bit_keys.BITS, *banding.OPTIONS)
+    keeps_recall: ClassVar[bool] = True
+    one_a_band: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, request: Request) -> Fingerprints:
+        if request.threshold_given:
+            raise ValueError("--threshold has no use for fingerprints; use --distance")
+        bits = request.value(bit_keys.BITS) or DEFAULT_BITS
+        distance = request.values.get("--distance", DISTANCE_OF_256 * bits // DEFAULT_BITS)
+        if distance > bits // 2:
+            raise ValueError(
+                f"--distance {distance} is more than half of {bits} bits, by which unrelated "
+                "fingerprints differ; take a smaller one"
+            )
+        if not request.exact:
+            return cls(bits, distance, bit_keys.asked_ways(request, bits, bits - distance, UNRELATED))
+        if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
+            raise ValueError(f"{given[0]} has no use with --exact, which finds every pair")
+        return cls(bits, distance, exact_ways(bits, distance))
+
+    @property
+    def promise(self) -> str:
+        most = f"{self.distance} of {self.bits} bits"
+        if not isinstance(self.ways, bit_keys.Drawn):
+            return f"every pair is found whose fingerprints differ in {most} or fewer"
+        return (
+            f"{len(self.ways)} bands of {self.ways.width} bits find fingerprints that differ in "
+            f"{most} with probability {shown(self.ways.recall(self.bits - self.distance))}"
+        )
+
+    def cost(self) -> list[str]:
+        pairs = self.ways.by_chance(UNRELATED) * MANY / 2
+        if pairs < WORTH_SAYING:
+            return []
+        return [
+            f"--distance {self.distance} of {self.bits} bits: {len(self.ways)} keys a record, and "
+            f"among {MANY:,} unrelated fingerprints {pairs * MANY:.1g} candidate pairs; "
+            "run_local.sh needs far fewer"
+        ]
+
+    def recall(self, similarity: float) -> float:
+        """Return the recall for a share of equal bits, rounded down to whole bits."""
+        return self.ways.recall(int(similarity * self.bits + bit_keys.HAIR))
+
+    def measure(self, name: str, threshold: Threshold) -> Measure:
+        return Hamming(self.bits, self.distance)
+
+    def vectors(self, sets: Ragged) -> np.ndarray:
+        return Prints.of(sets, self.bits).vectors
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        blocks: int = -(-self.bits // BLOCK_BITS)
+        counts: np.ndarray = sizes // blocks * len(self.ways)
+        return counts
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        prints = Prints.of(sets, self.bits)
+        keys = bit_keys.keys_of(self.ways, prints.vectors, low, high)
+        if len(prints.vectors) == len(sets):
+            return keys
+        sizes = prints.counts * (len(keys.values) // len(prints.vectors))
+        return Ragged.from_unsorted(keys.values, sizes)
+
+    def probe(self) -> str:
+        """Return the digest of the keys of some drawn fingerprints."""
+        words = random_words(1, 8 * -(-self.bits // BLOCK_BITS)).reshape(8, -1)
+        places = np.arange(words.shape[1], dtype=np.uint64) << np.uint64(BLOCK_BITS)
+        sets = Ragged((words >> np.uint64(48) | places).ravel(), np.arange(9) * words.shape[1])
+        return blake2b(self.keys(sets).values.astype("<u8").tobytes(), digest_size=8).hexdigest()
