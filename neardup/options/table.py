@@ -117,7 +117,8 @@ class Options:
         metavar="KIND",
         help="format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
         "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
-        "a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, tsv, parquet; inferred from the extension .jsonl "
+        "and a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, "
+        "tsv, parquet; inferred from the extension .jsonl "
         ".ndjson .json .csv .tsv or .parquet, perhaps followed by .gz .bz2 .xz or .zst (default: "
         "by the extension, else shingles)",
     )

@@ -55,12 +55,29 @@ class BlockPlaces(NamedTuple):
 
     def tokens(self, digits: np.ndarray, variants: np.ndarray) -> np.ndarray:
         """Return the tokens (uint64 (n, blocks)) of digits (uint8 (n, F/4)), by variant (int64)."""
-        last = self.blocks * DIGITS_OF_BLOCK - self.digits  # missing, in front of the last block
-        whole = np.insert(digits, [self.digits - DIGITS_OF_BLOCK + last] * last, 0, axis=1)
-        powers = 16 ** np.arange(DIGITS_OF_BLOCK)[::-1]
-        blocks = whole.reshape(len(digits), self.blocks, DIGITS_OF_BLOCK) @ powers
+        missing = self.blocks * DIGITS_OF_BLOCK - self.digits  # in front of the last block
+        if missing:
+            at = self.digits - DIGITS_OF_BLOCK + missing
+            digits = np.insert(digits, [at] * missing, 0, axis=1)
+        blocks = np.zeros((len(digits), self.blocks), np.uint16)
+        for i in range(DIGITS_OF_BLOCK):
+            blocks <<= np.uint16(DIGIT_BITS)
+            blocks |= digits[:, i::DIGITS_OF_BLOCK]
         places = np.arange(self.blocks) | variants[:, np.newaxis] << PLACE_BITS
-        return (blocks | places << BLOCK_BITS).astype(np.uint64)
+        return blocks | (places << BLOCK_BITS).astype(np.uint64)
+
+    def batch(
+        self, ids: list[bytes], numbers: np.ndarray, digits: np.ndarray, counts: np.ndarray
+    ) -> Batch:
+        """Return records as a batch.
+
+        digits: uint8 (V, F/4), below 16, those of all fingerprints; counts: int64 (n,), how many
+        fingerprints each record has.
+        """
+        variants = np.arange(len(digits)) - np.repeat(np.cumsum(counts) - counts, counts)
+        offsets = np.append(0, np.cumsum(counts * self.blocks))
+        sets = Ragged(self.tokens(digits, variants).ravel(), offsets)
+        return Batch(ids, sets, places=numbers.astype(np.uint64))
 
 
 def fingerprint_parser(
@@ -73,11 +90,13 @@ def fingerprint_parser(
     >>> batch.ids, [hex(token) for token in batch.sets.row(0).tolist()]
     ([b'a'], ['0x1', '0x1000f'])
     >>> [line.reason for line in bad]
-    ['fingerprint of another length', 'not a fingerprint']
+    ['fingerprint of another length than --bits', 'not a fingerprint']
     """
     form = BlockPlaces(bits)
 
     def parse(block: Any) -> tuple[Batch, list[flaws.BadLine]]:
+        if isinstance(block, bytes) and (batch := _plain_lines(block, form)):
+            return batch, []
         found = [(record, record.flaw or form.flaw_in(record.content)) for record in records(block)]
         bad = [(record, flaw) for record, flaw in found if flaw]
         good = [record for record, flaw in found if not flaw]
@@ -85,18 +104,34 @@ def fingerprint_parser(
         text = b"".join([hexadecimal for record in good for hexadecimal in record.content])
         digits = DIGITS[np.frombuffer(text, np.uint8)].reshape(-1, form.digits)
         owner = np.repeat(np.arange(len(good)), counts)
-        variant = np.arange(len(owner)) - (np.cumsum(counts) - counts)[owner]
         right = np.ones(len(good), dtype=bool)
         right[owner[digits.max(axis=1, initial=0) == NO_DIGIT]] = False
         bad += [(good[i], flaws.NOT_A_FINGERPRINT) for i in np.flatnonzero(~right).tolist()]
         good = [good[i] for i in np.flatnonzero(right).tolist()]
-        tokens = form.tokens(digits[right[owner]], variant[right[owner]]).ravel()
-        offsets = np.append(0, np.cumsum(counts[right] * form.blocks))
         numbers = np.array([record.number for record in good], np.uint64)
-        batch = Batch([record.id for record in good], Ragged(tokens, offsets), places=numbers)
+        ids = [record.id for record in good]
+        batch = form.batch(ids, numbers, digits[right[owner]], counts[right])
         return batch, sorted(flaws.BadLine(r.number, r.shown or r.id, why) for r, why in bad)
 
     return parse
+
+
+def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":
+    """Return the records of a block in which each line is an id, a blank and one fingerprint."""
+    bytes_ = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(bytes_ == ord("\n"))
+    starts = np.append(0, ends[:-1] + 1)
+    blanks = ends - form.digits - 1
+    if (blanks <= starts).any() or np.count_nonzero(bytes_ <= ord(" ")) != 2 * len(ends):
+        return None
+    if (bytes_[blanks] > ord(" ")).any() or flaws.flaw_in(block):
+        return None
+    shape = len(bytes_) - form.digits, form.digits
+    digits = DIGITS[np.ndarray(shape, np.uint8, block, strides=(1, 1))[blanks + 1]]
+    if digits.max(initial=0) == NO_DIGIT:
+        return None
+    ids = [block[a:b] for a, b in zip(starts.tolist(), blanks.tolist())]
+    return form.batch(ids, np.arange(len(ids)), digits, np.ones(len(ids), np.int64))
 
 
 def fingerprint_lines(block: bytes) -> Iterator[Record]:

@@ -285,15 +285,16 @@ WIDE int64_t close_pairs(
     const uint64_t *x, const uint64_t *y, int64_t W, const int64_t *ranges, int64_t count, int64_t most,
     int64_t ascending, int64_t *at, int64_t *left, int64_t *right, int64_t room)
 {
-    int64_t found = 0, a = at[1], b = at[2];
+    int64_t found = 0, a = at[1], b = at[2], second = W > 1;
     for (const int64_t *range = ranges + 4 * at[0]; at[0] < count; range += 4, at[0]++, a = 0) {
         for (a = a < range[0] ? range[0] : a; a < range[1]; a++, b = 0) {
+            const uint64_t *p = x + a * W, first = p[0], other = p[second], both = second ? UINT64_MAX : 0;
             b = b < range[2] ? range[2] : b;
             for (b = ascending && b <= a ? a + 1 : b; b < range[3]; b++) {
-                const uint64_t *p = x + a * W, *q = y + b * W;
-                int64_t apart = W & 1 ? __builtin_popcountll(p[W - 1] ^ q[W - 1]) : 0;
-                for (int64_t w = 1; w < W && apart <= most; w += 2)
-                    apart += __builtin_popcountll(p[w - 1] ^ q[w - 1]) + __builtin_popcountll(p[w] ^ q[w]);
+                const uint64_t *q = y + b * W; /* two words tell nearly all strangers */
+                int64_t apart = __builtin_popcountll(first ^ q[0]) + __builtin_popcountll((other ^ q[second]) & both);
+                for (int64_t w = 2; w < W && apart <= most; w++)
+                    apart += __builtin_popcountll(p[w] ^ q[w]);
                 if (apart > most)
                     continue;
                 if (found == room) {

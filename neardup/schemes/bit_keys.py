@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, takewhile
 from math import acos, comb, pi
-from typing import ClassVar, Union
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -173,7 +173,27 @@ class Drawn:
         return banding.recall(agreement, self.number, self.width)
 
 
-Ways = Union[Blocks, Drawn]
+class Ways(Protocol):
+    """Masks for vectors of `bits` bits: one for each key."""
+
+    @property
+    def bits(self) -> int: ...
+
+    @property
+    def masks(self) -> np.ndarray:
+        """The masks, uint64 (keys, W)."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def recall(self, equal: int) -> float:
+        """Return the probability that two vectors with so many equal bits share a key."""
+        ...
+
+    def by_chance(self, agreement: float) -> float:
+        """Return the probability that two vectors share a key if each bit is equal with that of
+        `agreement`."""
+        ...
 
 
 def most_blocks(distance: int, max_keys: int, bits: int) -> int:
@@ -246,7 +266,9 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
     for i, mask in enumerate(masks):
-        words[:, i] = combine(columns & mask[:, np.newaxis], seed=0)
+        chosen = columns & mask[:, np.newaxis]
+        # Subtle: the highest bits of two words would cancel out in `combine`.
+        words[:, i] = combine(chosen ^ chosen >> np.uint64(32), seed=0)
     return scheme.banded(words, np.arange(low, low + len(masks)))
 
 

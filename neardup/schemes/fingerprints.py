@@ -30,7 +30,7 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import combinations
 from math import comb
-from typing import ClassVar, NamedTuple, Union
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told
 KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters
-WORTH_SAYING = 100  # candidate pairs of a record
+WORTH_SAYING = 1000  # candidate pairs of a record
 
 
 class Prints(NamedTuple):
@@ -155,16 +155,13 @@ class NearBlocks:
         return 1 - missed
 
 
-Ways = Union[bit_keys.Blocks, bit_keys.Drawn, NearBlocks]
-
-
-def exact_ways(bits: int, distance: int) -> Ways:
+def exact_ways(bits: int, distance: int) -> bit_keys.Ways:
     """Return the cheapest masks under which every pair shares a key.
 
     >>> exact_ways(256, 31), exact_ways(64, 3)
-    (NearBlocks(bits=256, number=16, distance=31), Blocks(bits=64, number=6, distance=3))
+    (NearBlocks(bits=256, number=16, distance=31), Blocks(bits=64, number=4, distance=3))
     """
-    able: list[Ways] = []
+    able: list[bit_keys.Ways] = []
     for number in range(distance + 1, bits + 1):
         if comb(number, distance) > MAX_BANDS:
             break
@@ -175,7 +172,7 @@ def exact_ways(bits: int, distance: int) -> Ways:
     return min(able, key=cost_of)
 
 
-def cost_of(ways: Ways) -> float:
+def cost_of(ways: bit_keys.Ways) -> float:
     """Return the microseconds of a record among MANY unrelated ones."""
     return len(ways) * KEY + ways.by_chance(UNRELATED) * MANY / 2 * PAIR
 
@@ -186,11 +183,12 @@ class Fingerprints(bit_keys.BitScheme):
 
     bits: int
     distance: int
-    ways: Ways
+    ways: bit_keys.Ways
     measures: ClassVar[tuple[str, ...]] = ("hamming",)
     options: ClassVar[tuple[Option, ...]] = (bit_keys.DISTANCE, bit_keys.BITS, *banding.OPTIONS)
     keeps_recall: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
+    joined_in_memory: ClassVar[bool] = True
 
     @classmethod
     def of(cls, request: Request) -> Fingerprints:
@@ -204,7 +202,9 @@ class Fingerprints(bit_keys.BitScheme):
                 "fingerprints differ; take a smaller one"
             )
         if not request.exact:
-            return cls(bits, distance, bit_keys.asked_ways(request, bits, bits - distance, UNRELATED))
+            return cls(
+                bits, distance, bit_keys.asked_ways(request, bits, bits - distance, UNRELATED)
+            )
         if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
             raise ValueError(f"{given[0]} has no use with --exact, which finds every pair")
         return cls(bits, distance, exact_ways(bits, distance))

@@ -90,7 +90,9 @@ class AgreeingBits(bit_keys.BitScheme):
         what, here = f"{bands} bands of {rows} rows", self.ways.by_chance(dissimilar)
         if here < banding.DISSIMILAR:
             return []
-        return banding.dearer(what, here, at, dissimilar, bit_keys.MAX_DRAWN, hit=bit_keys.hits(bits))
+        return banding.dearer(
+            what, here, at, dissimilar, bit_keys.MAX_DRAWN, hit=bit_keys.hits(bits)
+        )
 
     def recall(self, similarity: float) -> float:
         """Return the recall for a share of equal bits; the share is rounded up to whole bits."""

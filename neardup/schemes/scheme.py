@@ -174,6 +174,8 @@ class Scheme(ABC):
     """True if it finds all pairs, or those at the threshold with probability --recall."""
     counting: ClassVar[bool] = False
     """True if a run should count tokens first."""
+    joined_in_memory: ClassVar[bool] = False
+    """True if run_local.sh finds near records first, and makes few of the keys."""
     weights: TokenWeights | None = None
     """None if all tokens have the same weight."""
     one_a_band: ClassVar[bool] = True

@@ -22,7 +22,7 @@ from typing import IO, Callable
 import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
-from neardup.engines.local import key_pruning
+from neardup.engines.local import key_pruning, near_keys
 from neardup.engines.local import plan as plans
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
@@ -43,6 +43,7 @@ from neardup.stages.token_counting import settings_with_counts
 def steps(options: Options, settings: Settings) -> list[str]:
     """Return the names of all stages that the progress shows, in order."""
     names = ["tokens"] if counts_first(options) else []
+    names += ["parse", "near"] if settings.scheme.joined_in_memory else []
     names += ["count", "prune", "send", "reduce"]
     if settings.output.decides:
         names += ["decide", "keep"] if options.output == "kept" else ["decide"]
@@ -55,7 +56,11 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
-    write_postings(workers, plan, source)
+    marks = near_keys.are_used(plan)
+    if marks:
+        near_keys.find_marks(workers, plan)
+        source = plans.kept_records
+    write_postings(workers, plan, source, marks)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
@@ -70,15 +75,15 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     return plan
 
 
-def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
+def write_postings(workers: Workers, plan: Plan, source: plans.Source, marks: bool = False) -> None:
     if plan.path("records", 0).exists():  # they were parsed to count their tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
         plan.progress.stage("count", total_size(plan.files), together=True)
-    everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, source))
+    everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, source, marks))
 
 
-def count(plan: Plan, k: int, source: plans.Source) -> None:
+def count(plan: Plan, k: int, source: plans.Source, marks: bool) -> None:
     """Write the postings of one mapper's records to files, one for each partition of the keys."""
     counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
@@ -86,7 +91,11 @@ def count(plan: Plan, k: int, source: plans.Source) -> None:
         files = [stack.enter_context(open(path, "wb")) for path in paths]
         done = 0
         batches = source(plan, k, counters)
-        for batch, keys in with_keys(batches, plan.settings, counters):
+        if marks:
+            keyed = near_keys.marked(plan, k, batches, counters)
+        else:
+            keyed = with_keys(batches, plan.settings, counters)
+        for batch, keys in keyed:
             end = done + len(batch.ids)
             records = np.arange(done, end, dtype=np.uint64) * np.uint64(plan.sources) + np.uint64(k)
             write_rows(np.column_stack((keys.values, np.repeat(records, keys.sizes))), files)

@@ -63,7 +63,9 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
     options = table.Options.of(args)
     options, taken = take_options(options) if options.against else (options, [])
-    settings = with_cost_printed(settings_before_counts(options), options.verbosity)
+    settings = settings_before_counts(options)
+    if not settings.scheme.joined_in_memory:
+        with_cost_printed(settings, options.verbosity)
     options = with_input(options)
     if args.answer is not None or args.removed:
         answer_file.check_answer(args, settings.form)
