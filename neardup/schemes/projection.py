@@ -75,7 +75,7 @@ class AgreeingBits(bit_keys.BitScheme):
     @property
     def promise(self) -> str:
         bits, ways = self.ways.bits, self.ways
-        if isinstance(ways, bit_keys.Blocks):
+        if not isinstance(ways, bit_keys.Drawn):
             return f"every pair is found whose vectors agree in {self.least} of {bits} bits or more"
         return (
             f"{ways.number} bands of {ways.width} of {bits} bits find a pair that agrees in "
@@ -83,7 +83,7 @@ class AgreeingBits(bit_keys.BitScheme):
         )
 
     def cost(self) -> list[str]:
-        if isinstance(self.ways, bit_keys.Blocks):
+        if not isinstance(self.ways, bit_keys.Drawn):
             return []
         bands, rows, bits = self.ways.number, self.ways.width, self.ways.bits
         at, dissimilar = self.least / bits, bit_keys.agreement(banding.DISSIMILAR)
