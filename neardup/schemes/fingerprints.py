@@ -37,8 +37,8 @@ import numpy as np
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import Option, Request, shown
-from neardup.sets.hashing import random_words
-from neardup.sets.ragged import Ragged
+from neardup.sets.hashing import combine, mix, random_words
+from neardup.sets.ragged import Ragged, spans
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 
@@ -75,6 +75,23 @@ class Prints(NamedTuple):
     def own(self) -> np.ndarray:
         """The row of each record's own fingerprint (int64 (n,))."""
         return np.cumsum(self.counts) - self.counts
+
+    def take(self, some: np.ndarray) -> Prints:
+        return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
+
+    def distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return one record of each kind, the kind of each record, and how many it has (int64).
+
+        Two different records are taken for equal once in 2^64.
+        """
+        hashes = combine(np.ascontiguousarray(self.vectors.T), seed=0)
+        variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
+        mixed = mix(hashes + variant.astype(np.uint64))
+        digests = np.add.reduceat(mixed, self.own) if len(mixed) else mixed
+        _, first, kind, counts = np.unique(
+            digests, return_index=True, return_inverse=True, return_counts=True
+        )
+        return first, kind, counts
 
 
 def bits_apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -202,9 +219,10 @@ class Fingerprints(bit_keys.BitScheme):
                 "fingerprints differ; take a smaller one"
             )
         if not request.exact:
-            return cls(
-                bits, distance, bit_keys.asked_ways(request, bits, bits - distance, UNRELATED)
-            )
+            ways = bit_keys.asked_ways(request, bits, bits - distance, UNRELATED)
+            by_hand = not {"--bands", "--rows", "--max-bands"}.isdisjoint(request.values)
+            able = [ways] if by_hand else [ways, exact_ways(bits, distance)]
+            return cls(bits, distance, min(able, key=cost_of))
         if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
             raise ValueError(f"{given[0]} has no use with --exact, which finds every pair")
         return cls(bits, distance, exact_ways(bits, distance))
@@ -245,9 +263,12 @@ class Fingerprints(bit_keys.BitScheme):
         return counts
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        prints = Prints.of(sets, self.bits)
+        return self.keys_of(Prints.of(sets, self.bits), low, high)
+
+    def keys_of(self, prints: Prints, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """Return the keys of bands low … high-1, as `keys` does."""
         keys = bit_keys.keys_of(self.ways, prints.vectors, low, high)
-        if len(prints.vectors) == len(sets):
+        if len(prints.vectors) == len(prints.counts):
             return keys
         sizes = prints.counts * (len(keys.values) // len(prints.vectors))
         return Ragged.from_unsorted(keys.values, sizes)
