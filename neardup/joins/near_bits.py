@@ -103,7 +103,8 @@ class Sorted(NamedTuple):
     @classmethod
     def by(cls, rows: np.ndarray, block: range) -> "Sorted":
         values = bits_in(rows, block)
-        order = np.argsort(values, kind="stable")
+        narrow = values.astype(np.min_scalar_type((1 << len(block)) - 1))
+        order = np.argsort(narrow, kind="stable")  # a radix sort, of 16 bits or fewer
         sizes = np.bincount(values, minlength=1 << len(block))
         return cls(rows[order], order, np.append(0, np.cumsum(sizes)))
 

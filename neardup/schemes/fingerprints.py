@@ -24,13 +24,13 @@ Letters: F bits (256), D bits that may differ (31), m blocks (16), e bits left o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import combinations
 from math import comb
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,7 +50,8 @@ KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters
 WORTH_SAYING = 1000  # candidate pairs of a record
 
 
-class Prints(NamedTuple):
+@dataclass(eq=False)
+class Prints:
     """The fingerprints of n records: V rows of W words, all of a record one after the other."""
 
     vectors: np.ndarray  # uint64 (V, W)
@@ -71,7 +72,12 @@ class Prints(NamedTuple):
         whole[:, :blocks] = (sets.values & np.uint64(0xFFFF)).reshape(-1, blocks)
         return cls(whole.view("<u8").astype(np.uint64), sets.sizes // blocks)
 
-    @property
+    @classmethod
+    def end_to_end(cls, parts: Sequence[Prints]) -> Prints:
+        vectors, counts = ([getattr(p, name) for p in parts] for name in ("vectors", "counts"))
+        return cls(np.concatenate(vectors), np.concatenate(counts))
+
+    @cached_property
     def own(self) -> np.ndarray:
         """The row of each record's own fingerprint (int64 (n,))."""
         return np.cumsum(self.counts) - self.counts

@@ -53,7 +53,7 @@ class Near:
     def mark(self, scheme: Fingerprints, every: bool, turn: int = 0, turns: int = 1) -> None:
         """Mark the bands of keys that near records share; calls with all turns share the work."""
         how = scheme.bits, scheme.distance, turn, turns
-        vectors, counts = self.prints
+        vectors, counts = self.prints.vectors, self.prints.counts
         is_own = np.zeros(len(vectors), dtype=bool)
         is_own[self.prints.own] = True
         others = np.flatnonzero(~is_own)
@@ -143,7 +143,7 @@ def _write_marks(plan: Plan, k: int) -> None:
                 parts.append(pickle.load(file))
         counts.append(sum(len(part.counts) for part in parts) - before)
     every = plan.settings.output is OUTPUTS["links"]
-    near = Near.of(Prints(*map(np.concatenate, zip(*parts))), _scheme(plan), every)
+    near = Near.of(Prints.end_to_end(parts), _scheme(plan), every)
     parts.clear()
     near.mark(_scheme(plan), every, k, plan.jobs)
     marks, ends = near.of_records(), np.cumsum(counts) << BAND_BITS
