@@ -54,17 +54,18 @@ class Variants(NamedTuple):
     def marks(self, scheme: Fingerprints, every: bool, turn: int = 0, turns: int = 1) -> np.ndarray:
         """Return a share of the marks, uint64 (records, words); all shares are to be ORed."""
         how = scheme.bits, scheme.distance, turn, turns
+        masks, several = scheme.ways.masks, not self.own.all()
         first, alike = distinct_rows(self.vectors[self.own])
         ours = Marks.of(self.vectors[self.own][first], len(scheme.ways))
         copies = np.flatnonzero(np.bincount(alike, minlength=len(first)) > 1)
         for band in range(len(scheme.ways) if every else 1):
             ours.set_band(copies, band)
         for pairs in near_pairs(ours.vectors, None, *how):
-            _mark(scheme.ways.masks, pairs, ours, ours, every)
+            _mark(masks, pairs, ours, ours, every, several)
         others = Marks.of(self.vectors[~self.own], len(scheme.ways))
         if len(others.vectors):
             for pairs in near_pairs(ours.vectors, others.vectors, *how):
-                _mark(scheme.ways.masks, pairs, ours, others, every)
+                _mark(masks, pairs, ours, others, every, several)
         marks = np.zeros((int(self.records.max(initial=-1)) + 1, ours.words.shape[1]), np.uint64)
         np.bitwise_or.at(marks, self.records[~self.own], others.words)
         marks[self.records[self.own]] |= ours.words[alike]
@@ -102,17 +103,22 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order[new], alike
 
 
-def _mark(masks: np.ndarray, pairs: Pairs, x: Marks, y: Marks, every: bool) -> None:
+def _mark(
+    masks: np.ndarray, pairs: Pairs, x: Marks, y: Marks, every: bool, several: bool
+) -> None:
     """Mark the first band in which the rows left[p] of x and right[p] of y agree, or `every` one.
 
-    masks: uint64 (bands, W)
+    masks: uint64 (bands, W); several: some records have several fingerprints.  Subtle: two records
+    may then share a key by others than the near ones, perhaps in a band before, so all bands before
+    are marked as well.
     """
     left, right = pairs
     differ = x.vectors[left] ^ y.vectors[right]
     for band, mask in enumerate(masks):
         agree = ((differ & mask) == 0).all(axis=1)
-        x.set_band(left[agree], band)
-        y.set_band(right[agree], band)
+        some = slice(None) if several else agree
+        x.set_band(left[some], band)
+        y.set_band(right[some], band)
         if not every:
             left, right, differ = left[~agree], right[~agree], differ[~agree]
             if not len(left):
