@@ -42,7 +42,7 @@ from neardup.sets.ragged import Ragged, spans
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 
-DEFAULT_BITS, BLOCK_BITS, VARIANT_SHIFT = 256, 16, 24  # as `reading.fingerprint_lines` writes them
+DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS, VARIANT_SHIFT = 256, 4, 16, 24  # as `reading.fingerprint_lines` writes them
 DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told
@@ -219,6 +219,8 @@ class Fingerprints(bit_keys.BitScheme):
             raise ValueError("--threshold has no use for fingerprints; use --distance")
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         distance = request.values.get("--distance", DISTANCE_OF_256 * bits // DEFAULT_BITS)
+        if bits % DIGIT_BITS:
+            raise ValueError(f"--bits {bits} is not a multiple of 4, the bits of a digit")
         if distance > bits // 2:
             raise ValueError(
                 f"--distance {distance} is more than half of {bits} bits, by which unrelated "
