@@ -35,7 +35,7 @@ def main() -> None:
     settings = Settings.of(table.Options.of(args))
     if settings.form.shingle is None:
         raise UsageError(
-            "lines of shingles need no conversion; convert is for files whose extension is csv, "
+            f"lines of {settings.form.input} need no conversion; convert is for files whose extension is csv, "
             "tsv, parquet or jsonl, or with --input text"
         )
     check_files(args.files)

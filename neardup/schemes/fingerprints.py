@@ -224,9 +224,8 @@ class Fingerprints(bit_keys.BitScheme):
         )
 
     def option_values(self, request: Request) -> dict[str, Any]:
-        values = super().option_values(request)
-        exact = {"--exact": request.exact or None}
-        return {**values, "--bits": self.bits, "--distance": self.distance, **exact}
+        own = {"--bits": self.bits, "--distance": self.distance, "--exact": request.exact or None}
+        return {**own, **super().option_values(request), **own}  # in this order
 
     def cost(self) -> list[str]:
         pairs = self.ways.by_chance(UNRELATED) * MANY / 2
