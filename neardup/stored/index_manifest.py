@@ -177,7 +177,9 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
         kind = "shingles" if kinds == {"shingles"} else "text"
         of_rows = prints and options.text is None and not kinds & {"shingles", "text"}
         if of_rows and not of_fingerprints(options) and "--fingerprint" not in manifest.given:
-            raise UsageError(f"{index} has fingerprints; name the field of yours: --fingerprint NAME")
+            raise UsageError(
+                f"{index} has fingerprints; name the field of yours: --fingerprint NAME"
+            )
         kind = FINGERPRINTS if of_fingerprints(options) or of_rows else kind
         _compare(index, "--input", manifest.options["--input"], kind)
         own |= {"--input"} if kinds == {manifest.given.get("--input")} else {"--input", *FIELDS}
