@@ -112,8 +112,8 @@ def _of_fingerprints(
     known = distances.Distances.of(sample, settings.parse, settings.measure.bits)
     about = "" if sample.whole else f"about, by {len(known.batch.ids):,} of them; "
     yield exact_answers.row("records", choices.number(known.records), about + sample.origin)
-    if known.bad:
-        yield exact_answers.row("bad lines", known.bad, "in the sample")
+    if bad := len(sample.lines) - len(known.batch.ids):
+        yield exact_answers.row("bad lines", bad, "in the sample")
     if sample.too_long:
         yield exact_answers.row("long lines", sample.too_long, "of more than 1 MiB; left out")
     yield exact_answers.row("fingerprints a record", choices.number(known.variants)) + "\n"

@@ -5,7 +5,7 @@ many pairs of the input (`line_sample`).  Two fingerprints that differ in d bits
 drawn masks with a known probability, so candidates are a sum over this histogram.
 
 *By chance*: two fingerprints of independent coin flips differ in at most D of F bits with P(D) =
-Σ C(F, d) / 2^F, d = 0 … D, so n records have n²/2 · P(D) such pairs: 20 for F = 64, D = 7, n = 10^6.
+Σ C(F, d) / 2^F, d = 0 … D, so n records have n²/2 · P(D) pairs: 20 for F = 64, D = 7, n = 10^6.
 
 Letters: F bits (256), D the distance (31), n records.
 Cost: n²/2 comparisons in the sample, and as many for each variant of a record.
@@ -33,15 +33,12 @@ from neardup.sets.ragged import Batch
 COUNTED = 1 << 18  # keys of a part of the sample
 LOWER = 0.99  # another recall, to compare
 QUARTERS = (2, 3, 4, 5, 6)  # of the asked distance: those whose cost is shown
-HEADS = (
-    "                        keys a candidate shuffled,",
-    "distance      recall    record     pairs        MB      work",
-)
+HEADS = f"{'':24}keys a candidate shuffled,\ndistance      recall    record     pairs        MB      work"
 NOTES = """
 by chance: expected if all bits were independent coin flips; those of real fingerprints are not
-recall: at the distance; all: every pair is found, without --exact, too
-keys, candidate pairs (which share a key), MB and work (keys and candidate pairs): of a shuffle, as
-in a pipe, on Hadoop and on Spark; run_local.sh sends few keys, and --exact costs it little"""
+recall: at the distance; all: every pair is found without --exact, too
+candidate pairs: share a key; work: keys and candidate pairs; all as in a shuffle, of a pipe, Hadoop
+or Spark: run_local.sh sends few of the keys, and --exact costs it little"""
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,12 @@ class Distances:
     """Pairs of the whole input by the number of differing bits, float64 (F + 1,) each.
 
     near: by the nearest two fingerprints of both, one of which is a record's own; own: by their own
-    fingerprints; seen: the pairs of `near` in the sample; bad: lines of the sample.
+    fingerprints; seen: the pairs of `near` in the sample.
     """
 
     batch: Batch
     weights: Weights
     bits: int
-    bad: int
     near: np.ndarray
     own: np.ndarray
     seen: np.ndarray
@@ -73,7 +69,7 @@ class Distances:
             near += np.bincount(nearest, stands_for, bits + 1)
             own += np.bincount(apart, stands_for, bits + 1)
             seen += np.bincount(nearest, minlength=bits + 1)
-        return cls(batch, weights, bits, len(bad), near, own, seen)
+        return cls(batch, weights, bits, near, own, seen)
 
     @property
     def records(self) -> float:
@@ -100,8 +96,8 @@ class Distances:
         if isinstance(ways, Drawn):
             chances = [ways.recall(self.bits - d) for d in range(self.bits + 1)]
             return max(pairs, float(self.own @ chances) * self.variants**2)
-        n, part = len(self.batch.ids), max(2, int(COUNTED / (len(ways) * self.variants)))
-        some = np.random.default_rng(0).permutation(n)[:part]
+        part = max(2, int(COUNTED / (len(ways) * self.variants)))
+        some = np.random.default_rng(0).permutation(len(self.batch.ids))[:part]
         sets, anything = self.batch.sets.take(some), Hamming(self.bits, self.bits)
         found = candidate_counts(sets, scheme.keys(sets), anything, self.weights.take(some))
         return max(pairs, found.candidates if found else float(self.own.sum()))
@@ -134,9 +130,9 @@ def report(known: Distances, options: Options, distance: int, recall: float) -> 
     yield _line("in sample", *(f"{known.seen[: d + 1].sum():,.0f}" for d in shown))
     chances = map(known.by_chance, shown)
     yield _line("by chance", *(short(x) if x >= 0.01 else "0" for x in chances))
-    first, records = known.strangers_from(), number(known.records)
-    yield f"\nFrom distance {first} on, {records} unrelated records have pairs by chance.\n"
-    yield from HEADS
+    yield f"\nFrom distance {known.strangers_from()} on, {number(known.records)} unrelated records"
+    yield "have pairs by chance.\n"
+    yield HEADS
     for each in dict.fromkeys(
         min(round(distance * part / 4), known.bits // 2) for part in QUARTERS
     ):
@@ -152,8 +148,8 @@ def report(known: Distances, options: Options, distance: int, recall: float) -> 
 
 
 def _row(known: Distances, scheme: Fingerprints, recall: str) -> str:
-    keys, candidates = len(scheme.ways) * known.variants, known.candidates(scheme)
-    costs = candidates, known.shuffled(scheme) / 1e6, keys * known.records + candidates
+    keys, pairs = len(scheme.ways) * known.variants, known.candidates(scheme)
+    costs = pairs, known.shuffled(scheme) / 1e6, keys * known.records + pairs
     return _line(str(scheme.distance), recall, f"{keys:.0f}", *map(short, costs))
 
 
