@@ -33,7 +33,9 @@ from neardup.sets.ragged import Batch
 COUNTED = 1 << 18  # keys of a part of the sample
 LOWER = 0.99  # another recall, to compare
 QUARTERS = (2, 3, 4, 5, 6)  # of the asked distance: those whose cost is shown
-HEADS = f"{'':24}keys a candidate shuffled,\ndistance      recall    record     pairs        MB      work"
+HEADS = """\
+                        keys a candidate shuffled,
+distance      recall    record     pairs        MB      work"""
 NOTES = """
 by chance: expected if all bits were independent coin flips; those of real fingerprints are not
 recall: at the distance; all: every pair is found without --exact, too
