@@ -35,6 +35,7 @@ LOOK_UP, SORTED = 30, 200
 COMPARED = 2 if kernels.COMPILED else 40
 
 Pairs = tuple[np.ndarray, np.ndarray]  # of row numbers, int64
+Rows = tuple[np.ndarray, np.ndarray]  # vectors of records, and how many each has, its own first
 
 
 def near_pairs(
@@ -71,6 +72,44 @@ def near_pairs(
         whole = np.zeros_like(ends[1:])
         ranges = np.stack((ends[:-1], ends[1:], whole, whole + len(other)), axis=1)
         yield from pairs_between(x, other, ranges[turn::turns].copy(), distance, y is None)
+
+
+def near_records(x: Rows, y: "Rows | None", bits: int, distance: int) -> Pairs:
+    """Return which records of x and of y are near by the own vector of one and any of the other.
+
+    Without y: each pair of records of x.  Each pair once, in order; all are held in memory.
+
+    >>> x = np.array([[0], [7], [6], [8]], np.uint64), np.array([1, 2, 1])
+    >>> [side.tolist() for side in near_records(x, None, 32, 1)]
+    [[0], [2]]
+    >>> [side.tolist() for side in near_records(x, (x[0][:1], np.array([1])), 32, 2)]
+    [[0, 1, 2], [0, 0, 0]]
+    """
+    (own, at), others = _split(x)
+    (own_y, at_y), others_y = ((None, at), others) if y is None else _split(y)
+    joins = [(own, at, own_y, at_y), (own, at, *others_y)]
+    joins += [] if y is None else [(*others, own_y, at_y)]
+    n, most = max(len(at_y), 1), PAIRS_AT_ONCE
+    held = [np.empty(0, np.int64)]
+    for rows, of, rows_y, of_y in joins:
+        for a, b in near_pairs(rows, rows_y, bits, distance) if len(of) and len(of_y) else ():
+            a, b = of[a], of_y[b]
+            if y is None:
+                a, b = np.minimum(a, b)[a != b], np.maximum(a, b)[a != b]
+            held.append(a * n + b)
+            if sum(map(len, held)) > most:
+                held = [np.unique(np.concatenate(held))]
+                most = 2 * len(held[0]) + PAIRS_AT_ONCE
+    found = np.unique(np.concatenate(held))
+    return found // n, found % n
+
+
+def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the own vectors and the others, each with the numbers of their records."""
+    vectors, counts = rows
+    of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
+    own[np.cumsum(counts) - counts] = True
+    return [(vectors[own], of[own]), (vectors[~own], of[~own])]
 
 
 def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:

@@ -30,7 +30,7 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import combinations
 from math import comb
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -114,6 +114,10 @@ class Hamming(UnboundedMeasure):
 
     bits: int
     distance: int
+
+    @property
+    def threshold(self) -> Threshold:
+        return Threshold(self.bits - self.distance, self.bits)
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
@@ -244,6 +248,10 @@ class Fingerprints(bit_keys.BitScheme):
             f"{len(self.ways)} bands of {self.ways.width} bits find fingerprints that differ in "
             f"{most} with probability {shown(self.ways.recall(self.bits - self.distance))}"
         )
+
+    def option_values(self, request: Request) -> dict[str, Any]:
+        own = {"--bits": self.bits, "--distance": self.distance, "--exact": request.exact or None}
+        return {**own, **super().option_values(request), **own}  # in this order
 
     def cost(self) -> list[str]:
         pairs = self.ways.by_chance(UNRELATED) * MANY / 2
