@@ -42,7 +42,7 @@ from neardup.sets.ragged import Ragged, spans
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 
-DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS, VARIANT_SHIFT = 256, 4, 16, 24  # as `reading.fingerprint_lines` writes them
+DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS = 256, 4, 16  # as in `reading.fingerprint_lines`
 DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told
@@ -76,6 +76,10 @@ class Prints:
     def end_to_end(cls, parts: Sequence[Prints]) -> Prints:
         vectors, counts = ([getattr(p, name) for p in parts] for name in ("vectors", "counts"))
         return cls(np.concatenate(vectors), np.concatenate(counts))
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.vectors, self.counts
 
     @cached_property
     def own(self) -> np.ndarray:

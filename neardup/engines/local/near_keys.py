@@ -22,7 +22,7 @@ import numpy as np
 
 from neardup.engines.local.plan import Plan, everywhere, parsed_records
 from neardup.engines.local.workers import Workers, total_size
-from neardup.joins.near_bits import near_pairs
+from neardup.joins.near_bits import near_records
 from neardup.lines.keyed_lines import BAND_BITS, HASH_BITS, MAX_BANDS
 from neardup.runtime.counters import Counters
 from neardup.schemes.fingerprints import Fingerprints, Prints
@@ -53,17 +53,8 @@ class Near:
     def mark(self, scheme: Fingerprints, every: bool, turn: int = 0, turns: int = 1) -> None:
         """Mark the bands of keys that near records share; calls with all turns share the work."""
         how = scheme.bits, scheme.distance, turn, turns
-        vectors, counts = self.prints.vectors, self.prints.counts
-        is_own = np.zeros(len(vectors), dtype=bool)
-        is_own[self.prints.own] = True
-        others = np.flatnonzero(~is_own)
-        owner = np.repeat(np.arange(len(counts)), counts)[others]
-        for left, right in near_pairs(vectors[is_own], None, *how):
+        for left, right in near_records(self.prints.rows, None, *how):
             self._mark(scheme, every, left, right)
-        if len(others):
-            for left, right in near_pairs(vectors[is_own], vectors[others], *how):
-                apart = left != owner[right]
-                self._mark(scheme, every, left[apart], owner[right[apart]])
         self._merge()
 
     def _merge(self) -> None:
