@@ -59,7 +59,7 @@ NAMES = {
     *NAMED_FORMATS,
 }  # a file so named is a damaged picture if it is not recognised
 SIGNATURES = re.compile(
-    rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\0|MM\0\*|8BPS\0\1|qoif", re.DOTALL
+    rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\x00|MM\x00\*|8BPS\x00\x01|qoif", re.DOTALL
 )
 OTHER_DECODERS = {
     re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL): "pip install pillow-heif",
