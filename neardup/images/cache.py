@@ -5,8 +5,8 @@ result depends on (`kind`: options, versions).  A file that was changed without 
 and time is not noticed.
 
 Writes are transactions of up to 500 pictures, at most two seconds from one picture to a later one:
-a run that is killed loses the last of them.  A file that is damaged is made anew; where the cache cannot be used, `PictureCache.note` says
-why, and the run goes on without it.
+a run that is killed loses the last of them.  A file that is damaged is made anew; where the cache
+cannot be used, `PictureCache.note` says why, and the run goes on without it.
 
 Size: a million pictures at most; beyond that, those not used for the longest time are removed.
 A picture takes about 200 bytes with one hash and 1,000 with all 24, so that the file is

@@ -1,8 +1,8 @@
 """Find the files in folders, in a fixed order, each file once; and paths as ids.
 
 A folder is walked in the order of the bytes of its names.  Hidden files and folders are skipped,
-and symbolic links are not followed, unless the user names them.  A file with several names, which are
-hard links, is taken by the first one.
+and symbolic links are not followed, unless the user names them.  A file with several names, which
+are hard links, is taken by the first one.
 
 An id is the path as it was found, where these bytes are written as % and two hex digits: blanks and
 control characters, which cannot be part of an id in a line; bytes that are not UTF-8; and % itself.

@@ -210,7 +210,7 @@ def _unrecognised(first: bytes, suffix: str) -> tuple[str, str]:
         if signature.match(first):
             return NO_DECODER, remedy
     if suffix in NAMES or SIGNATURES.match(first):
-        return DAMAGED, "the file is empty" if not first else "not recognised as a picture"
+        return DAMAGED, "the file is empty" if not first else "Pillow does not recognise it"
     return NOT_A_PICTURE, suffix or "no extension"
 
 
