@@ -26,7 +26,7 @@ from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.runtime.program import UsageError, as_called, cores, not_one_of, write_all, write_to
+from neardup.runtime.program import UsageError, cores, not_one_of, write_all, write_to
 
 PROGRAM = "python3 -m neardup images"
 OUTPUTS = ("fingerprints",)
@@ -48,13 +48,22 @@ needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
 A line is the path of a picture and its hashes.  In paths, blanks, % and what is not UTF-8 are
 written as % and two hex digits.
 """
+SHORT = {
+    "--mirror": "find mirrored pictures, too",
+    "--rotate": "find turned pictures, too",
+    "--crops": "find pictures with an edge cut off, too",
+    "--keep": "which of similar pictures comes first (default: max:pixels,max:bytes)",
+    "--jobs": "processes (default: cores)",
+    "--no-cache": "compute all hashes again, and keep none",
+    "-v": "print all counts at the end",
+}
 
 
 def main() -> None:
     args = _command_line()
     variants = Variants(args.mirror, args.rotate, args.crops)
     rules = Rules(
-        as_called(PROGRAM),
+        PROGRAM.rpartition("-m ")[2],
         integer("--quality", args.quality, 0, 100),
         args.strict,
         args.verbosity,
@@ -90,7 +99,7 @@ def find(lines: Path, args: argparse.Namespace) -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = CommandParser(PROGRAM, DESCRIPTION)
+    parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
     parser.add_argument(
         "folders", nargs="+", metavar="FOLDER", help="or a file; all below it is read"
     )

@@ -186,7 +186,7 @@ def line(path: bytes, hashes: bytes) -> bytes:
     """Return the line of a picture.
 
     >>> line(b"a b.png", bytes(30) + b"ab" + bytes(31) + b"c")[56:]
-    b'0000000000000006162 0000000000000000000000000000000000000000000000000000000000000063\\n'
+    b'000000000000006162 0000000000000000000000000000000000000000000000000000000000000063\\n'
     """
     each = range(0, len(hashes), HASH_BYTES)
     words = [path_id(path), *(hashes[k : k + HASH_BYTES].hex() for k in each)]

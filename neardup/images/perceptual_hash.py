@@ -12,8 +12,10 @@ and write a 1 for each of the 256 coefficients that is above their median.
 
 PDQ samples a blurred picture at 64 × 64 points; this takes means of 64 × 64 areas, which is
 symmetric and does not depend on rounded positions.  On 522 pictures of OpenCV and scikit-image, the
-hashes differ from those of the program `pdqhash` in 12 of 256 bits on average (median 10); its
-quality differs by 0.2 of 100.
+hashes differ from those of the program `pdqhash` in 12 of 256 bits on average (median 10), and the
+quality by 0.2 of 100.  After halving a picture's sides and JPEG at quality 60, the hash differs from
+the one before in 2.8 bits (means of 250 pictures); `pdqhash` differs from itself in 12.1 after the
+halving alone.
 
 **Eight hashes from one transform.**  A mirrored picture has the same waves, of which the odd ones
 along that side have the other sign, since cos πi(1-x) = (-1)^i cos πix.  A turn by 90 degrees is a
@@ -23,8 +25,8 @@ transposition and one mirror.  Only the median is taken again.
 borders of the cut instead of those of the picture.
 
 Cost: 16·h·w multiplications for each cut, and a median of 256 numbers for each hash.  A picture of
-256 × 256 takes 0.3 ms for one hash and 0.8 ms for all 24; in a batch of 64 × 64, a picture takes
-0.005 ms, and 0.02 ms with its quality.
+128 × 128 takes 0.1 ms for one hash and its quality, and 0.4 ms for all 24 hashes; in a batch of
+64 × 64, a picture takes 0.005 ms, and 0.02 ms with its quality.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Decode a picture file as a small grey picture, in bounded memory, with Pillow.
 
-    file ─▶ format, by content ─▶ limits ─▶ first frame ─▶ on white, grey ─▶ 256 × 256 ─▶ upright
+    file ─▶ format, by content ─▶ limits ─▶ first frame ─▶ on white, grey ─▶ 128 × 128 ─▶ upright
 
-JPEG files are decoded at an eighth, a quarter or half of their size if 256 pixels are left on each
+JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixels are left on each
 side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
 afterwards, since a turned mean is the mean of what was turned.
 
@@ -35,7 +35,7 @@ UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"
 REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
 PIXELS = 250_000_000  # of a file
 DECODED_PIXELS = 100_000_000
-LARGEST = 256  # the sides of the result
+LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
 MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 # Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
 FORMATS = [
@@ -73,7 +73,7 @@ DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 class Picture(NamedTuple):
     """A decoded picture, and what its file says about it."""
 
-    grey: NDArray[np.uint8]  # (height, width), at most 256 each, upright
+    grey: NDArray[np.uint8]  # (height, width), at most 128 each, upright
     width: int  # of the picture in the file, upright
     height: int
     date: str  # of EXIF, as "2024-05-31 18:00:00", or ""
