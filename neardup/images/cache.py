@@ -134,10 +134,11 @@ class PictureCache:
                 return self._connection.execute(command, rows[0]).fetchall()
             with self._connection:
                 self._connection.executemany(command, rows)
-        except sqlite3.OperationalError as error:  # a full disk, or another run for too long
-            self._give_up(str(error))
-        except sqlite3.DatabaseError:
-            self._open(again=True, anew=True)
+        except sqlite3.DatabaseError as error:
+            if _damaged(error):
+                self._open(again=True, anew=True)
+            else:  # a full disk, or another run for too long
+                self._give_up(str(error))
         return []
 
     def _open(self, again: bool, anew: bool = False) -> None:
@@ -155,11 +156,9 @@ class PictureCache:
                 self._connection.execute(f"pragma application_id = {APPLICATION}")
             self._connection.execute(LAYOUT)
             self._connection.execute(FIND, (b"", "", 0, 0)).fetchall()
-        except sqlite3.OperationalError as error:
-            self._give_up(str(error))
         except sqlite3.DatabaseError as error:
             self._give_up(str(error))
-            if again:
+            if again and _damaged(error):
                 self._open(again=False, anew=True)
         except OSError as error:
             self._give_up(error.strerror or str(error))
@@ -170,6 +169,13 @@ class PictureCache:
         if self._connection:
             self._connection.close()
         self._connection = None
+
+
+def _damaged(error: sqlite3.DatabaseError) -> bool:
+    import sqlite3
+
+    outside = isinstance(error, sqlite3.OperationalError)  # of SQLite: locks, disks, permissions
+    return not outside or "file format" in str(error)
 
 
 def _remove(file: Path) -> None:

@@ -46,7 +46,6 @@ FORMATS = [
 NAMED_FORMATS = {
     ".cur": "CUR",
     ".dib": "DIB",
-    ".im": "IM",
     ".msp": "MSP",
     ".pcx": "PCX",
     ".spi": "SPIDER",
@@ -116,8 +115,8 @@ def _decoded(file: Any, suffix: str) -> Picture:
         image.draft("L", (LARGEST, LARGEST))
     if image.width * image.height > DECODED_PIXELS:
         raise RefusedError(TOO_LARGE, f"{width} x {height} pixels")
-    exif = _exif(image)
     small = on_white(image)
+    exif = _exif(image)  # subtle: some formats are turned when they are loaded, and say so then
     if max(small.size) > LARGEST:
         size = min(small.width, LARGEST), min(small.height, LARGEST)
         small = small.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 
+@cache
 def scene(seed: int, width: int = 320, height: int = 240) -> NDArray[np.uint8]:
     """A coloured picture (height, width, 3) of soft spots and edges."""
     dice = np.random.default_rng(seed)
