@@ -8,9 +8,9 @@ Writes are transactions of up to 500 pictures, at most two seconds from one pict
 a run that is killed loses the last of them.  A file that is damaged is made anew; where the cache
 cannot be used, `PictureCache.note` says why, and the run goes on without it.
 
-Size: a million pictures at most; beyond that, those not used for the longest time are removed.
-A picture takes about 200 bytes with one hash and 1,000 with all 24, so that the file is
-smaller than 200 MB, or 1 GB.
+Size: a million files at most; beyond that, those not used for the longest time are removed.  A
+picture takes about 250 bytes with one hash and 1,100 with all 24, so that the file is smaller than
+250 MB, or 1.1 GB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from neardup.runtime.program import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
-MOST = 1_000_000  # pictures
+MOST = 1_000_000  # files, also those that are not pictures
 SPARE = 0.9  # what is left of them when some are removed
 APPLICATION = 0x6E647069  # "ndpi", in the header of the file
 HEADER, APPLICATION_AT = b"SQLite format 3\0", 68

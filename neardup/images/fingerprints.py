@@ -13,7 +13,7 @@ and `crops` there are 8 symmetries of 3 cuts, 24 hashes:
 
 The first of similar pictures is the one to keep, so lines are in the order of `KEEP`.
 
-Memory: about 400 bytes for each picture, and 32 for each hash beyond the first.
+Memory: about 250 bytes for each picture beside those of the walk, and 32 for each hash.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ control characters, which cannot be part of an id in a line; bytes that are not 
 
     photos/a b.jpg  ─▶  photos/a%20b.jpg
 
-Memory: about 300 bytes for each file.
+Memory: about 450 bytes for each file.
 """
 
 from __future__ import annotations

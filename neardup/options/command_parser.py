@@ -63,8 +63,8 @@ class CommandParser(argparse.ArgumentParser):
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
         title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
-        short = "print the options that most people need"
-        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=short)
+        most = "print the options that most people need"
+        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=most)
         self.add_argument("--help", action="help", help="print all options")
 
     def add_verbosity(self) -> None:
