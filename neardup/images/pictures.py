@@ -10,7 +10,8 @@ Whatever is wrong with a file raises `RefusedError` with one of REASONS.
 
 Memory: a file may have 250 million pixels, of which 100 million may be decoded.  That takes up to
 0.8 GB (RGBA, and three grey pictures of its size); a process takes 35 MB for a JPEG photo of 12
-million pixels, and 70 MB if it is progressive.  `bound_memory` lets a process take 2 GiB at most, whatever a decoder tries.
+million pixels, and 70 MB if it is progressive.  `bound_memory` lets a process take 2 GiB more than
+it has at first, whatever a decoder tries.
 """
 
 from __future__ import annotations
