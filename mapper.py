@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The mapper: from record lines to keyed records; see `./mapper.py --help`."""
+"""The mapper: from record lines to keyed lines; see `./mapper.py --help`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Build the kernels where there is a C compiler; all else is in pyproject.toml."""
+"""Build the kernels where there is a C compiler; everything else is in pyproject.toml."""
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
@@ -6,7 +6,7 @@ from setuptools.command.build_ext import build_ext
 
 
 class BuildLibrary(build_ext):
-    """A library for ctypes, and no module: it has the same name for every Python."""
+    """Build step for a ctypes library, not a module: one file name for every Python."""
 
     def get_ext_filename(self, fullname: str) -> str:
         return fullname.replace(".", "/") + ".so"

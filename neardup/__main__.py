@@ -1,4 +1,4 @@
-"""`neardup COMMAND …`, or `python3 -m neardup COMMAND …`: the job, and the tools around it."""
+"""The command line, `neardup COMMAND …` or `python3 -m neardup COMMAND …`: the job and tools."""
 
 import os
 import shlex

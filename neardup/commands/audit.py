@@ -167,7 +167,7 @@ def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: floa
 
 
 def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -> list[str]:
-    """Return pairs that are missed or wrong, and the command that explains one."""
+    """Return lines that list missed and wrong pairs, and the command that explains one of them."""
     missed = {pair: true[pair] for pair in true.keys() - printed.keys()}
     wrong = {pair: printed[pair] for pair in printed.keys() - true.keys()}
     lines = []

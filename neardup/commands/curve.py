@@ -86,7 +86,7 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
 
 
 def area_rows(areas: "Areas") -> list[str]:
-    """Format the areas of false negatives and of false positives, a line for each.
+    """Format the areas of false negatives and of false positives, one line each.
 
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
     false negatives  4.81e-7      area above the curve from the threshold on: pairs that are missed
@@ -116,7 +116,7 @@ class Areas(NamedTuple):
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
-    """Return the areas of false negatives and false positives."""
+    """Return the areas of false negatives and false positives of a curve and a threshold."""
     missed = integral(lambda s: 1 - recall(s), threshold, 1)
     return Areas(missed, integral(recall, 0, threshold))
 
@@ -141,7 +141,7 @@ def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def shown_area(area: float) -> str:
-    """Format an area rounded up to three significant digits."""
+    """Format an area, rounded up to three significant digits."""
     if area < KNOWN:
         return "below 1e-12"
     return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may be a hair above

@@ -1,4 +1,4 @@
-"""`videos`: write any number of synthetic records in the shape of the real ones, in bounded memory.
+"""`videos`: write any number of synthetic records, shaped like those of real videos.
 
     python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
@@ -79,7 +79,7 @@ def _share(text: str) -> float:
 
 
 class RandomIntegers:
-    """Random integers from a seed."""
+    """Random integers from a seed, the same on every machine."""
 
     def __init__(self, seed: int):
         blocks = (random_words(seed, 1 << 14, stream).tolist() for stream in count())
@@ -140,7 +140,7 @@ def mixed_sets(
 
 
 def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
-    """Yield an original and its near-copies."""
+    """Yield an original set and its near-copies, which only some originals have."""
     u = dice.below(1 << 32)
     size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # small ones are more likely
     original = new_shingles(size, (), dice)

@@ -85,7 +85,7 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
 
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
-    """Read the command line, with the options and files of the run that --run names."""
+    """Read the command line, completed with the options and files of the run that --run names."""
     parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
         exact_answers.RUN,

@@ -81,7 +81,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later record, line of an earlier one) for members of a cluster, one of `open_`."""
+    """Yield (later record, earlier one's line) for pairs in a cluster, at least one in `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]

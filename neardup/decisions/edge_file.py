@@ -92,7 +92,7 @@ class Heads(NamedTuple):
 
 
 class EdgeFile:
-    """Edge lines, read in order or from a position: of `count` records, of which `old` are old."""
+    """The edge lines of `count` records (`old` of them are old), read in order or by position."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Write `blocks` of whole lines to an empty file, which must stay open.
@@ -206,7 +206,7 @@ class EdgeFile:
 
 
 def as_number(similarity: bytes) -> int:
-    """Return a similarity in edge lines as an integer, in units of 10^-18.
+    """Parse the similarity on an edge line into an integer, in units of 10^-18.
 
     >>> as_number(b"0.912345678901234567"), as_number(answer_lines.SAME_SET) == IDENTICAL
     (912345678901234567, True)

@@ -171,7 +171,7 @@ class Places:
             self._open = False
 
     def check_line(self, line: bytes) -> None:
-        """Raise StageError unless the line at the last place has the id of the removed record."""
+        """Raise StageError unless the line at the current place has the removed record's id."""
         if not line.lstrip().startswith(self._id):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "

@@ -1,4 +1,4 @@
-"""Rules, which decide from the edges between records which are kept.
+"""The rules that decide which records are kept, given the edges between records.
 
 --rule direct: the lexicographically first maximal independent set.  In order of priority a record
 is kept unless it is similar to one that is kept before it.  Otherwise it is removed, and its reason
@@ -65,7 +65,7 @@ class Reason(NamedTuple):
 
 
 class Rule:
-    """The base class of rules, which decide records in order of priority."""
+    """The base class of rules, which decide in order of priority which records are kept."""
 
     components_first = False  # whether they must be complete before the first record
 
@@ -73,7 +73,7 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide the given records whose decision follows from earlier decisions alone.
+        """Decide those of the records whose decision follows from earlier decisions alone.
 
         Returns the reasons, or None for kept records, by their positions among these.
         """

@@ -34,7 +34,7 @@ def number(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """Format a number with three significant digits and a unit.
+    """Format a number with three significant digits, and with k, M or G if it is large.
 
     >>> short(27_012_345), short(381.5), short(5.04e9)
     ('27M', '382', '5.04G')
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """The estimated recall and cost of a setting in the whole input.
+    """The estimated recall and cost of a setting for the whole input.
 
     at_threshold, of_pairs: recall of a pair at the threshold, and of all pairs; candidates,
     verified: see `CandidateCounts`; shuffled: bytes that mapper.py writes; counted: tokens.
@@ -74,7 +74,7 @@ class Cost(NamedTuple):
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
-    """Yield all settings of a run that promise the recall for pairs by a measure.
+    """Yield the settings of a run that promise `recall` for pairs by the measure called `name`.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
@@ -132,7 +132,7 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
-    """Return the recall of a pair at the threshold, and of all pairs of the input."""
+    """Return a scheme's expected recall: of a pair at the threshold, and of all input pairs."""
     least = survey.measure.resemblance
     if least is None:
         return scheme.recall(0.0), scheme.recall(0.0)
@@ -153,7 +153,7 @@ def best(costs: list[Cost]) -> Cost:
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """Return the settings with the least work and the fewest keys, in order of work."""
+    """Return `always` and the `how_many` settings of least work among the Pareto-optimal ones."""
     front = [
         each
         for each in costs

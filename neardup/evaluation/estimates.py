@@ -61,7 +61,7 @@ class Weights:
         return np.where(same, self.within, self.between)
 
     def take(self, some: np.ndarray) -> Weights:
-        """Return the weights of a random part of the sample, chosen by positions (int64)."""
+        """Return the weights of a part of the sample: the random positions `some` (int64)."""
         n, m = len(self.cells), len(some)
         scale = n * (n - 1) / max(m * (m - 1), 1)
         within, between = self.within * scale, self.between * scale
@@ -83,7 +83,7 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """Return the expected number of pairs of a histogram that share a key, over all seeds."""
+        """Return how many pairs of a histogram share a key, as the mean over all seeds."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
@@ -117,7 +117,7 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
 def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield (left, right, number of common values), int64, for pairs within the length filter."""
+    """Yield (left, right, common values), int64, for overlapping pairs within the length filter."""
     for left, right, common in Index.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
@@ -127,7 +127,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Count the pairs of records that share a key; None if there are too many to look at."""
+    """Estimate the input's candidate pairs from those of the sample; None if these are too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -181,16 +181,16 @@ class Survey:
 
     @property
     def records(self) -> float:
-        """The number of records in the whole input."""
+        """The estimated number of records in the whole input."""
         return len(self) * self.weights.records
 
     @property
     def tokens(self) -> float:
-        """The number of tokens in the whole input."""
+        """The estimated number of tokens in the whole input."""
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a part of the records and their token counts, for schemes that need them.
+        """Return a survey and token counts, from separate halves of the sample unless it is whole.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  In records that were counted, no token that two of them share would look rare.

@@ -1,4 +1,4 @@
-"""Options, pairs and rows of tables for the commands that compare records exactly."""
+"""Common parts of the commands that compare records exactly: options, pair lines, table rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Parsed = TypeVar("Parsed")
 def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
 ) -> CommandParser:
-    """Return a parser of the options that define a pair, without those of a scheme."""
+    """Return a parser for the options that define a pair, without those of a scheme."""
     parser = table.parser(f"python3 -m neardup {name}", description, flags)
     about = f"how similar two records are: {', '.join(MEASURES)}"
     add_option(parser, "--measure", "NAME", "jaccard", about)
@@ -59,7 +59,7 @@ def add_option(
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
-    """Return settings (ignore their scheme) and the measure for unweighted sets.
+    """Return the settings, whose scheme does not matter, and the measure for sets without weights.
 
     UsageError for anything wrong, in --weights too.
     """
@@ -80,7 +80,7 @@ def pair_options(options: table.Options) -> list[str]:
 
 
 def asked_kind(options: table.Options) -> Weighing | None:
-    """Return the kind of weights, or None for equal weights; UsageError for an unknown kind."""
+    """Return the kind of weights, or None for equal weights; UsageError if it cannot be used."""
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
         return None
@@ -101,7 +101,7 @@ def check_files(files: list[str]) -> None:
 
 
 def share(flag: str, text: str) -> float:
-    """Read a number between 0 and 1, such as a confidence."""
+    """Parse a number between 0 and 1, such as a confidence; UsageError for anything else."""
     try:
         value = float(text)
     except ValueError:

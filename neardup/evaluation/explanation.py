@@ -180,7 +180,7 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Return advice, line by line: options with which a missed pair would be found."""
+    """Return lines of advice: options with which a missed pair would be found."""
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []
@@ -194,7 +194,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
 
 
 def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
-    """Return an angle (radians) and its interval, which misses the true angle with P ≤ alpha.
+    """Estimate the angle (radians) and its interval, which misses the true angle with P ≤ alpha.
 
     >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]

@@ -1,4 +1,4 @@
-"""A sample of the lines of files of any size, all equally likely, in bounded time.
+"""Samples of lines from files of any size, every line equally likely, in bounded time.
 
 Plain files are divided into *cells* of 4 KiB, some of which are drawn.  A line belongs to the cell
 in which it begins, so long lines are no more likely than short ones:
@@ -60,7 +60,7 @@ class LineSample:
 
 
 def as_block(lines: list[bytes]) -> Any:
-    """Return lines of a sample as a block for a parser."""
+    """Return sampled lines or rows as a block for a parser."""
     return lines if any(isinstance(line, FlawedRow) for line in lines) else b"".join(lines)
 
 
@@ -154,7 +154,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """Sample the first lines of each file, the same number of bytes from each."""
+    """Sample lines from the start of each file, at most the same number of bytes of each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -179,7 +179,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return `First` for a table: its first rows as JSON."""
+    """Return the first rows of a table as JSON lines, 0, and the share of it that they are."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0

@@ -103,7 +103,7 @@ def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
 
 
 def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:
-    """Return each shingle of a cleaned text and its words or characters, in the order of the text.
+    """Return {shingle: its words or characters} of a cleaned text, in the order of the text.
 
     >>> bag = shingling.Shingler.parse("word:2:bag")
     >>> list(shingles_in_words("To be or not to be", bag).values())
@@ -169,7 +169,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield index pairs (i, j) of equal words, ascending in both."""
+    """Yield index pairs (i, j) of a common subsequence, the longest one unless a and b are long."""
     shorter = min(len(a), len(b))
     head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
     rest = shorter - head
@@ -209,7 +209,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
-    """Return lines that compare two records by shingles and any texts."""
+    """Return lines that compare two records: their shingles, and their texts if they have any."""
     if form.shingle is None:
         a, b = pair.sets.row(0), pair.sets.row(1)
         only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
@@ -257,7 +257,7 @@ def listed(values: Sequence[object]) -> str:
 
 
 def difference(a: str, b: str) -> str:
-    """Format the difference as wdiff does, with long parts shortened.
+    """Format the difference of two texts as wdiff does, with long parts shortened.
 
     >>> difference("one two three four five six", "one two three four five SIX seven")
     '… three four five six {+seven+}'
@@ -281,7 +281,7 @@ def difference(a: str, b: str) -> str:
 
 
 def _shortened(words: list[str], before: int, after: int) -> str:
-    """Join the words of a part; cut the middle of a long one."""
+    """Join words; replace those between the first `before` and the last `after` by an ellipsis."""
     end = max(before, len(words) - after)
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:

@@ -69,7 +69,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Length:
-    """The results for one length of shingles.
+    """The results for one shingle length.
 
     shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
     exceed; edited: the similarity of a usual record to itself with one letter changed; survives:
@@ -106,7 +106,7 @@ def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> lis
 
 
 def _random_pairs(n: int, drawn: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw random pairs (left, right) of 0 … n-1, int64, or return all pairs if they are few."""
+    """Draw random pairs (left, right) of 0 … n-1, int64; return all pairs if there are few."""
     if n * (n - 1) // 2 <= drawn:
         left, right = np.triu_indices(n, 1)
         return left, right

@@ -34,7 +34,7 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:
-    """Return how many tokens must be indexed so that partners of its size or larger find a set.
+    """Return how many tokens of a set to index so that partners of its size or larger find it.
 
     >>> indexing_prefix(Threshold.parse("0.9"), 35)
     2
@@ -61,7 +61,7 @@ def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
 
 
 def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
-    """Return H_max, in how many tokens a pair may differ after its first i and j tokens.
+    """Return H_max, the maximum number of tokens that differ after a pair's first i and j.
 
     >>> most_apart(Threshold.parse("0.8"), 10, 10, 2, 1, 1)
     1

@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
 
 
 class Pair(NamedTuple):
-    """Two records that are near-duplicates, a before b.
+    """The ids of two near-duplicates, a before b, and their similarity.
 
     With the measure containment, a is contained in b, and both directions may be returned.  The
     cosine is rounded to millionths; other similarities are exact.
@@ -68,7 +68,7 @@ class Removed(NamedTuple):
 
 
 class Deduplicated(NamedTuple):
-    """The ids of kept and of removed records, both in the order of the records."""
+    """The ids of the kept records, and the removed records; both in the order of the records."""
 
     kept: list[Any]
     removed: list[Removed]

@@ -42,7 +42,7 @@ class Keywords(TypedDict, total=False):
 
 
 class DecisionKeywords(Keywords, total=False):
-    """The keywords of `deduplicate`."""
+    """The keywords of `deduplicate`: those of all calls, and those of decisions."""
 
     rule: str | None  # direct or cluster
     keep: str | None  # first, longest or smallest
@@ -71,7 +71,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def with_keywords(kind: type) -> Callable[[Call], Call]:
-    """Add the keywords of `kind` to the signature of a call, for `help` and editors."""
+    """Return a decorator: it adds the keywords of `kind` to a signature, for `help` and editors."""
 
     def named(call: Call) -> Call:
         shown = inspect.signature(call)

@@ -233,7 +233,7 @@ class Tag(NamedTuple):
         return list(map(self.id_of, tagged)) if self.escaped else [id_[self.id] for id_ in tagged]
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
-        """Return the places in tagged ids (uint64); WireError for an id of other options."""
+        """Return the places in tagged ids (uint64); WireError for ids tagged by other options."""
         parts = [id_[:1] + id_[self.place] for id_ in tagged]
         if not all(map(_PLACED.fullmatch, parts)):
             wrong = next(id_ for id_, part in zip(tagged, parts) if not _PLACED.fullmatch(part))
@@ -257,7 +257,7 @@ COLLECTION = Tag("the collection of the record", b"%(id)b", slice(0, 0), slice(1
 
 
 def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
-    """Return the 40-bit mark of these options, XORed into the keys on lines; 0 for plain pairs.
+    """Return the 40-bit mark of these options, to be XORed into keys on lines; 0 for plain pairs.
 
     A reducer with other options finds no key that is its own.  `decides`: as in
     `verification.Output`; `keep`: "" where no records are decided on.

@@ -82,7 +82,7 @@ def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def place_of_sum(key: bytes, value: bytes) -> bytes:
-    """Return the sort key of a sum, which puts frequent tokens before rare.
+    """Return the sort key of a sum, which puts frequent tokens before rare ones.
 
     >>> place_of_sum(b"t00000000000000000042", b"17")
     b'999999999982:t00000000000000000042'
@@ -113,7 +113,7 @@ def format_all(counts: TokenCounts) -> Iterator[bytes]:
 
 
 def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
-    r"""Yield lines for numbers of one kind, with counts of at least 1.
+    r"""Yield blocks of count lines for numbers of one kind; each count is at least 1.
 
     >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
     [b't00000000000000000042\t7\nt18446744073709551615\t12\n']

@@ -78,7 +78,7 @@ def encode_sets(sets: Ragged) -> list[bytes]:
 
 
 def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the digits of numbers (uint64) as characters (uint8), and the width of each."""
+    """Return the base-32 digits of numbers (uint64) as characters (uint8), and their widths."""
     longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
     digits = np.empty((len(steps), longest), dtype=np.uint8)
     needed = np.ones((len(steps), longest), dtype=bool)
@@ -258,7 +258,7 @@ def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
 
 
 class KeyedLines(NamedTuple):
-    """The n lines of a block, in columns."""
+    """The bounds and keys of the n keyed lines in a block, in columns."""
 
     starts: np.ndarray  # int64
     ends: np.ndarray
@@ -322,7 +322,7 @@ def _are_heads(heads: np.ndarray) -> bool:
 
 
 def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:
-    """Return whether the sizes on the lines (int64) are those of their sets."""
+    """Return whether the sizes on the lines (int64) match their sets, at least modulo 256."""
     # Subtle: bytes add up three times as fast as wider integers, and so modulo 256.
     last_digits = (block < ZERO + CONTINUED).view(np.uint8)
     sets_and_heads = np.stack((starts, ends), axis=1).ravel()

@@ -88,7 +88,7 @@ class CommandParser(argparse.ArgumentParser):
         return self._with_usage().format_help()
 
     def short_help(self) -> str:
-        """Return the page of -h."""
+        """Return the text that -h prints."""
         short = len(self._actions) > MANY
         return self._page(short) + "\n--help lists all options.\n" * short
 
@@ -128,7 +128,7 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Keep the value of `--rows=--`, which Python before 3.13 drops."""
+        """Keep the value `--`, as in `--rows=--`, which Python before 3.13 drops."""
         alone = action.nargs is None and arg_strings == ["--"]
         return "--" if alone else super()._get_values(action, arg_strings)
 

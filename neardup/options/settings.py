@@ -54,7 +54,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
-        """Parse options; UsageError if invalid.  `counts` replace --counts."""
+        """Parse options; UsageError if one is invalid.  `counts`, if given, replace --counts."""
         names = {"--counts": [options.counts], "--input-files": [options.input_files]}
         for flag, given in {**names, "--against": options.against}.items():
             if "" in given:
@@ -136,7 +136,7 @@ class Settings(NamedTuple):
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
-        """Return a list: a warning if the scheme is made for another --shingle; any spots suit."""
+        """Return a list: a warning if the scheme was made for another --shingle, or nothing."""
         text, suits = self.form.key_options()["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
             return []
@@ -154,7 +154,7 @@ def form_of(options: Options) -> InputFormat:
 
 
 def with_input(options: Options) -> Options:
-    """Add --input if it is inferred from names of files, which tasks and manifests lack."""
+    """Add --input if file names imply it: tasks and manifests repeat options without file names."""
     form = form_of(options)
     named = options.input is None and form.fields
     return replace(options, input=form.input) if named else options
@@ -235,7 +235,7 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """Return what --verify sketch uses; UsageError for options that need exact pairs."""
+    """Return scheme, measure and output of --verify sketch; UsageError for unsuited options."""
     size = read("--verify", sample_size, options.verify)
     refused = {
         f"--measure {request.measure}": request.measure != "jaccard",

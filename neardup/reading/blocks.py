@@ -57,7 +57,7 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
 
 
 def file_places(old: int, new: int) -> list[int]:
-    """Return the places of the first lines of `old` old files, then of `new` new files."""
+    """Return the place of the first line of each file: `old` old files, then `new` new ones."""
     return [first_place(i, new=False) for i in range(old)] + list(map(first_place, range(new)))
 
 
@@ -72,7 +72,7 @@ class Piece(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Whole lines, or rows of a table, and where they are."""
+    """Whole lines, or rows of a table, with their place in the input."""
 
     place: str  # "videos.txt: line ", or "line " for standard input
     line: int  # the number of the first one, from 1
@@ -110,7 +110,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """Where an input or a split begins, for numbering its lines."""
+    """The start of an input or of a split, from which its lines are numbered."""
 
     place: str  # "videos.txt: ", or "" for standard input
     line: int
@@ -128,7 +128,7 @@ def in_task() -> bool:
 
 
 def start_of_split() -> Start:
-    """Return the file and offset of this task's split, and the number of its first line.
+    """Return the start of this task's split: its file, and its first line's number or offset.
 
     Hadoop names a file and a position in it; only in mrjob's local files can lines be counted.
     """
@@ -171,7 +171,7 @@ def read_files(
     among: Sequence[str] = (),
     passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
-    """Yield the blocks of all files (`-` is stdin; compressed ones are unpacked).
+    """Yield the blocks of the given files (`-` is stdin; compressed files are unpacked).
 
     turns: the numbers of the blocks to yield (ascending, from 0), so that mappers can share files
     names: what messages call the files
@@ -205,7 +205,7 @@ def read_files(
 
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """Return for each file the prefix of the ids of rows without an id.
+    """Return for each file the prefix of the ids that are given to its rows without an id.
 
     It is the file's name, as far as the names of all files (`among`) differ; b"" of a single file.
     With `others`, records from elsewhere, it is the whole path.

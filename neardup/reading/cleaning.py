@@ -79,7 +79,7 @@ def without_digits(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """Replace accented letters by base letters.
+    """Replace accented letters with base letters, such as é with e and ß with ss.
 
     >>> without_accents("Crème brûlée à Łódź, Ærøskøbing, Straße")
     'Creme brulee a Lodz, AEroskobing, Strasse'
@@ -137,7 +137,7 @@ def decoded(text: str) -> str:
 
 
 class _Began(NamedTuple):
-    """An open element whose text will be dropped."""
+    """An open element whose text may be dropped when the element is closed."""
 
     place: int  # where it began
     pieces: int  # how many there were then
@@ -145,7 +145,7 @@ class _Began(NamedTuple):
 
 
 class _Reader:
-    """One pass through an HTML page."""
+    """A reader that extracts the text of an HTML page in one pass."""
 
     def __init__(self, page: str):
         self.page = page
@@ -171,7 +171,7 @@ class _Reader:
         return "".join(self.pieces)
 
     def _end(self, found: re.Match[str]) -> int:
-        """Return the end of the markup that `found` starts, or -1."""
+        """Return the end of the markup whose start is `found`, or -1 if it is not closed."""
         if found[0] == "<!--":
             end = self._next("-->", COMMENT_END, found.start() + 2)
             return end.end() if end else -1
@@ -212,7 +212,7 @@ class _Reader:
         return end
 
     def _close(self, name: str) -> None:
-        """Drop the text since an element began, if it is open."""
+        """Close an element, if open, and drop its text, except that of a form with body text."""
         if not self.open[name]:
             return
         began = self.open[name].pop()
@@ -234,7 +234,7 @@ STEPS: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Cleaning steps, in the order of STEPS.
+    """The chosen cleaning steps, which are applied to a text in the order of STEPS.
 
     >>> clean = Cleaning.parse("punctuation,html")
     >>> str(clean), clean("<p>Hello <b>world</b>, the end.</p>").split()

@@ -1,4 +1,4 @@
-"""Kinds of files, by extension and by first bytes, and compressed files.
+"""Recognise kinds of files by extension and first bytes, and open compressed files.
 
 The extension names the compression (.gz, .bz2, .xz, .zst: read and written as if plain) and, unless
 --input does, the kind of input.  Files that begin as one without lines does are refused before a
@@ -34,7 +34,7 @@ MAGIC_BYTES = 16  # enough for each of SIGNATURES
 
 
 def _opener(module: str) -> Callable[..., Any]:
-    """Return the `open` function of a module, which is imported on first use."""
+    """Return a function that calls a module's `open` and imports the module on first use."""
     return lambda file, mode="rb": importlib.import_module(module).open(file, mode)
 
 
@@ -71,7 +71,7 @@ def plain_name(name: str) -> str:
 
 @contextmanager
 def opened(path: str, name: str) -> Iterator[Any]:
-    """Open a file to read (`-` is stdin), called `name` in messages; StageError if it is
+    """Context manager: open `path` to read (`-` is stdin), `name` in messages; StageError if
     damaged."""
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
@@ -119,7 +119,7 @@ def position(stream: IO[bytes]) -> int:
 
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """Yield a file to write to, compressed as the extension of `name` says."""
+    """Context manager: a stream that writes to `file`, compressed as `name`'s extension says."""
     suffix = suffix_of(name)
     if suffix == ".gz":  # without its name and the time, so that equal answers are equal files
         import gzip
@@ -137,7 +137,7 @@ def kind_by_name(name: str) -> "str | None":
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError if --input contradicts an extension, or two extensions differ."""
+    """Raise UsageError if --input contradicts an extension, or if only some names imply a kind."""
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]
     if given is None and 0 < len(rows) < len(kinds):

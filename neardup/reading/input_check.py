@@ -35,7 +35,7 @@ SEEN_BYTES = 1000
 
 
 class BadLine(NamedTuple):
-    """A line that is not a record: its number in the block, its first bytes, and the reason."""
+    """A line that is not a record: its number in the block, its bytes, and the reason."""
 
     number: int
     text: bytes

@@ -64,7 +64,7 @@ def task_place(input_files: str) -> int:
 
 
 def _file_place(input_files: str, name: str) -> int:
-    """Return the place of a file's first line; StageError unless the list has it once."""
+    """Return the place of a file's first line; StageError unless the list names it once."""
     path = _path(name)
     # Java puts "?" for letters that the locale of its node lacks.
     form = partial(re.sub, r"[^\0->@-~]+", "?") if "?" in path else str

@@ -49,7 +49,7 @@ class InputFormat(NamedTuple):
         text: str | None = None,
         names: Sequence[str] = (),
     ) -> InputFormat:
-        """Read the options; without `input_` the kind is inferred from the names of files."""
+        """Make the format from options; without `input_`, the kind is inferred from file names."""
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
         if names:
@@ -110,11 +110,11 @@ class InputFormat(NamedTuple):
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Yield as `pieces` does, also JSON lines without the fields."""
+        """Yield pieces as `pieces` does, but accept JSON lines without the fields."""
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
-        """Return the parser for blocks.
+        """Return the function that parses a block into a batch of records and its bad lines.
 
         repeats: a token weighs as often as a record has it; own: as the line says.
         """

@@ -1,4 +1,4 @@
-"""Refuses rows without the fields that --id and --text name, and suggests others.
+"""Refuse rows without the fields that --id and --text name, and suggest others.
 
 Suggested as the text is the field with the longest strings, and as the id one whose values are
 words and differ, preferably one whose name ends with id.
@@ -18,7 +18,7 @@ SEEN_ROWS, LISTED = 100, 20
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Pass on pieces of JSON lines; StageError if no row of the first piece has the fields.
+    """Yield pieces of JSON lines unchanged; StageError if no row of the first has the fields.
 
     In a task each row needs an id.
     """
@@ -106,7 +106,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
-    """Return "; type: …", or "" if no field can be the text."""
+    """Return "; type: " and a command with other fields, or "" if no field can be the text."""
     columns = {
         name: values
         for name, values in _columns(rows).items()

@@ -1,4 +1,4 @@
-"""Parquet files, by pyarrow: rows to read, and the kept rows to write.
+"""Read rows from Parquet files, and write the kept rows, with pyarrow.
 
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
 share a file each decode their own slices, and those before them in the same row group.
@@ -79,7 +79,7 @@ class Slices:
         self._rest: Any = None  # of the last batch that it has given
 
     def rows_from(self, at: int, fields: Fields) -> Iterator[list[Line]]:
-        """Yield the rows of the slice that begins at row `at` of the row group."""
+        """Yield the rows of the slice that begins at row `at` of the row group, in lists."""
         end = min(at + self.size, self.rows)
         with damage_named(self.name):
             if not self._next:
@@ -129,7 +129,7 @@ def _bytes(batch: Any) -> int:
 
 
 def rows_of(batch: Any, fields: Fields) -> list[Line]:
-    """Return the rows of a record batch as dictionaries, without null values."""
+    """Return the rows of a record batch as dictionaries without nulls, or as FlawedRows."""
     types = importlib.import_module("pyarrow.types")
     strings = bool(fields.texts)
     columns, forms = [], []
@@ -181,7 +181,7 @@ def _in_microseconds(column: Any) -> Any:
 
 
 def _as_id(value: Any) -> Any:
-    """Return a value as an id, a string or an integer; None for NaN."""
+    """Return a value as an id (a string or an integer), or None for NaN."""
     if isinstance(value, (str, int)) or value != value:
         return plain_value(value)
     return value.hex() if isinstance(value, bytes) else str(value)
@@ -221,7 +221,7 @@ def check_pyarrow() -> None:
 
 @contextmanager
 def opened_parquet(path: str, name: str) -> Iterator[Any]:
-    """Open a pyarrow.parquet.ParquetFile; StageError for another kind of file."""
+    """Context manager: open a pyarrow.parquet.ParquetFile; StageError for another kind of file."""
     parquet = importlib.import_module("pyarrow.parquet")
     source = os.dup(sys.stdin.fileno()) if path == "-" else path
     with damage_named(name), open(source, "rb") as file:
@@ -246,7 +246,7 @@ def _size(path: str) -> int:
 
 @contextmanager
 def damage_named(name: str) -> Iterator[None]:
-    """Raise errors of pyarrow as named StageErrors."""
+    """Context manager: raise pyarrow's errors as StageErrors that name the file."""
     arrow = importlib.import_module("pyarrow")
     try:
         yield

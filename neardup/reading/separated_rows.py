@@ -1,4 +1,4 @@
-r"""CSV and TSV files: rows to read, and the kept rows byte for byte.
+r"""Read rows of CSV and TSV files, and copy the kept rows of CSV files byte for byte.
 
 The first row names the columns, unless --id and --text are numbers of columns.
 
@@ -96,7 +96,7 @@ def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
 
 
 def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
-    """Return whether every other quote opens a field, so that rows can be found fast."""
+    """Return whether quotes are only at ends of fields or doubled, so that rows are found fast."""
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
     after = data[closing[closing < len(data) - 1] + 1]
@@ -167,7 +167,7 @@ def opened_table(
     max_line: int,
     start: Start = WHOLE_FILE,
 ) -> Table:
-    """Open a table; StageError if its header cannot be read."""
+    """Return the header and the rows of a stream; StageError if the header cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
@@ -233,7 +233,7 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
 
 
 def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
-    """Return the rows, b"" for a blank row; `width` is the number of fields, or 0 for any."""
+    """Parse rows, b"" for a blank one; `width` is the number of fields in each, or 0 for any."""
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []

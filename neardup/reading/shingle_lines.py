@@ -1,4 +1,4 @@
-"""Parsing of lines of an id and integer shingles, with or without weights, into batches.
+"""Parse lines of an id and integer shingles, with or without weights, into batches.
 
     VIDEO_7 12 5 12            a set of integers from 0 to 2^64-1, in any order, repeats allowed
     VIDEO_7 12:0.5 5:2 9       with --weights own: a weight is a decimal number above 0, up to
@@ -197,7 +197,7 @@ def split(block: bytes) -> tuple[FoundLines, Tokens]:
 
 
 def flawed_lines(lines: FoundLines, wrong: np.ndarray) -> np.ndarray:
-    """Return which lines have no tokens, or one that is `wrong` (bool (T,)): bool (n,)."""
+    """Mark the lines (bool (n,)) that have no tokens, or one that is `wrong` (bool (T,))."""
     flawed: np.ndarray = lines.sizes == 0
     if wrong.any():
         flawed[np.repeat(np.arange(len(flawed)), lines.sizes)[wrong]] = True
@@ -207,7 +207,7 @@ def flawed_lines(lines: FoundLines, wrong: np.ndarray) -> np.ndarray:
 def sorted_out(
     lines: FoundLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[flaws.BadLine]]:
-    """Return which lines are records (bool (n,)), and the other lines with their reasons.
+    """Return which lines are records (bool (n,)), and the bad lines with their reasons.
 
     flawed: bool (n,), the lines with a flaw in their tokens
     """
@@ -224,7 +224,7 @@ def sorted_out(
 
 
 def flaw_in_shingles(tokens: list[bytes]) -> str:
-    """Return the reason why a token is not a shingle, for the first such token, or ""."""
+    """Return the flaw of the first token that is not a shingle, or "" if all are shingles."""
     wrong = next((token for token in tokens if not _is_shingle(token)), None)
     if wrong is None:
         return ""
@@ -243,7 +243,7 @@ def _is_shingle(token: bytes) -> bool:
 
 
 class Millionths(dict[bytes, int]):
-    """A cache from the text of a weight to millionths, or 0 for an invalid one."""
+    """A cache that maps the text of a weight to millionths, or to 0 if it is invalid."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:

@@ -1,4 +1,4 @@
-"""Texts → shingles: words, characters, or spots, as 64-bit hashes (Broder 1997).
+"""Shingles of texts: runs of words or characters, or spots, as 64-bit hashes (Broder 1997).
 
     word:K  char:K          the set of all runs of K words or characters
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
@@ -268,7 +268,7 @@ class Shingler:
         return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """Return the shingles of a text (uint64) in order; a bag numbers repeated ones."""
+        """Return the shingles of a text (uint64) in order; in a bag, all of them differ."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

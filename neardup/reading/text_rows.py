@@ -71,7 +71,7 @@ Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
 
 class FlawError(ValueError):
-    """The reason why a line is not a record."""
+    """The exception for a line that is not a record; its message is the reason."""
 
 
 def text_parser(
@@ -288,7 +288,7 @@ class Fields:
         return bool(self.texts) and self.texts[0].isdecimal()
 
     def places(self, columns: Sequence[str]) -> dict[str, int]:
-        """Return {field: column number, from 0} for a table with checked fields."""
+        """Return {field: column number, from 0} for a table that has the needed columns."""
         if self.numbered:
             return {field: int(field) - 1 for field in self.names if field.isdecimal()}
         return {field: columns.index(field) for field in self.of_columns(columns)}

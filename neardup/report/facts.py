@@ -58,7 +58,7 @@ class PairGraph:
 
     @classmethod
     def of(cls, found: Iterable[Found]) -> "PairGraph":
-        """Build the graph of the pairs found; a repeated pair gets the highest similarity.
+        """Build the graph of the pairs found; a repeated pair gets its highest similarity.
 
         >>> a, b, c = map(Node, (b"a", b"b", b"c"))
         >>> graph = PairGraph.of([Found(c, b, 900000), Found(b, c, 950000), Found(a, a, 1)])

@@ -133,7 +133,7 @@ class RemovedRecords:
 
 
 def read_removed(file: str) -> RemovedRecords:
-    """Read a file of removed records, with the ids of the records they duplicate in memory."""
+    """Summarize a file of removed records; hold the ids of those they duplicate in memory."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
     for fields in parsed_lines([file], parse_removed):

@@ -107,7 +107,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def similar(count: int) -> str:
-    """Begin a sentence about `count` pairs, such as "No pair is"."""
+    """Return the beginning of a sentence about `count` pairs, such as "No pair is"."""
     few = {0: "No pair is", 1: "One pair is"}
     return few.get(count, f"{count:,} pairs are")
 
@@ -134,7 +134,7 @@ def same(parts: Parts) -> bool:
 
 
 def distinct(pairs: Sequence[Found]) -> bool:
-    """Return True if each record is in one of the pairs only."""
+    """Return True if no record is in two of the pairs."""
     return len({node for pair in pairs for node in (pair.a, pair.b)}) == 2 * len(pairs)
 
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and temporary folders that the next run removes.
+"""Files that appear whole or not at all, and temporary folders, swept after a run was killed.
 
     TMPDIR/neardup.run.XXXXXXXX        what is kept between the stages
     FOLDER/.neardup.run.XXXXXXXX       an answer, until it is whole and gets its name in FOLDER
@@ -32,7 +32,7 @@ MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 @contextmanager
 def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
-    """Make a temporary folder in `where`, and remove those that killed runs have left there."""
+    """Context manager: make a temporary folder in `where`, after removing those of killed runs."""
     sweep(where, prefix)
     folder = new_folder(where, prefix)
     try:
@@ -123,7 +123,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
 
 @contextmanager
 def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name once it is complete; see `check_new`."""
+    """Context manager: open a file that gets its name once it is complete; see `check_new`."""
     check_new(option, name, inputs)
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(name), open(name, "wb") as file:
@@ -147,7 +147,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Yield the path of a new file that will replace `name`, with the same permissions."""
+    """Context manager: yield the path of a new file that replaces `name` on exit, with its mode."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"
@@ -164,7 +164,7 @@ def half(option: str, name: str) -> Iterator[Path]:
 
 @contextmanager
 def half_folder(option: str, name: str, where: Path) -> Iterator[Path]:
-    """Make a hidden folder beside the target, for a file that is being written."""
+    """Context manager: make a hidden folder in `where`, for a file until it is complete."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(swept_folder(where))

@@ -49,7 +49,7 @@ class Counters:
         self._shown = self.started
 
     def forget(self) -> None:
-        """Report only the time, for a stage that repeats the work of another one."""
+        """Drop all counts and bad lines so far, for a stage that repeats another one's work."""
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id
@@ -125,7 +125,7 @@ class Counters:
             print(f"{self.stage}: {summary.ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values.
+        """Return the report as a dict of JSON values.
 
         One id is named and counted if a quarter of the records of this process have it.
         """

@@ -1,4 +1,4 @@
-"""A program's frame: errors, signals, memory, child processes, and command lines to type."""
+"""What all programs share: errors, signals, memory, child processes, and command lines to type."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ LONGEST = 300  # of a longer line the options are easier to see alone
 
 
 class StageError(Exception):
-    """Raised if the input or the machine prevents the program from going on; exit code 1."""
+    """An error of the input or the machine that stops the program; exit code 1."""
 
 
 class UsageError(Exception):
-    """Raised if the command line is wrong or asks for something impossible; exit code 2."""
+    """An error in the command line, or a request for something impossible; exit code 2."""
 
 
 class WireError(StageError):
-    """Raised for a line between two stages that no stage of this program can have written."""
+    """An error in a line between two stages, which no stage of this program can have written."""
 
 
 def as_called(text: str) -> str:
-    """Return a text with `python3 -m neardup` replaced by `neardup`, if the user types that."""
+    """Replace `python3 -m neardup` by `neardup` in a text, if the user typed the latter."""
     return text.replace(AS_MODULE, AS_COMMAND) if sys.argv[0].startswith(AS_COMMAND) else text
 
 
@@ -95,7 +95,7 @@ def typed_with(*options: str) -> str:
 
 
 def typed_numbering() -> str:
-    """Return the user's command with numbered rows, or a command that numbers them first."""
+    """Return the user's command changed to number rows, or a command that numbers them first."""
     by_tasks = _words()[:1] in ([], [ON_CLUSTER], [ON_SPARK], [JOB])
     return NUMBER_ROWS if by_tasks else typed_with("--id", "")
 
@@ -124,7 +124,7 @@ def typed_files() -> list[str]:
 
 
 def _words() -> list[str]:
-    """Return the program and its arguments, or [] for tasks and other programs."""
+    """Return the words that the user typed, or [] in tasks and in programs that are not ours."""
     if TASK in os.environ or not sys.argv:
         return []
     called, *words = sys.argv
@@ -193,7 +193,7 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
 
 
 def keep_freed_memory() -> None:
-    """Reuse freed memory instead of returning it to the system.
+    """Make malloc reuse freed memory instead of returning it to the system.
 
     glibc maps each array of some mebibytes anew: a fifth of the run time went into page faults.
     Other C libraries have no `mallopt`.
@@ -220,7 +220,7 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
 @contextmanager
 def interrupted(left: str) -> Iterator[None]:
-    """Add `left`, what was left unchanged, to Ctrl-C's message."""
+    """Context manager: add `left`, what was left unchanged, to the message after Ctrl-C."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
@@ -231,7 +231,7 @@ def interrupted(left: str) -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, except outside the main thread."""
+    """Context manager: delay Ctrl-C until the end of the block, but only in the main thread."""
     came: list[int] = []
     try:
         before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -299,7 +299,7 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Add `path` to an OSError without a file name, such as that of a full disk."""
+    """Context manager: add `path` to an OSError without a file name, as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -331,7 +331,7 @@ def end_with(parent: int) -> None:
 def system_sort(
     source: IO[bytes] | None, result: IO[bytes], flags: Sequence[str], alive: Callable[[], None]
 ) -> Iterator[IO[bytes] | None]:
-    """Run the system's sort with `flags` and the C locale, and wait for it after the block.
+    """Context manager: run the system's sort with `flags` in the C locale; wait for it on exit.
 
     `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
     every second of waiting.  StageError where the sort fails.

@@ -1,4 +1,4 @@
-"""Keys of bit vectors by masks, and the scheme SimHash.
+"""Keys made from bit vectors by masks, and the scheme SimHash.
 
 Each bit of a vector is a side of a random hyperplane.  Two sets at an angle θ have a bit equal with
 probability 1 - θ/π (Charikar 2002), so about F·(1 - θ/π) of F bits.  A key is a mask's number and
@@ -100,7 +100,7 @@ def agreement(cosine: float) -> float:
 def sides(
     sets: Ragged, weights: "TokenWeights | None", seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return on which side of hyperplanes low … high-1 each set lies: uint64 (n, W)."""
+    """Return, as bits, on which side of hyperplanes low … high-1 each set is: uint64 (n, words)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)
@@ -108,7 +108,7 @@ def sides(
 
 @dataclass(frozen=True)
 class Blocks:
-    """Masks of m - k of m blocks, for vectors that differ in at most k bits.
+    """Masks, each of all but `distance` of the `number` blocks into which `bits` bits are cut.
 
     >>> ways = Blocks(bits=64, number=5, distance=3)
     >>> len(ways), ways.recall(61), ways.recall(60)
@@ -124,7 +124,7 @@ class Blocks:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (C(m, k), W)."""
+        """The masks, one for each choice of blocks, as rows of words: uint64 (masks, words)."""
         ends = [self.bits * i // self.number for i in range(self.number + 1)]
         blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
         choices = combinations(blocks, self.number - self.distance)
@@ -134,14 +134,14 @@ class Blocks:
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability that two vectors share a key if each bit agrees with `chance`."""
+        """Return the probability of sharing a key if each bit is equal with P = `agreement`."""
         block = agreement ** (self.bits / self.number)
         return banding.at_least(self.number - self.distance, self.number, block)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """b random masks of r bits each, drawn by `seed`.
+    """`number` random masks of `width` bits each, drawn by `seed`.
 
     >>> ways = Drawn(bits=384, number=118, width=24, seed=0)
     >>> len(ways), round(ways.recall(346), 4)
@@ -158,7 +158,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (b, W): each has the bits with the smallest random words."""
+        """The masks, uint64 (masks, words); each has the bits with the smallest random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -168,7 +168,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound on the probability that vectors share a key."""
+        """Return an upper bound on `Blocks.by_chance` for these masks."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -208,7 +208,7 @@ def _words(masks: list[int], bits: int) -> np.ndarray:
 
 
 def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
-    """Return the keys of vectors (uint64 (n, W)) by the masks low … high-1."""
+    """Return the keys of vectors (rows of uint64 words) by the masks low … high-1."""
     masks = ways.masks[low:high]
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
@@ -218,13 +218,13 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
 
 
 class BitScheme(Scheme):
-    """Base of schemes whose keys are bits of a vector under masks."""
+    """The base class of schemes whose keys are bits of a vector under masks."""
 
     ways: Ways
 
     @abstractmethod
     def vectors(self, sets: Ragged) -> np.ndarray:
-        """Return the bit vectors of non-empty sets: uint64 (n, W)."""
+        """Return the bit vectors of non-empty sets as rows of words: uint64 (n, words)."""
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), len(self.ways))
@@ -295,7 +295,7 @@ class SimHash(BitScheme):
         return Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for a share of equal bits, rounded down to whole bits."""
+        """Return the recall for a share of equal bits; the share is rounded down to whole bits."""
         return self.ways.recall(int(similarity * self.bits + HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:

@@ -125,7 +125,7 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: each row's own group, then the one before if it reaches it.
+        """Return (row, group), int64: each row's group, then the one before if it may pair there.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
@@ -152,7 +152,7 @@ def groups_of(threshold: Threshold) -> Groups:
 
 
 def _most_apart(t: Threshold, size: int) -> int:
-    """Return d, in how many elements a pair may differ if its smaller set has `size` of them."""
+    """Return d, the maximum number of elements that differ if the smaller set has `size`."""
     return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
 
 
@@ -165,7 +165,7 @@ def _last_alike(t: Threshold, size: int) -> int:
 
 
 def by_chance(groups: Groups) -> np.ndarray:
-    """Estimate how often dissimilar sets of each group agree in a part because it is empty in both.
+    """Estimate for each group how many parts are empty in both of two dissimilar sets.
 
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
     ['0e+00', '2e-04', '2e-05']

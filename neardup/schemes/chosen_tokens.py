@@ -200,7 +200,7 @@ class SpotSigs(Prefix):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first size of a size's partition, and of its smallest partner's."""
+        """Return the first size in each size's partition, and in that of its smallest partner."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 

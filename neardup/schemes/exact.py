@@ -141,7 +141,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return the digest of keys made without counts, which refuse unknown sets."""
+        """Return the digest of keys made without counts, as complete counts refuse unknown sets."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -241,7 +241,7 @@ class Exact(BySize):
 
 @dataclass(eq=False)
 class Costs:
-    """The cost of each kind of keys in each group: float64 (3, G)."""
+    """The keys, pairs and seconds of each kind of keys in each group: float64 (3, G) each."""
 
     keys: np.ndarray
     pairs: np.ndarray

@@ -50,7 +50,7 @@ CHOSEN_AT_ONCE = 1 << 21  # words of super-shingles, when they are put together
 
 @dataclass(eq=False)
 class MinHash(Scheme):
-    """The scheme minhash: b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions.
+    """The scheme minhash: `bands` bands of `rows` rows; `seed` (0 … 2^64-1) draws the hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> keys = MinHash(bands=2, rows=3, seed=0).keys(sets)

@@ -50,7 +50,7 @@ MAX_BANDS_ASKED = 128
 
 @dataclass(eq=False)
 class AgreeingBits(bit_keys.BitScheme):
-    """Vectors that agree in at least `least` bits; `seed` (0 … 2^64-1) draws the hyperplanes.
+    """The scheme whose pairs agree in `least` bits or more; `seed` (0 … 2^64-1) draws hyperplanes.
 
     >>> scheme = AgreeingBits(least=372, ways=bit_keys.Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
@@ -94,7 +94,7 @@ class AgreeingBits(bit_keys.BitScheme):
         return banding.dearer(what, here, at, dissimilar, MAX_DRAWN, hit=bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for a share of equal bits, rounded up to whole bits."""
+        """Return the recall for a share of equal bits; the share is rounded up to whole bits."""
         return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -139,7 +139,7 @@ def _drawn(request: Request, bits: int, least: int) -> bit_keys.Drawn:
 
 @dataclass(eq=False)
 class Projection(Scheme):
-    """b bands of r bits; `seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
+    """The scheme projection: `bands` bands of `rows` bits; `seed` (0 … 2^64-1) draws hyperplanes.
 
     >>> round(Projection(bands=124, rows=17).recall(0.9), 5)
     0.9999
@@ -215,7 +215,7 @@ def _least_cosine(request: Request) -> float:
 
 
 def _bits(words: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return bits low … high-1 of rows of words (n, W) as words of up to 64 bits (k, n).
+    """Return bits low … high-1 of n rows of words, 64 bits in a word: uint64 (words, n).
 
     >>> [hex(int(x)) for x in _bits(np.array([[0xAB << 56, 0xCD]], np.uint64), 60, 72)[:, 0]]
     ['0xcda']

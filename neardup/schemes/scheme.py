@@ -227,14 +227,14 @@ class Scheme(ABC):
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        """Make the measure of a given name."""
+        """Return the measure called `name`, for weighted sets if tokens have weights."""
         if self.weights is None:
             return MEASURES[name](threshold)
         return weighted_measure(name, threshold, self.weights)
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
-    """Return keys for n sets from a word for each of the given bands (int64, ascending).
+    """Make the keys of n sets from words, one for each set and band (`bands`: int64, ascending).
 
     `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
     """

@@ -58,7 +58,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def unmix(values: np.ndarray) -> np.ndarray:
-    """Return the inverse of `mix`: unmix(mix(x)) equals x (uint64, any shape)."""
+    """Invert `mix`: unmix(mix(x)) equals x (uint64, any shape)."""
     values = values ^ (values >> np.uint64(31)) ^ (values >> np.uint64(62))
     values *= np.uint64(pow(0x94D049BB133111EB, -1, WORD))
     values ^= (values >> np.uint64(27)) ^ (values >> np.uint64(54))
@@ -208,7 +208,7 @@ def _packed(bits: np.ndarray) -> np.ndarray:
 
 @cache
 def quantiles() -> np.ndarray:
-    """Return the normal quantiles at the midpoints of 4,096 steps, scaled to whole float64s."""
+    """Return the normal quantiles at 4,096 midpoints, times 2^11, as whole numbers (float64)."""
     from statistics import NormalDist  # takes as long to import as all schemes
 
     normal, steps = NormalDist(), 1 << STEP_BITS
@@ -245,14 +245,14 @@ def hyperplane_sides(
 
 
 def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
-    """Return the normal numbers of V tokens in 64 dimensions, float64 (V, 64)."""
+    """Return normally distributed numbers for each token in 64 dimensions: float64 (tokens, 64)."""
     draws = 64 // DRAWS
     random = mix(mixed[:, np.newaxis] + random_words(seed, (word + 1) * draws, stream=7)[-draws:])
     return quantiles()[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]
 
 
 def _cut(weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Drop low bits of weights so that they sum to less than 2^39 in each set."""
+    """Shift the weights of each set right until they sum to less than 2^39."""
     totals = np.add.reduceat(weights, offsets[:-1]) if len(weights) else weights
     bits = np.frexp(totals.astype(np.float64))[1].astype(np.int64)
     return weights >> np.repeat(np.maximum(bits - TOTAL_BITS, 0), np.diff(offsets))

@@ -69,7 +69,7 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return how many members of its run follow each one (int64): 1, 0, 0 for runs of 2 and 1."""
+    """Return for each element how many follow in its run (int64): 1, 0, 0 for runs of 2 and 1."""
     ends = np.cumsum(members)
     return np.repeat(ends, members) - np.arange(members.sum()) - 1
 
@@ -109,7 +109,7 @@ class Ragged:
 
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """Make rows from values (uint64) laid end to end, with repeats; sizes: int64."""
+        """Make rows from unsorted values (uint64), end to end, and drop repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits > 64:
             return _from_long_words(values, sizes)
@@ -320,7 +320,7 @@ class Forest:
         return a != b
 
     def join_all(self, a: np.ndarray, b: np.ndarray) -> None:
-        """Connect a[p] and b[p] for all p (int64)."""
+        """Connect the nodes a[p] and b[p] for each p (int64 arrays)."""
         while len(a):
             a, b = self.roots(a), self.roots(b)
             np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))

@@ -39,7 +39,7 @@ Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how of
 
 
 class Sample:
-    """A sample of sets, in order of their hashes (uint64 (n,))."""
+    """A sample of the sets that were drawn: those with the smallest hashes, in order of hash."""
 
     def __init__(self) -> None:
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
@@ -154,7 +154,7 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent tokens of two or more records, in token order."""
+    """Return the most frequent tokens of two or more records each, ascending, with frequencies."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]

@@ -65,7 +65,7 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the values with repeats in a row replaced by different values."""
+    """Return the values with repeats within each row replaced by different values."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((values, owner))
     starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))
@@ -76,7 +76,7 @@ def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Replace values of ordinal 2, 3 … by hashes of value and ordinal."""
+    """Replace each value whose ordinal is above 1 by a hash of value and ordinal."""
     again = np.flatnonzero(ordinals > 1)
     apart = values.copy()
     words = np.stack((values[again], mix(ordinals[again].astype(np.uint64))))
@@ -153,7 +153,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples (n, width), and which sets have all of them among `points` (bool)."""
+    """Return samples of n sets, (n, width), and which sets have a sample in each column (bool)."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -177,7 +177,7 @@ def _strips(weights: np.ndarray) -> np.ndarray:
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of points, about `points` for each set."""
+    """Return (words, ranks, sets, columns) of the points seen, about `points` for each set."""
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)

@@ -1,4 +1,4 @@
-"""The definitions of similarities and distances, with exact fractions where they are rational.
+"""The definitions of similarities, as exact fractions where they are rational.
 
 The fast code is tested against them.  x and y are collections, read as sets, or weighted sets.
 

@@ -49,7 +49,7 @@ def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
 
 
 def _low_float(k: int, n: int, tail: float) -> float:
-    """Return the p with Pr[X ≥ k] = tail."""
+    """Return the p for which X, binomial with n trials and chance p, has Pr[X ≥ k] = tail."""
     if k == 0:
         return 0.0
     log_ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
@@ -65,7 +65,7 @@ def _low_float(k: int, n: int, tail: float) -> float:
 
 
 def _terms(k: int, n: int, odds: float) -> float:
-    """Return Pr[X ≥ k] / Pr[X = k]."""
+    """Return Pr[X ≥ k] / Pr[X = k], X binomial with n trials and odds p/(1-p) of a hit."""
     total, last, start, width = 1.0, 1.0, 0, 64
     while last > NEGLIGIBLE * total and start < n - k:
         i = np.arange(start, min(start + width, n - k))
@@ -108,7 +108,7 @@ def _ways(k: int, n: int) -> Decimal:
 
 
 def _tail(k: int, n: int, millionths: int) -> Decimal:
-    """Return Pr[X ≥ k] / C(n, k) for p = `millionths` / 10^6, below k/n."""
+    """Return Pr[X ≥ k] / C(n, k), X binomial with n trials and chance `millionths`/10^6 < k/n."""
     d = _DECIMALS
     p = d.divide(Decimal(millionths), Decimal(MILLION))
     q = d.subtract(_ONE, p)

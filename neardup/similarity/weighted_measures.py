@@ -149,7 +149,7 @@ class MinSum(UnboundedMeasure):
 
 @dataclass(eq=False)
 class WeightedCosine(UnboundedMeasure):
-    """The cosine of the angle between two weighted sets."""
+    """The measure of weighted sets by the cosine of the angle between them."""
 
     threshold: Threshold
     weights: TokenWeights
@@ -176,12 +176,12 @@ def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights) -> 
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the sum of each row (int64 or Python integers); none may be empty."""
+    """Return the sum of each row (int64 or Python integers); no row may be empty."""
     return np.add.reduceat(values, offsets[:-1]) if len(values) else values[:0]
 
 
 def _sums_of_pairs(values: np.ndarray, pair: np.ndarray, count: int) -> np.ndarray:
-    """Return the sums of `count` pairs, or 0 without values; `pair` is ascending."""
+    """Return the sum of each of `count` pairs, 0 for a pair without values; `pair` is ascending."""
     sums = np.zeros(count, dtype=values.dtype)
     starts = starts_of_runs(pair)
     if len(starts):

@@ -85,7 +85,7 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Return rows, sorted by key, without the third and further repeats of a row.
+    """Return rows, sorted by key, with at most two copies of each.
 
     Subtle: groups of records stay the same, since records with one hash are together at all their
     keys and are dropped together.  Where more than MANY rows of a key are left, two that are
@@ -113,7 +113,7 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
 
 
 def _members(rows: np.ndarray) -> np.ndarray:
-    """Return for each row, sorted by key, how many rows have its key."""
+    """Return how many rows have the key of each row (int64), for rows sorted by key."""
     starts = starts_of_runs(rows[:, 0])
     members = np.diff(starts, append=len(rows))
     return np.repeat(members, members)
@@ -248,7 +248,7 @@ def _sets_four(words: Any, digests: Any) -> Any:
 
 
 def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each digest's word, as a number below 2^32, and bits in that word (both uint64)."""
+    """Return each digest's filter word, as a number below 2^32, and its bits there (uint64)."""
     mixed = mix(digests + np.uint64(1))
     low, high = (mixed.astype(np.int64) >> shift & 0xFFFF for shift in (0, 16))
     bits = _TWO_BITS[low]
@@ -256,7 +256,7 @@ def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np
 
 
 def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
-    """Return indices (int64) in the text of `words` filter words, from numbers below 2^32."""
+    """Scale numbers below 2^32 to indices (int64) in the text of a filter of `words` words."""
     return place_in_text(place * words >> np.uint64(32)).astype(np.int64)
 
 

@@ -69,7 +69,7 @@ AGAIN = {"records": "records of the other round", "keys": "keys of the other rou
 def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, block of keys) from blocks of records; each partition gets a block."""
+    """Yield (partition, block of keys) from blocks of records, at least one for each partition."""
     rows = (candidate_keys.rows_of(keys) for _, keys in keyed(blocks, settings, counters))
     for part, block in blocks_of_keys(rows, partitions, _options(settings)):
         counters.add(SHUFFLED, len(block))
@@ -129,12 +129,12 @@ def send_lines(
 def reduce_blocks(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield verified pair lines from the blocks of a partition, in any order."""
+    """Yield verified pair lines from a partition's blocks of lines, which may be in any order."""
     return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
 
 
 def counted_again(counters: Counters) -> None:
-    """Keep only the counts that the first round has not reported."""
+    """Keep only the bytes shuffled and, under other names, what `check_rounds` compares."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -315,7 +315,7 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
 def blocks_of_keys(
     pieces: Iterable[np.ndarray], partitions: int, options: bytes = b""
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, block) of rows; the rows of a record stay in one piece.
+    """Yield (partition, block) from pieces of rows, each of which has all the rows of its records.
 
     There is at least an empty block for each partition, so that none gets lost unnoticed.
     """

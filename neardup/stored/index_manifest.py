@@ -27,7 +27,7 @@ def is_index(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
-    """Raise UsageError if a name is that of an index."""
+    """Raise UsageError if any of the names is that of an index."""
     for name in names:
         if is_index(name):
             raise UsageError(f"{name}: is an index, {advice}")
@@ -126,7 +126,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 
 def _left_by_a_run(entry: Path) -> bool:
-    """Return True for files that a run writes before the manifest lists them."""
+    """Return True for a file or folder that a run writes before the manifest lists it."""
     if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
@@ -140,7 +140,7 @@ COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./ste
 
 
 def check_counts(options: Options) -> None:
-    """Raise UsageError if an index's similarities would depend on a run's other records."""
+    """Raise UsageError if an index needs token counts that would change as records are added."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:

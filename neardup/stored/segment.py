@@ -95,7 +95,7 @@ class CheckedFile:
             raise damaged(path, f"it has {self.size:,} bytes instead of {size:,}", remedy)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return the bytes (uint8) `start` to `stop`."""
+        """Return the bytes (uint8) from `start` up to `stop`, after checking their blocks."""
         first = start // BLOCK * BLOCK
         last = min(-(-stop // BLOCK) * BLOCK, self.size)
         with open(self.path, "rb", buffering=0) as file:
@@ -111,7 +111,7 @@ class CheckedFile:
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Return the rows of given numbers (int64, ascending): dtype `kind`, (n, columns)."""
+        """Return the rows with the given numbers (int64, ascending): dtype `kind`, (n, columns)."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -121,7 +121,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """Yield the bytes of ranges that ascend and do not overlap."""
+        """Yield the bytes from starts[i] up to stops[i]; the ranges ascend and do not overlap."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -129,7 +129,7 @@ class CheckedFile:
             yield from (data[a:b] for a, b in zip(*bounds))
 
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
-        """Return rows by number, in any order, from mapped blocks, each checked once."""
+        """Return rows by number, in any order, from the mapped file; each block is checked once."""
         width = np.dtype(kind).itemsize * columns
         rows, checked = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
@@ -222,7 +222,7 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield postings `start` to `stop` with any of `keys`."""
+        """Yield the postings from `start` up to `stop` with one of `keys`: keys and records."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
         low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
@@ -241,7 +241,7 @@ class Segment:
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield (number of records before, batch) for records by number (int64, ascending)."""
+        """Yield (number of records yielded before, batch) for record numbers (int64, ascending)."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

@@ -1,4 +1,4 @@
-"""All pairs of sketches at or above a threshold, without comparing every two.
+"""All pairs of sketches at or above a threshold, found without comparing every pair.
 
 The tokens of one file are in memory in order, each with the number of its record: the *postings*.
 The records of the other file, or of the same, pass by in blocks, and are compared with the records
@@ -74,7 +74,7 @@ class SharedTokens:
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many first hashes are tokens, and how many are combined in pairs (int64)."""
+        """Return how many first hashes are single tokens, and how many form pairs, int64 each."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
@@ -84,7 +84,7 @@ class SharedTokens:
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
     def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
-        """Return tokens of two hashes each, if many dissimilar records share single ones."""
+        """Return these tokens, or pairs of hashes if many dissimilar records share single ones."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
@@ -160,7 +160,7 @@ def in_bands(kind: Kind) -> bool:
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Return log2 of counts of hashes, by their last bits, in steps of 1/8 (uint8)."""
+    """Return 1 + log2 of counts of hashes (0 for none), by last bits, in steps of 1/8 (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
@@ -206,7 +206,7 @@ class Search:
     counters: Counters
 
     def pairs(self) -> Iterator[Alike]:
-        """Yield each pair at or above the threshold once, in order of the second record."""
+        """Yield all pairs at or above the threshold in batches, each pair once."""
         files = [self.file] if self.other is None else [self.file, self.other]
         total = sum(int(self.file.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
@@ -285,7 +285,7 @@ def postings_of(
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """Return (low, high, estimate) in millionths; all are equal if the similarity is known."""
+    """Return (low, high, estimate) in millionths; all are equal if the similarity is exact."""
     estimate = round(kind.estimate(part, whole) * 10**6)
     if known:
         return estimate, estimate, estimate

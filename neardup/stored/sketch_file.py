@@ -89,7 +89,7 @@ def probe(kind: Kind) -> str:
 
 
 class SketchFile:
-    """A file of sketches, for reading; StageError if invalid."""
+    """A file of sketches, opened for reading; StageError if it is invalid."""
 
     def __init__(self, name: str):
         self.name = name
@@ -115,7 +115,7 @@ class SketchFile:
         return np.diff(self.offsets)
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
-        """Yield (number of the first sketch, checked sketches) for all sketches, in order."""
+        """Yield (number of the first sketch, sketches) for each block, checked and in order."""
         for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
@@ -136,7 +136,7 @@ class SketchFile:
 
     @cached_property
     def _names(self) -> tuple[bytes, np.ndarray]:
-        """All ids as lines, and the line ends, -1 first."""
+        """All ids as lines, and the positions of the line ends, with -1 before the first."""
         names = self._file.read(self._ids_at, self._file.size)
         ends = np.flatnonzero(names == ord("\n"))
         if len(ends) != self.records:

@@ -45,7 +45,7 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """Base of the kinds of sketches; files with the same `text` can be compared."""
+    """The base class of kinds of sketches; files with the same `text` can be compared."""
 
     text: str
     measures: ClassVar[tuple[str, ...]] = (JACCARD,)
@@ -123,7 +123,7 @@ class MinHashes(Kind):
 
 @dataclass(frozen=True)
 class Multiples(Kind):
-    """MOD_m sketches; with m = 1 they are the sets."""
+    """MOD_m sketches: the hashes that m divides; with m = 1, those of the whole set."""
 
     m: int
     measures: ClassVar[tuple[str, ...]] = (JACCARD, CONTAINMENT)

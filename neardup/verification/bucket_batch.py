@@ -91,7 +91,7 @@ def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
 
 @dataclass(eq=False)
 class BucketBatch:
-    """n distinct sets, by bucket, then by size, then by smallest id.
+    """n sets, distinct within each bucket, in order of bucket, then size, then smallest id.
 
     keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
     int64 (n,), the set's number in the join as a whole; ids: n lists, each ascending and distinct;
@@ -107,7 +107,7 @@ class BucketBatch:
 
     @classmethod
     def of_lines(cls, lines: list[bytes], first_node: int = 0) -> BucketBatch:
-        """Make a batch from the keyed lines of whole buckets, in any order."""
+        """Make a batch from keyed lines, in any order, of whole buckets or of a piece of one."""
         found, repeats, _ = _ids_of_sets(
             ((key, size, set_), id_) for key, size, id_, set_ in parse_keyed_lines(sorted(lines))
         )

@@ -47,7 +47,7 @@ class PairJoin:
     _dense = False
 
     def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:
-        """Join many buckets, or one large bucket in a file."""
+        """Yield the lines of the pairs in many buckets, or in one large bucket in a file."""
         self.lines.begin()
         if isinstance(work, SpilledBucket):
             yield from self._spilled(work)
@@ -115,7 +115,7 @@ class PairJoin:
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the similar pairs in the windows whose owner key is the bucket's."""
+        """Yield the similar pairs in the windows, if their owner key is the key of the bucket."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             yield self._similar(batch, left, right)
@@ -169,7 +169,7 @@ class PairJoin:
         return first
 
     def _owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """Return True for sets (int64) that have the key of their bucket."""
+        """Return True for sets (int64) whose keys, made again, include their bucket's key."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)

@@ -32,7 +32,7 @@ Ids = Iterable[tuple[bytes, bytes]]
 
 @dataclass
 class EveryPair:
-    """All pairs of similar records.
+    """The part of a join that makes every two similar records a pair.
 
     across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between).
@@ -55,7 +55,7 @@ class EveryPair:
         return left[chosen], right[chosen]
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
-        """Return the number of pairs of records that the pairs of sets have."""
+        """Return how many pairs of records the given pairs of sets stand for."""
         count = np.dot(batch.records[left], batch.records[right])
         if self.across:
             old = batch.old_records
@@ -73,7 +73,7 @@ class EveryPair:
         return chain(product(new, old), () if self.between else combinations(new, 2))
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
-        """Return the pairs of records of two similar sets."""
+        """Return the pairs of records between two similar sets."""
         pairs = product(ids, others)
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
@@ -106,13 +106,13 @@ class FirstPair(EveryPair):
 
 @dataclass
 class PairLines:
-    """Pair lines with similarities of six decimals."""
+    """Pair lines, with the similarity in six decimals."""
 
     measure: Measure
     equal = b"1.000000"  # the similarity of two records with one and the same set
 
     def begin(self) -> None:
-        """Prepare for another piece of work."""
+        """Prepare for another batch of buckets, or another large bucket."""
 
     def similarities(self, found: Verified) -> list[bytes]:
         return six_decimals(found.part, found.whole)

@@ -31,7 +31,7 @@ if library := os.environ.get("KERNELS_UNDER_TEST"):
     kernels._LIBRARY = ctypes.CDLL(library)
     kernels._LIBRARY.parse_shingles.restype = ctypes.c_int64
     kernels.COMPILED = True
-needs_kernels = pytest.mark.skipif(not kernels.COMPILED, reason="the kernels are not built or turned off")
+needs_kernels = pytest.mark.skipif(not kernels.COMPILED, reason="no kernels, or turned off")
 
 NUMBERS = st.one_of(
     st.integers(0, 40),

@@ -116,12 +116,12 @@ def remove_answers(outputs: list[str]) -> None:
 
 
 def marking(outputs: list[str]) -> list[str]:
-    """Return the command that marks folders as answers with a file that is not read as input."""
+    """Return the command that marks folders as answers by an empty file, _neardup, in each."""
     return [watching.hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
 def is_of_job(output: str, number: str) -> bool:
-    """Return whether a folder holds only temporary files of the job of this number."""
+    """Return whether a folder is missing or holds only temporary files of the job `number`."""
     done = watching.fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
         return False  # unknown
@@ -134,7 +134,7 @@ def is_of_job(output: str, number: str) -> bool:
 
 
 def remove(folders: list[str], trash: bool = False) -> None:
-    """Remove folders, or print the command to do so."""
+    """Remove folders; if this fails, print the command to run."""
     command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
     if not watching.succeeds(command):
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
@@ -142,7 +142,7 @@ def remove(folders: list[str], trash: bool = False) -> None:
 
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
-    """Lock folders during the block; StageError if another process holds one."""
+    """Context manager: lock output folders; StageError if another process has locked one."""
     with (shipping.folder() / "outputs.lock").open("w") as file:
         for output in outputs:
             # Two paths hardly ever have the same byte.
@@ -159,7 +159,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of a copy on the cluster, uploaded if missing; "" if that fails."""
+    """Return the path of the archive on the cluster, uploaded if missing; "" if that fails."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:

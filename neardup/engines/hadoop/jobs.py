@@ -61,7 +61,7 @@ class Submission:
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the job that counts tokens and sizes, in several parts."""
+    """Return the command line of the job that counts tokens and set sizes, in several parts."""
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -69,7 +69,7 @@ def sums_job(asked: Submission, output: str) -> list[str]:
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
-    """Return the job that merges all counts into the file that the pairs job reads."""
+    """Return the command line of the job that merges the counts into one file for the pairs job."""
     reducer = task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
     return streaming(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
@@ -96,7 +96,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """Return the pairs job with enough memory for its mappers to map `mapped` bytes."""
+    """Return the pairs job with enough memory for mappers to mmap `mapped` bytes of files."""
     # The user's -D comes after it, and wins.
     place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
@@ -109,7 +109,7 @@ def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
-    """Return the command line of the job in which one reducer decides on all edges."""
+    """Return the command line of the decision job, whose one reducer reads all edges."""
     options, files = _task_options(asked, counts)
     reducer = task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
@@ -131,7 +131,7 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
 
 
 def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """Return the job that writes what --output removed prints, in order of ids."""
+    """Return the command line of the job that writes the removed records, in order of ids."""
     words = ["-input", decided, "-output", output]
     words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
     return streaming(
@@ -155,7 +155,7 @@ def _records(asked: Submission, old: bool = True) -> list[str]:
 
 
 def _sorted(lines: str) -> list[str]:
-    """Return the options of a job that only sorts an earlier job's lines for its reducer."""
+    """Return the options of a job whose mappers pass on an earlier job's lines unchanged."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
@@ -166,7 +166,7 @@ def streaming(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """Return a job's command line from its properties, files and, last, its Streaming options."""
+    """Return a job's command line, given its properties, file options and Streaming options."""
     common: dict[str, object] = {
         NAME: f"{asked.name}: {what}" if what else asked.name,
         sizes.REDUCERS: asked.reducers,
@@ -197,7 +197,7 @@ def _always(properties: Mapping[str, object]) -> list[str]:
 
 
 def _splits(asked: Submission) -> sizes.Properties:
-    """Return the properties with which two jobs split a file in the same way.
+    """Return the properties that make two jobs split a file in the same way.
 
     A line's place follows from its split (`reading.blocks`).  With one map asked for, splits depend
     on the blocks of each file alone.
@@ -206,7 +206,7 @@ def _splits(asked: Submission) -> sizes.Properties:
 
 
 def task(asked: Submission, script: str, *words: str) -> str:
-    """Return the command of a task; Streaming splits it at blanks and knows no escapes."""
+    """Return the command of a task; UsageError for blanks, quotes and backslashes in its words."""
     python = f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
     command = [python, f"{CODE}/{script}", *words]
     for word in command:
@@ -264,7 +264,7 @@ def _check_name(path: Path) -> None:
 
 
 def _with_numpy(asked: Submission) -> dict[str, Path]:
-    """Return {name in a task: archive} of numpy, or {} if it is not shipped."""
+    """Return {name in a task: archive} of numpy or a virtual environment; {} if none is shipped."""
     if asked.ship_venv:
         return {VENV: shipping.virtual_environment()}
     return {} if asked.ship_numpy is None else {shipping.NUMPY: shipping.numpy(asked.ship_numpy)}

@@ -55,7 +55,7 @@ sys.exit({0}())
 
 
 def with_value(words: Sequence[str]) -> list[str]:
-    """Write a bare --ship-numpy as --ship-numpy=; otherwise argparse takes the next word.
+    """Replace a bare --ship-numpy by --ship-numpy=; argparse would take the next word as its value.
 
     >>> with_value(["--ship-numpy", "in.txt", "--", "--ship-numpy"])
     ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
@@ -74,7 +74,7 @@ def check_version(version: "str | None") -> None:
 
 
 def our_code() -> Path:
-    """Return the path of an archive of the scripts and neardup/; equal contents, equal bytes."""
+    """Return the path of an archive of the scripts and neardup/; equal code gives equal bytes."""
     # An installed package lacks the scripts.
     scripts = {name: SCRIPT.format(main).encode() for name, main in SCRIPTS.items()}
     files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))

@@ -1,4 +1,4 @@
-"""The number and memory of a job's tasks, estimated from the sizes of its input.
+"""The numbers of a job's tasks, estimated from the sizes of its input, and their memory settings.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 

@@ -115,7 +115,7 @@ AS_GIVEN = (
 
 
 def command() -> int:
-    """`neardup hadoop`; run_hadoop.sh runs this file instead."""
+    """Run `neardup hadoop`; run_hadoop.sh runs this file as a script and calls `main`."""
     name = "neardup hadoop"
     return program.run(name, lambda: main(f"python3 -m {name}"))
 
@@ -176,7 +176,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
-    """List the input files if tasks need the list, and choose the numbers of tasks."""
+    """Write a list of the input files if tasks need it; choose the numbers of rounds and tasks."""
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
@@ -259,7 +259,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs; leave OUTPUT and nothing else, or nothing after a failure."""
+    """Run the jobs and print the summary; leave only the answers, or nothing after a failure."""
     settings = settings_before_counts(asked.options)
     token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
@@ -313,7 +313,7 @@ def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[
 
 
 def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) -> None:
-    """End the last job of an interrupted run, and remove the folders that the run has made.
+    """End the last job of a failed or interrupted run, and remove the folders the run has made.
 
     Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
     """

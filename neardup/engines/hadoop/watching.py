@@ -47,7 +47,7 @@ def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[
 
 
 def streaming_jar() -> str:
-    """Return HADOOP_STREAMING_JAR, or the jar where distributions of Hadoop keep it."""
+    """Return HADOOP_STREAMING_JAR, or the path of the jar in an installation of Hadoop."""
     if named := os.environ.get("HADOOP_STREAMING_JAR"):
         return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
@@ -172,7 +172,7 @@ class Job:
 
     @property
     def may_run(self) -> bool:
-        """True if the job may continue without its client, as on YARN."""
+        """Return whether the job may continue without its client, as on YARN."""
         on_yarn = self.number and not self.number.startswith("local")
         return bool(on_yarn) and not any(map(ENDED.search, self.said))
 
@@ -192,12 +192,12 @@ class Job:
 
     @property
     def number(self) -> str:
-        """The job's number, such as 1_0001; "" if not submitted, such as when OUTPUT exists."""
+        """The job's number, such as 1_0001; "" if it was not submitted, as when OUTPUT exists."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 
     def _reason(self) -> str:
-        """Return why the job failed: Hadoop's message before the start, or our first one."""
+        """Return why the job failed: why Hadoop did not start it, or our tasks' first message."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"

@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Open the answer, or one input's file in its folder; compress it by extension."""
+        """Context manager: open the answer, or its file for input `name`; compress by extension."""
         base = os.path.basename(name)
         target = os.path.join(self.folder, base) if base else STDOUT
         with (
@@ -94,7 +94,7 @@ def is_folder(name: str) -> bool:
 
 @contextmanager
 def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
-    """Open the answer that -o names; UsageError if it cannot be written."""
+    """Context manager: open the answer that -o names; UsageError if that name cannot be used."""
     if name is None or name == STDOUT_NAME:
         yield Answer()
     elif is_folder(name):
@@ -121,7 +121,7 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield a new folder for the answers of several files, and the open run file.
+    """Context manager: yield a new folder for the answers of several files, and the open run file.
 
     All of them are moved to folder `name` when they are whole.
     """

@@ -79,7 +79,7 @@ def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
 
 
 def count(plan: Plan, k: int, source: plans.Source) -> None:
-    """Write the postings of one mapper's records, a file for each partition of the keys."""
+    """Write the postings of one mapper's records to files, one for each partition of the keys."""
     counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
@@ -96,7 +96,7 @@ def count(plan: Plan, k: int, source: plans.Source) -> None:
 
 
 def prune_keys(plan: Plan, k: int) -> None:
-    """Prune the keys of every N-th partition, of all mappers and indexes."""
+    """Prune the keys of worker k's share of the partitions, from all mappers and indexes."""
     settings = plan.settings
     known = key_pruning.RecordSketches(
         plan.paths("record_sketches"), plan.segments, settings.against, settings.between
@@ -125,7 +125,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write one mapper's records, once for each key that pruning kept."""
+    """Write each of mapper k's records once for each of its keys that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
@@ -139,7 +139,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield records that have keys left, of one mapper and of its share of each index segment."""
+    """Yield the records with keys left of mapper k, and of its share of each index segment."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
@@ -160,7 +160,7 @@ def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Ba
 
 
 def reduce(plan: Plan, k: int) -> None:
-    """Write the pairs of every N-th partition."""
+    """Write the pairs, or edges, of worker k's share of the partitions."""
     counters = Counters("reducer", reports=str(plan.folder))
     buckets = chain.from_iterable(
         buckets_of(plan.paths("buckets", part), counters, passed=partial(plan.progress.add, k))
@@ -172,7 +172,7 @@ def reduce(plan: Plan, k: int) -> None:
 
 
 def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] | None") -> None:
-    """Write what --output asks for, and `removed` if given."""
+    """Write the answer that --output asks for, and the removed records to `removed` if given."""
     task = decide if plan.settings.output.decides else dedup
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
     sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
@@ -198,7 +198,7 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] 
 
 
 def dedup(plan: Plan, pairs: int) -> None:
-    """Write each pair once to the answer, from sorted pair lines in the descriptor `pairs`."""
+    """Read sorted pair lines from the descriptor `pairs`; write each pair once to the answer."""
     counters = Counters("dedup", reports=str(plan.folder))
     with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
@@ -215,13 +215,13 @@ def decide(plan: Plan, edges: int) -> None:
 
 
 def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
-    """Pass the lines in the descriptor `lines` to `write`, in blocks."""
+    """Read lines from the descriptor `lines`, and pass them to `write` in blocks."""
     with open(lines, "rb") as stream:
         write(blocks_of(stream))
 
 
 def keep(plan: Plan) -> None:
-    """Write the kept lines of the new files, all to one answer or one file for each input."""
+    """Write the kept lines of the new files, to one answer or to one file for each input."""
     counters, answer = Counters("keep", reports=str(plan.folder)), plan.answer
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line

@@ -40,7 +40,7 @@ COPIED = 1 << 20  # bytes; whole rows
 
 
 def build(args: argparse.Namespace) -> None:
-    """Make the index --to, or add to it; UsageError for invalid options."""
+    """Make the index that --to names, or add to it; UsageError for invalid options."""
     options = table.Options.of(args)
     if args.add and index_manifest.is_index(args.to):
         options, _ = index_manifest.take_options(options, Path(args.to), args.files)
@@ -82,7 +82,7 @@ def build(args: argparse.Namespace) -> None:
 
 @contextmanager
 def writing(index: Path, add: bool) -> Iterator[Path]:
-    """Lock the index against other writers; remove its folder at the end if it is empty."""
+    """Context manager: lock the index against other writers; remove its folder on exit if empty."""
     if index.exists() and not index.is_dir():
         raise UsageError(f"--to {index}: is a file; name a folder")
     if add and not index_manifest.is_index(index):
@@ -170,7 +170,7 @@ def _segment(
 
 
 def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Write the records of a source to the segment's files, and yield them."""
+    """Write the records of a source to temporary files for the segment, and yield the records."""
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
         for batch in source(plan, k, counters):
@@ -183,7 +183,7 @@ def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Ite
 
 
 def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
-    """Sort every N-th partition of the keys, with record numbers as in the segment.
+    """Sort the keys of worker k's partitions, and number their records as in the segment.
 
     before: uint64 (N,), the number of records before those of each mapper.
     """
@@ -206,7 +206,7 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
 
 
 def write_files(plan: Plan, k: int, folder: Path) -> None:
-    """Write every N-th file of the segment, and the checksums of its blocks."""
+    """Write worker k's share of the segment's files, and the checksums of their blocks."""
     for i in range(k, len(segment.FILES), plan.jobs):
         name = segment.FILES[i]
         sums = segment.write_checked(folder / name, _pieces(plan, name))

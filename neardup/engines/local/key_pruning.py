@@ -53,7 +53,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return rows (size, with a bit set for old records; bitmap): uint64 (n, 2)."""
+    """Return (size, with the top bit set for old records; bitmap) of each record: uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -109,7 +109,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Write the postings of one partition whose record may be in a pair at that key.
+    """Write those postings of one partition whose record may be in a pair at the posting's key.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -148,7 +148,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (int64), by key, of postings (uint64 (n, 2)) to keep, and rows for them.
+    """Return the indices (int64), in order of key, of the postings to keep, and a row for each.
 
     A row is uint64 (key, record, group).
     """
@@ -168,7 +168,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask (bool) of postings, sorted by key, with a possible partner in their bucket.
+    """Return a mask (bool) over `place`: postings with a possible partner in their bucket.
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.
@@ -191,7 +191,7 @@ def _with_partner(
 
 
 def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
-    """Return whether --against and --between allow a pair among some postings."""
+    """Return whether --against and --between allow a pair among the postings at `place`."""
     kinds: set[bool] = set()  # of records: old or new
     for low in range(0, len(place), POSTINGS_LOOKED_AT):
         records = postings[place[low : low + POSTINGS_LOOKED_AT], 1]
@@ -202,7 +202,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask of records with a possible partner in their bucket of members[i] records."""
+    """Return a mask of records with a possible partner; bucket i is the next members[i] records."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
@@ -218,7 +218,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings of one mapper or segment that `prune` kept, in order of records."""
+    """The postings that `prune` kept of one mapper or segment, in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
@@ -231,7 +231,7 @@ class SharedKeys:
         return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> ragged.Ragged:
-        """Return the keys at which records are sent (uint64); records ascend over all calls."""
+        """Return the keys at which records are sent (uint64); `records` must ascend over calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
@@ -278,7 +278,7 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """Yield the postings of a segment at given keys, in pieces, in order of records."""
+    """Yield pieces of a segment's postings at given keys, each piece in order of records."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
         numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
@@ -298,7 +298,7 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
 def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[ragged.Batch, ragged.Ragged]]:
-    """Yield a share of the segment's records that pruning kept, and their keys."""
+    """Yield one worker's share of the segment's records that pruning kept, and their keys."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
         records = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)

@@ -124,14 +124,14 @@ def workers_for(asked: "int | None", input_bytes: int) -> int:
 
 
 def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, int], None]) -> None:
-    """Run task(plan, k) for k = 0 … N-1, each in a process, and wait for all."""
+    """Run task(plan, k) for each worker k, each in a process of its own, and wait for all."""
     for k in range(plan.jobs):
         workers.start(f"{name} {k + 1}", partial(task, plan, k))
     workers.together()
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
-    """Start the system's sort of files of lines, in bounded memory."""
+    """Start the system's sort of lines in files, in bounded memory; it writes to `descriptor`."""
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
     workers.start("sort", program(command, stdout=descriptor))
@@ -152,7 +152,7 @@ Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one 
 
 
 def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) -> Iterator[Batch]:
-    """Parse one mapper's share of the input; keep sketches, records or both on disk."""
+    """Yield mapper k's records in batches; write sketches and, if `keep`, records to disk."""
     blocks = plan.settings.blocks(
         plan.files,
         turns=plan.turns(),

@@ -54,7 +54,7 @@ its shingles (integers), or with --input text an id, a tab and a text.
 
 
 def command() -> int:
-    """`neardup run`; run_local.sh runs this file instead."""
+    """Run `neardup run`; run_local.sh runs this file as a script and calls `main`."""
     name = "neardup run"
     return run(name, lambda: main(name, f"python3 -m {name}"))
 
@@ -132,7 +132,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """Return a command line without `--`; write ./ before names that begin with -.
+    """Return a command line without `--`, with ./ before the names behind it that begin with -.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -145,7 +145,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Return the options with those taken from indexes, and a summary line for each such index."""
+    """Return the options, completed from indexes of --against, and a line for each index used."""
     lines = []
     indexes = list(filter(index_manifest.is_index, options.against))
     if indexes:

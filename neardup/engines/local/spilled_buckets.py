@@ -95,7 +95,7 @@ def files_for(partitions: int, jobs: int) -> int:
 
 
 def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
-    """Write each record once for each key, to a file per partition; return the bytes written."""
+    """Write each record once per key, to one file per partition; return the number of bytes."""
     held: list[tuple[Batch, Ragged]] = []
     size = written = 0
     for batch, keys in records:
@@ -171,7 +171,7 @@ def buckets_of(
 
 
 def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of all buckets (uint64, ascending), and the bytes of each (int64)."""
+    """Return the keys of all buckets (uint64, ascending), and the size of each in bytes (int64)."""
     keys = np.concatenate([run.keys for run in runs])
     weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
     order = np.argsort(keys)

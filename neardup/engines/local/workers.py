@@ -143,7 +143,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def turns() -> Callable[[], Iterator[int]]:
-    """Return a source of the numbers 0, 1, 2 …, each for one of the processes forked later.
+    """Return a function that yields 0, 1, 2 …, each in only one of the processes forked later.
 
     The pipe holds the next number; whoever has read it puts the one after it back.
     """
@@ -174,7 +174,7 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
 
 @contextmanager
 def working_folder(where: "str | None" = None) -> Iterator[Path]:
-    """Make a temporary folder, which is removed on exit, also after Ctrl-C or kill.
+    """Context manager: make a temporary folder, removed on exit, also after Ctrl-C or SIGTERM.
 
     Signals wait while it is made and removed.  An OSError without a file name gets its name.
     """
@@ -217,7 +217,7 @@ def check_read_once(names: Iterable[str]) -> None:
 
 
 def copied(name: str, folder: Path, number: int) -> str:
-    """Return a copy of an input that is not a regular file, so that every mapper can read it."""
+    """Copy an input that is not a regular file, for all mappers to read; return the copy's path."""
     path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # which tell its form
     descriptor, shown = (0, "standard input") if name == "-" else (os.open(name, os.O_RDONLY), name)
 
@@ -261,7 +261,7 @@ class Progress:
 
     @contextmanager
     def shown(self, verbosity: int = SHORT_SUMMARY) -> Iterator[None]:
-        """Show the progress until the end of the block, unless `verbosity` is QUIET."""
+        """Context manager: show the progress until the end, unless `verbosity` is QUIET."""
         # Without stderr its number may be another file's; a timer that runs may be there to end us.
         alarm = any(signal.getitimer(signal.ITIMER_REAL))
         if verbosity == QUIET or sys.stderr is None or alarm:
@@ -322,13 +322,13 @@ class Progress:
         self._done[k] += more
 
     def counted(self, k: int, items: Iterable[T], size: Callable[[T], int]) -> Iterator[T]:
-        """Yield the items, and add the size of each once worker k is done with it."""
+        """Yield the items, and add the size of each to worker k's progress once it is done."""
         for item in items:
             yield item
             self.add(k, size(item))
 
     def followed(self, k: int, items: Iterable[T], position: Callable[[], int]) -> Iterator[T]:
-        """Yield the items, and set the progress to the position in the file they come from."""
+        """Yield the items; after each, set worker k's progress from `position`, the bytes read."""
         before = self._done[k]
         for item in items:
             yield item

@@ -85,7 +85,7 @@ class Launcher:
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the input names on the cluster if `elsewhere`, or else those here."""
+        """Return the names of the inputs on the cluster if `elsewhere`, or else of those here."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -129,7 +129,7 @@ class Launcher:
         return Path(self.how.local_tmp_dir, name)
 
     def run_all(self) -> str:
-        """Run the main job, after one that counts tokens if needed, and return its promise."""
+        """Run the main job, after one that counts tokens if needed; return its scheme's promise."""
         flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
         if counts_first(self.typed.asked):
             flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
@@ -207,7 +207,7 @@ class Launcher:
 
 
 def adapt_local_runners() -> None:
-    """Make mrjob's local runners decompress files in blocks, and end tasks with their workers.
+    """Make mrjob's local runners decompress files in blocks, and end each task with its worker.
 
     mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
     and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
@@ -256,7 +256,7 @@ def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
 
 @contextmanager
 def ending_its_job(runner: Any) -> Iterator[None]:
-    """Kill the job on the cluster if the block fails."""
+    """Context manager: kill the job on the cluster if the block fails."""
     job = watching.Job([], runner.get_hadoop_bin())
 
     class Hear(logging.Handler):
@@ -311,7 +311,7 @@ def names_given(
 
 
 def copied(stdin: IO[bytes], copy: Path) -> str:
-    """Return the path of a copy of standard input, which jobs can read several times."""
+    """Copy standard input to file `copy`, which jobs can read several times; return its path."""
     with open(copy, "wb") as file:
         pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
         file.writelines(blocks.with_line_ends(pieces, "standard input: "))

@@ -51,7 +51,7 @@ INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 
 @contextmanager
 def in_a_line() -> Iterator[None]:
-    """Raise StageError with a one-line reason if Spark fails in the block."""
+    """Context manager: raise StageError with a one-line reason if Spark fails in the block."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -108,7 +108,7 @@ def ship(context: SparkContext) -> None:
 
 
 class Reports(AccumulatorParam[list[bytes]]):
-    """Spark accumulator of task reports, to which each task of the last stage adds once."""
+    """A Spark accumulator of task reports, to which each task of the last stage adds once."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -147,7 +147,7 @@ class SparkJob:
         return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict[str, Any]]:
-        """Return the counts of all tasks; call this once all results have been requested."""
+        """Return the counts of all tasks; call this after all results have been computed."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
     def _shared_keys(self, lines: DataFrame) -> "Callable[[], BloomFilter | None]":
@@ -193,7 +193,7 @@ def pairs_of(
 
 
 def check_python(context: SparkContext) -> None:
-    """Run a task on the executors' Python; StageError if that fails.
+    """Run a task on the executors; StageError with advice if their Python cannot run it.
 
     By default a session uses the first python3 on the executors' PATH, not that of the notebook.
     """

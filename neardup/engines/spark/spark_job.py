@@ -69,7 +69,7 @@ def _carry_out(
     settings: Settings,
     counts: "TokenCounts | None",
 ) -> list[dict[str, Any]]:
-    """Write OUTPUT atomically, and return the reports of all tasks."""
+    """Write OUTPUT, or remove it after a failure; return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")

@@ -44,7 +44,7 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
 
 
 def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:
-    """Return (name, bytes, milliseconds of the last change) for each file."""
+    """Return (name, bytes, time of the last change in milliseconds) for each file."""
     states = []
     for name in map(unquote, _text(spark, names).inputFiles()):
         system, path = file_system(spark, name)
@@ -72,7 +72,7 @@ def _address(uri: str) -> str:
 
 
 def lines_of_column(values: DataFrame) -> DataFrame:
-    """Return a DataFrame as from `lines_of_files`, for strings in the column `value`."""
+    """Return the strings of the column `value` as a DataFrame like that of `lines_of_files`."""
     return values.selectExpr(LINE, "'' as path", "0L as start", "0L as length")
 
 
@@ -113,7 +113,7 @@ class SplitRows(NamedTuple):
 
 
 def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
-    """Yield the rows of `lines_of_files`, split by split; StageError for a file without lines."""
+    """Yield the rows of `lines_of_files` split by split; StageError for a file that is not text."""
     split, number = _Split("", 0, 0), 1
     for batch in batches:
         values, paths, starts, lengths = batch.columns

@@ -108,7 +108,7 @@ def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
 
 
 def command() -> int:
-    """`neardup spark`; run_spark.sh runs this file instead."""
+    """Run `neardup spark`; run_spark.sh runs this file as a script and calls `main`."""
     name = "neardup spark"
     return run(name, lambda: main(name, f"python3 -m {name}"))
 

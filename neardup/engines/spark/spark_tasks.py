@@ -1,4 +1,4 @@
-"""The tasks of a Spark job; they exchange Arrow batches with these columns:
+"""The tasks of a Spark job, which exchange Arrow batches with the columns part, block and report:
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
