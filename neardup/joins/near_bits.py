@@ -110,7 +110,7 @@ def each_once(pairs: Iterable[Pairs]) -> Pairs:
             held = [np.unique(np.concatenate(held))]
             most = 2 * len(held[0]) + PAIRS_AT_ONCE
     found = np.unique(np.concatenate(held))
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         side.astype(np.int64) for side in (found >> np.uint64(32), found & np.uint64(2**32 - 1))
     )
 
