@@ -18,8 +18,9 @@ from tests.support.engines import NEARDUP, Result, run
 from tests.support.sessions import PATIENCE, Session, either_way, interrupt, session
 
 
-def images(tmp: Path, *words: str | Path, **env: str) -> Result:
-    return run([*NEARDUP, "images", *words], tmp, XDG_CACHE_HOME=str(tmp / "cache"), **env)
+def images(tmp: Path, *words: str | Path, output: str = "fingerprints", **env: str) -> Result:
+    command = [*NEARDUP, "images", f"--output={output}", *words]
+    return run(command, tmp, XDG_CACHE_HOME=str(tmp / "cache"), **env)
 
 
 def found(result: Result) -> dict[str, list[np.ndarray]]:
@@ -70,6 +71,28 @@ def test_variants(folder: Path, tmp_path: Path) -> None:
     near = [differing(own, each) for each in hashes["a.png"]]
     assert near.index(min(near)) == 1
     assert min(near) <= 16
+
+
+def names_in(result: Result) -> list[tuple[str, ...]]:
+    """The names of the files on each line, without their folders."""
+    assert result.code == 0
+    paths = [[f for f in line.split(b"\t") if b"/" in f] for line in result.out.splitlines()]
+    return sorted(tuple(os.path.basename(os.fsdecode(path_of(f))) for f in row) for row in paths)
+
+
+def test_answers(folder: Path, tmp_path: Path) -> None:
+    mirrored = {("mirrored.webp", "a.jpg"), ("a.png", "mirrored.webp")}
+    assert names_in(images(tmp_path, folder, output="pairs")) == [("a.png", "a.jpg")]
+    pairs = names_in(images(tmp_path, folder, "--mirror", output="pairs"))
+    assert set(pairs) == {("a.png", "a.jpg"), *mirrored}
+    removed = images(tmp_path, folder, "--mirror", output="removed")
+    assert names_in(removed) == [("a.jpg", "a.png"), ("mirrored.webp", "a.png")]
+    kept = images(tmp_path, folder, "--mirror", output="kept")
+    assert names_in(kept) == [("a.png",), ("b.gif",)]
+    assert "2 pictures kept\n" in kept.err
+    smallest = images(tmp_path, folder, "--mirror", "--keep=min:bytes", output="kept")
+    assert names_in(smallest) == [("a.jpg",), ("b.gif",)]
+    assert len(names_in(images(tmp_path, folder, "--mirror", output="clusters"))) == 3
 
 
 def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
@@ -137,7 +160,7 @@ def test_names(tmp_path: Path) -> None:
 def test_names_that_look_like_options(tmp_path: Path) -> None:
     saved(drawing(1), tmp_path / "-x", format="PNG")
     env = {"PYTHONPATH": str(Path(__file__).parents[2])}
-    words = [*NEARDUP, "images", "--no-cache"]
+    words = [*NEARDUP, "images", "--no-cache", "--output=fingerprints"]
     result = run([*words, "--", "-x"], tmp_path, cwd=tmp_path, **env)
     assert result.out.startswith(b"-x ")
     assert run([*words, "-x"], tmp_path, cwd=tmp_path, **env).code == 2
@@ -149,6 +172,8 @@ def test_names_that_look_like_options(tmp_path: Path) -> None:
         (["{}", "--quality=101"], "--quality: "),
         (["{}", "--jobs=0"], "--jobs: "),
         (["{}", "--time-limit=0"], "--time-limit: "),
+        (["{}", "--distance=129"], "--distance: "),
+        (["{}", "--output=pair"], "--output: 'pair' is not one of"),
         (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of max:pixels, "),
         (["{}", "--output=pair"], "--output: 'pair' is not one of fingerprints"),
         (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
@@ -166,8 +191,9 @@ def test_refusals(words: list[str], said: str, folder: Path, tmp_path: Path) -> 
 
 def test_no_picture_at_all(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    result = images(tmp_path, tmp_path / "empty")
-    assert result.code == 1
+    for output in ("fingerprints", "pairs", "kept"):
+        result = images(tmp_path, tmp_path / "empty", output=output)
+        assert (result.code, result.out) == (1, b"")
     assert "found no picture that could be read; name a folder of pictures" in result.err
 
 
@@ -177,7 +203,8 @@ def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
         "import sys, time; from neardup.images import pictures, fingerprints\n"
         "decoded = pictures.decoded\n"
         "pictures.decoded = lambda path: time.sleep(99) if b'b.gif' in path else decoded(path)\n"
-        "sys.argv = ['neardup images', '--time-limit=1', '--no-cache', sys.argv[1]]\n"
+        "sys.argv = ['neardup images', '--time-limit=1', '--no-cache', "
+        "'--output=fingerprints', sys.argv[1]]\n"
         "from neardup.commands.images import main; main()\n"
     )
     result = run([sys.executable, "-c", script, folder], tmp_path)
