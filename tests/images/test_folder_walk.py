@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,11 @@ def test_a_deep_folder(tmp_path: Path) -> None:
             os.mkdir("dd")
             os.chdir("dd")
         Path("x").touch()
+        os.chdir(here)
+        assert len(walked(tmp_path)[0]) == 1
     finally:
         os.chdir(here)
-    assert len(walked(tmp_path)[0]) == 1
+        subprocess.run(["rm", "-r", tmp_path], check=True)  # shutil cannot
 
 
 def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
