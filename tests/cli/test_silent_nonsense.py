@@ -251,7 +251,10 @@ LOOKING_SO = {
     "text": "0ad\tgame, of war",
     "prose": "It was a sunny day, and all was well.",
     OTHER: "lonely",
-    **{f"fingerprints of {bits} bits": f"a {bits:0{bits // 4 - 1}X}F" for bits in (128, 256, 512, 1024)},
+    **{
+        f"fingerprints of {bits} bits": f"a {bits:0{bits // 4 - 1}X}F"
+        for bits in (128, 256, 512, 1024)
+    },
     "fingerprints of 64 bits": "a 0123456789abcdef 0000000000000001",
 }
 

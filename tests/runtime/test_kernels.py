@@ -181,7 +181,9 @@ def test_arrays_that_are_not_as_c_wants_them() -> None:
 
 VECTORS = st.integers(1, 17).flatmap(
     lambda words: st.lists(
-        st.lists(st.sampled_from([0, 1, 3, 1 << 63, (1 << 64) - 1]), min_size=words, max_size=words),
+        st.lists(
+            st.sampled_from([0, 1, 3, 1 << 63, (1 << 64) - 1]), min_size=words, max_size=words
+        ),
         min_size=1,
         max_size=9,
     )
@@ -211,7 +213,9 @@ def test_close_pairs_of_ranges(rows: list[list[int]], data: st.DataObject) -> No
         parts = [*kernels.close_pairs(x, y, ranges, most, ascending, room)]
         assert all(len(left) == len(right) <= room for left, right in parts)
         assert [pair for part in parts for pair in zip(*map(np.ndarray.tolist, part))] == expected
-    found = with_numpy(lambda *args: [*near_bits.pairs_between(*args)], x, y, ranges, most, ascending)
+    found = with_numpy(
+        lambda *args: [*near_bits.pairs_between(*args)], x, y, ranges, most, ascending
+    )
     assert [pair for part in found for pair in zip(*map(np.ndarray.tolist, part))] == expected
 
 
