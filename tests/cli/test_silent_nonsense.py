@@ -251,6 +251,11 @@ LOOKING_SO = {
     "text": "0ad\tgame, of war",
     "prose": "It was a sunny day, and all was well.",
     OTHER: "lonely",
+    **{
+        f"fingerprints of {bits} bits": f"a {bits:0{bits // 4 - 1}X}F"
+        for bits in (128, 256, 512, 1024)
+    },
+    "fingerprints of 64 bits": "a 0123456789abcdef 0000000000000001",
 }
 
 
@@ -259,7 +264,7 @@ def test_what_a_line_looks_like(look: str) -> None:
     line = LOOKING_SO[look].encode()
     assert look_of(line, 5, "video") == look
     if look != OTHER and LOOKS[look].remedy.startswith("--input "):
-        input_ = LOOKS[look].remedy.split()[1]
+        input_ = LOOKS[look].remedy[len("--input ") :]
         assert look_of(line, 5, input_) == OTHER  # as what it is read it cannot be meant
     if look in ("text", "shingles"):
         assert (

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from neardup.engines.local.key_pruning import found_postings
-from neardup.schemes import SCHEMES
 from neardup.stages import external_group
 from neardup.stored.index_manifest import Manifest
 from neardup.stored.segment import FILES
 from tests.support.cases import crossed, some
+from tests.support.drawn import OF_SETS
 from tests.support.engines import (
     COUNT_TOKENS,
     MAPPER,
@@ -34,7 +34,7 @@ from tests.support.engines import (
 )
 
 INDEX = [*NEARDUP, "index"]
-WITHOUT_COUNTS = [name for name, scheme in SCHEMES.items() if not scheme.asks_for_counts({})]
+WITHOUT_COUNTS = [name for name, scheme in OF_SETS.items() if not scheme.asks_for_counts({})]
 LINES = VIDEOS.read_bytes().splitlines(keepends=True)
 Files = dict[str, Path]
 
@@ -94,7 +94,7 @@ def test_an_index_gives_the_lines_of_its_files(
 @pytest.mark.parametrize("scheme", WITHOUT_COUNTS)
 def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
     flags = [f"--scheme={scheme}", "--seed=3"]
-    if SCHEMES[scheme].measures[0] == "jaccard":
+    if OF_SETS[scheme].measures[0] == "jaccard":
         flags.append("--threshold=0.8")
     index = made(tmp_path, "index", [files["old"]], *flags)
     expected = against(tmp_path, [files["old"]], files["new"], *flags)

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 
 from neardup.options.table import Options
 from neardup.runtime.manifest import RunFile, run_file_name
-from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
 from neardup.schemes.scheme import shown
 from neardup.sets import token_counts
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounter, TokenCounts
 from tests.support.cases import some
-from tests.support.drawn import settings_of, shingle_sets
+from tests.support.drawn import OF_SETS, settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
     COUNT_TOKENS,
@@ -135,7 +134,7 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
         assert rows["chance"].startswith(f"{shown(recall(num / den, 2, 10))} ")
 
 
-@pytest.mark.parametrize("scheme", list(SCHEMES))
+@pytest.mark.parametrize("scheme", list(OF_SETS))
 def test_every_scheme(scheme: str, tmp_path: Path) -> None:
     """Printed or missed, as by the job, where all schemes verify by the same measure."""
     some = [line.split(b"\t") for line in ANSWER.read_bytes().splitlines()[:40:4]]

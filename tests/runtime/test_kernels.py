@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.joins import near_bits
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.runtime import kernels
 from neardup.schemes.by_size import Parts, groups_of
@@ -26,10 +27,12 @@ from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Batch, Ragged, shared_sizes
 from neardup.similarity.measures import NINE_TENTHS
 from tests.support.engines import ROOT
+from tests.support.oracle import hamming
 
 if library := os.environ.get("KERNELS_UNDER_TEST"):
     kernels._LIBRARY = ctypes.CDLL(library)
-    kernels._LIBRARY.parse_shingles.restype = ctypes.c_int64
+    for name in ("parse_shingles", "close_pairs"):
+        getattr(kernels._LIBRARY, name).restype = ctypes.c_int64
     kernels.COMPILED = True
 needs_kernels = pytest.mark.skipif(not kernels.COMPILED, reason="no kernels, or turned off")
 
@@ -174,6 +177,55 @@ def test_arrays_that_are_not_as_c_wants_them() -> None:
         assert plain(band_words(same, np.arange(3), 2, 0)) == plain(
             band_words(rows, np.arange(3), 2, 0)
         )
+
+
+VECTORS = st.integers(1, 17).flatmap(
+    lambda words: st.lists(
+        st.lists(
+            st.sampled_from([0, 1, 3, 1 << 63, (1 << 64) - 1]), min_size=words, max_size=words
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+
+
+@needs_kernels
+@given(VECTORS, st.data())
+def test_close_pairs_of_ranges(rows: list[list[int]], data: st.DataObject) -> None:
+    """The same pairs, however few fit at once; in the order of the ranges."""
+    x = np.array(rows, np.uint64)
+    y = x[data.draw(st.lists(st.integers(0, len(x) - 1), min_size=1, max_size=9))]
+    spans = [st.lists(st.integers(0, len(z)), min_size=2, max_size=2).map(sorted) for z in (x, y)]
+    ends = st.tuples(*spans).map(lambda both: both[0] + both[1])
+    ranges = np.array(data.draw(st.lists(ends, max_size=6)), np.int64).reshape(-1, 4)
+    most = data.draw(st.sampled_from([0, 1, 2, 64, 64 * x.shape[1]]))
+    ascending = data.draw(st.booleans())
+    expected = [
+        (a, b)
+        for first, last, low, high in ranges.tolist()
+        for a in range(first, last)
+        for b in range(low, high)
+        if (b > a or not ascending)
+        and sum(hamming(v, w) for v, w in zip(rows[a], y[b].tolist())) <= most
+    ]
+    for room in (1, 2, 3, 1000):
+        parts = [*kernels.close_pairs(x, y, ranges, most, ascending, room)]
+        assert all(len(left) == len(right) <= room for left, right in parts)
+        assert [pair for part in parts for pair in zip(*map(np.ndarray.tolist, part))] == expected
+    found = with_numpy(
+        lambda *args: [*near_bits.pairs_between(*args)], x, y, ranges, most, ascending
+    )
+    assert [pair for part in found for pair in zip(*map(np.ndarray.tolist, part))] == expected
+
+
+@needs_kernels
+def test_close_pairs_of_arrays_that_are_not_as_c_wants_them() -> None:
+    x = np.array([[0, 0, 0], [1, 0, 0], [7, 0, 1]], np.uint64)
+    ranges = np.array([[0, 3, 0, 3]], np.int16)
+    for rows in (x.astype(">u8"), np.repeat(x, 2, axis=0)[::2], np.asfortranarray(x)):
+        ((left, right),) = kernels.close_pairs(rows, rows, ranges, 3, True, 9)
+        assert [*zip(left.tolist(), right.tolist())] == [(0, 1), (1, 2)]
 
 
 @pytest.mark.slow

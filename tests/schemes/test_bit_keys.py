@@ -14,8 +14,8 @@ import pytest
 
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.program import UsageError
-from neardup.schemes.bit_keys import Blocks, Drawn, agreement, keys_of
-from neardup.schemes.projection import SELDOM, AgreeingBits
+from neardup.schemes.bit_keys import SELDOM, Blocks, Drawn, agreement, keys_of
+from neardup.schemes.projection import AgreeingBits
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold

@@ -38,6 +38,12 @@ def lines_of(records: Iterable[Print], bits: int) -> bytes:
     return b"".join(line_of(record, bits) for record in records)
 
 
+def vectors_of(values: Sequence[int], bits: int) -> np.ndarray:
+    """Return bit vectors as rows of words, uint64 (n, W), the lowest bits first."""
+    rows = [[value >> low & (1 << 64) - 1 for low in range(0, bits, 64)] for value in values]
+    return np.array(rows, np.uint64).reshape(len(rows), -1)
+
+
 def signs_of(values: Sequence[int], bits: int) -> np.ndarray:
     """Return float32 (n, bits): 1 for a bit that is set, and otherwise -1."""
     packed = b"".join(value.to_bytes(-(-bits // 8), "big") for value in values)

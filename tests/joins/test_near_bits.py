@@ -1,0 +1,143 @@
+"""All near bit vectors, against the product of all rows: in one part or several, with and without
+kernels, for every number of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.joins import near_bits
+from neardup.joins.near_bits import Sorted, bits_in, cheapest, flips, near_pairs
+from neardup.runtime import kernels
+from tests.support.fingerprints import distances, drawn_prints, vectors_of
+from tests.support.oracle import hamming
+
+BITS = [32, 36, 40, 64, 256, 1020, 1024]
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def _kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "numpy":
+        monkeypatch.setattr(kernels, "COMPILED", False)
+    elif not kernels.COMPILED:
+        pytest.skip("no kernels, or turned off")
+
+
+def values(count: int, bits: int, distance: int) -> list[int]:
+    return [record.values[0] for record in drawn_prints(count, bits, distance, seed=bits)]
+
+
+def found(parts: Iterable[near_bits.Pairs]) -> set[tuple[int, int]]:
+    return {pair for left, right in parts for pair in zip(left.tolist(), right.tolist())}
+
+
+def either_way(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    return {(min(pair), max(pair)) for pair in pairs}
+
+
+def expected(x: list[int], y: list[int], bits: int, distance: int) -> set[tuple[int, int]]:
+    near = distances(x, y, bits) <= distance
+    assert 0 < near.sum() < near.size
+    return set(zip(*(index.tolist() for index in np.nonzero(near))))
+
+
+@pytest.mark.usefixtures("_kind")
+@pytest.mark.parametrize("part", [0, 1 / 8, 1 / 3, 1 / 2])
+@pytest.mark.parametrize("bits", BITS)
+def test_all_pairs_of_one_collection_and_of_two(bits: int, part: float) -> None:
+    distance = int(bits * part)
+    x = values(600 if part < 1 / 3 else 150, bits, distance)
+    rows, cut = vectors_of(x, bits), len(x) // 3
+    pairs = found(near_pairs(rows, None, bits, distance))
+    assert all(a != b for a, b in pairs)
+    near = expected(x, x, bits, distance)
+    assert either_way(pairs) == {(a, b) for a, b in near if a < b}
+    both = found(near_pairs(rows[:cut], rows[cut:], bits, distance))
+    assert both == expected(x[:cut], x[cut:], bits, distance)
+
+
+@pytest.mark.usefixtures("_kind")
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 7, 24])
+@pytest.mark.parametrize("distance", [0, 3, 6])
+def test_any_number_of_blocks_and_of_turns(
+    number: int, distance: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near_bits, "cheapest", lambda *_: number)
+    bits = 12 if number == 1 else 24
+    x = [value & (1 << bits) - 1 for value in values(150, 32, distance)]
+    rows = vectors_of(x, bits)
+    near = {(a, b) for a, b in expected(x, x, bits, distance) if a < b}
+    across = expected(x[:50], x[50:], bits, distance)
+    for turns in (1, 3):
+        some, both = set(), set()
+        for turn in range(turns):
+            some |= either_way(found(near_pairs(rows, None, bits, distance, turn, turns)))
+            both |= found(near_pairs(rows[:50], rows[50:], bits, distance, turn, turns))
+        assert some == near
+        assert both == across
+
+
+@pytest.mark.usefixtures("_kind")
+@pytest.mark.parametrize("bits", [64, 256])
+def test_thousands_of_vectors(bits: int) -> None:
+    distance = {64: 3, 256: 31}[bits]
+    x = values(5000, bits, distance)
+    near = expected(x, x, bits, distance)
+    pairs = found(near_pairs(vectors_of(x, bits), None, bits, distance))
+    assert either_way(pairs) == {(a, b) for a, b in near if a < b}
+    assert cheapest(bits, distance, len(x), None) > 0
+
+
+@pytest.mark.usefixtures("_kind")
+def test_more_pairs_than_fit_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(near_bits, "PAIRS_AT_ONCE", 50)
+    rows = vectors_of([5] * 40 + [(1 << 64) - 1], 64)
+    parts = [*near_pairs(rows, None, 64, 3)]
+    assert len(found(parts)) == 40 * 39 // 2
+    assert max(len(left) for left, _ in parts) <= 50
+
+
+@pytest.mark.usefixtures("_kind")
+def test_no_vectors_and_one() -> None:
+    none, one = np.empty((0, 4), np.uint64), np.ones((1, 4), np.uint64)
+    for x, y in [(none, None), (one, None), (none, one), (one, none), (none, none)]:
+        for turns in (1, 3):
+            parts = [near_pairs(x, y, 256, 31, turn, turns) for turn in range(turns)]
+            assert not any(found(part) for part in parts)
+    assert found(near_pairs(one, one, 256, 31)) == {(0, 0)}
+
+
+@given(st.integers(0, 12), st.integers(0, 12))
+def test_flips(width: int, most: int) -> None:
+    numbers = [*flips(width, most)]
+    assert len(numbers) == len(set(numbers))
+    assert set(numbers) == {n for n in range(1 << width) if hamming(n, 0) <= most}
+
+
+@given(st.integers(0, (1 << 192) - 1), st.integers(0, 191), st.integers(1, 63))
+def test_bits_of_a_block(value: int, start: int, width: int) -> None:
+    block = range(start, min(192, start + width))
+    (bits,) = bits_in(vectors_of([value], 192), block).tolist()
+    assert bits == value >> start & (1 << len(block)) - 1
+
+
+def test_ranges_of_the_same_rows_come_once() -> None:
+    x = Sorted.by(vectors_of([0, 1, 1, 3, 2, 0], 32), range(2))
+    ranges = [tuple(row) for some in x.beside(x, 2, 1) for row in some.tolist()]
+    assert len(ranges) == len(set(ranges))
+    pairs = [((a, b), (c, d)) for a, b, c, d in ranges]
+    assert not [pair for pair in pairs if pair[0] != pair[1] and pair[::-1] in pairs]
+    assert len(pairs) == 4 + 4  # each value with itself, and the sides of a square
+
+
+@pytest.mark.parametrize("bits", BITS)
+@pytest.mark.parametrize("n", [0, 1, 1000, 10**6, 10**8])
+def test_blocks_have_tables_of_bounded_size(bits: int, n: int) -> None:
+    for distance in {0, 1, bits // 8, bits // 2}:
+        for number in (cheapest(bits, distance, n, None), cheapest(bits, distance, n, n)):
+            assert 0 <= number <= bits
+            assert number == 0 or -(-bits // number) <= near_bits.MOST_BLOCK_BITS
