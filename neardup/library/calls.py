@@ -1,7 +1,8 @@
 """`pairs`, `clusters` and `deduplicate`: near-duplicates among records in memory.
 
-Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
-pandas, polars or Arrow.  Answers have the given ids, or else positions.
+Records are texts, or sets or lists of hashables, or with measure="hamming" bit vectors, or (id,
+record) tuples of these; also a column of pandas, polars or Arrow.  Answers have the given ids, or
+else positions.
 
 `_Run` has the stages of run_local.sh in one process, without files or output:
 
@@ -25,14 +26,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
-from neardup.engines.local import key_pruning
+from neardup.engines.local import key_pruning, near_keys
 from neardup.library import keywords
 from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
+from neardup.library.user_vectors import UserVectors
 from neardup.lines.keyed_lines import encode_sets
-from neardup.options.settings import Settings, counts_first, settings_before_counts
+from neardup.options.settings import Settings, counts_first, form_of, settings_before_counts
 from neardup.reading.blocks import NEW
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
+from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
@@ -160,13 +164,21 @@ class _Run:
     def __init__(
         self, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Any]
     ):
-        self.given = given = UserRecords.of(records)
-        texts = given.texts or (not len(given) and options.get("shingle") != "bag")
-        asked = keywords.options_of(output, texts, {"threshold": threshold, **options})
+        values = {"threshold": threshold, **options}
+        self.given: UserRecords | UserVectors
+        if keywords.of_vectors(options):
+            asked = keywords.options_of(output, FINGERPRINTS, values)
+            bits = form_of(asked).bits if "--bits" in asked.own else None
+            self.given = vectors = UserVectors.of(records, bits)
+            asked = asked.with_values({"--bits": str(vectors.bits)})
+        else:
+            self.given = given = UserRecords.of(records)
+            texts = given.texts or (not len(given) and options.get("shingle") != "bag")
+            asked = keywords.options_of(output, "text" if texts else "shingles", values)
         self.settings = settings_before_counts(asked)
-        self.position = _in_order(given)
-        self.numbers = np.empty(len(given), dtype=np.int64)
-        self.numbers[self.position] = np.arange(len(given))
+        self.position = _in_order(self.given)
+        self.numbers = np.empty(len(self.given), dtype=np.int64)
+        self.numbers[self.position] = np.arange(len(self.given))
         batches = self._batches_of_records()
         if counts_first(asked):
             held, counter = list(batches), TokenCounter()
@@ -176,6 +188,8 @@ class _Run:
         self._find_keys(batches)
 
     def _batches_of_records(self) -> Iterator[Batch]:
+        if isinstance(self.given, UserVectors):
+            return self.given.batches()
         form = self.settings.form
         weights = self.settings.scheme.weights or TokenWeights()
         gather = counted if weights.repeats else Ragged.from_unsorted
@@ -189,7 +203,11 @@ class _Run:
         kept: list[Batch] = []
         entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
         done = 0
-        for batch, keys in with_keys(portions(batches, self.settings), self.settings, _counters()):
+        batches, scheme = portions(batches, self.settings), self.settings.scheme
+        each = with_keys(batches, self.settings, _counters())
+        if isinstance(scheme, Fingerprints):
+            each = _near(batches, scheme)
+        for batch, keys in each:
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
             done += len(batch.ids)
             entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
@@ -255,12 +273,23 @@ class _Run:
         return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 
+def _near(batches: Iterable[Batch], scheme: Fingerprints) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield batches of fingerprints with those keys that a near one has, too."""
+    held, done = list(batches), 0
+    sets = Ragged.end_to_end([batch.sets for batch in held])
+    vectors = near_keys.Variants.of(np.arange(len(sets)), sets, scheme.bits)
+    marks = vectors.marks(scheme, every=False)
+    for batch in held:
+        yield batch, near_keys.marked_keys(scheme, batch.sets, marks[done : done + len(batch.ids)])
+        done += len(batch.ids)
+
+
 def _counters() -> Counters:
     """Return counters that are not reported."""
     return Counters("library", reports="nowhere")
 
 
-def _in_order(given: UserRecords) -> list[int]:
+def _in_order(given: UserRecords | UserVectors) -> list[int]:
     """Return the positions of the records in the order of their ids.
 
     Strings are ordered by code points, numbers by value, and all others as they are given.

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any, Callable, TypedDict, TypeVar, Union
 
 from neardup.options.table import OPTIONS, Options, attribute
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import StageError, UsageError
 
 Value = Union[str, int, float, Fraction, Decimal, None]
@@ -50,7 +51,8 @@ class DecisionKeywords(Keywords, total=False):
 
 FOR_FILES = "applies only to files; the library has its records in memory"
 ABSENT = {
-    "--input": "records that are str are texts, and others are sets of shingles",
+    "--input": "records that are str are texts, and others are sets of shingles, or vectors with "
+    "measure='hamming'",
     "--output": "call neardup.pairs, neardup.clusters or neardup.deduplicate",
     "--counts": "the library counts the tokens of the records itself if a scheme needs it",
     "--own-counts": "the library counts the tokens of the records itself",
@@ -61,6 +63,7 @@ ABSENT = {
     "--max-line": FOR_FILES,
     "--max-bad": "the library always stops at the first bad record",
     "--id": "give (id, record) tuples",
+    "--fingerprint": "give the vectors themselves, with measure='hamming'",
     "--text": "give the texts themselves, such as a column of a table",
     "--strict": "the library always stops at the first bad record",
 }
@@ -91,10 +94,16 @@ def with_keywords(kind: type) -> Callable[[Call], Call]:
     return named
 
 
-def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
+def of_vectors(given: Mapping[str, Any]) -> bool:
+    """Return whether keyword arguments ask for pairs of bit vectors."""
+    scheme = given.get("scheme")
+    return scheme == FINGERPRINTS or (given.get("measure") == "hamming" and scheme != "simhash")
+
+
+def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
     """Return the options that keyword arguments stand for; ValueError for an unknown one.
 
-    >>> options_of("pairs", True, {"threshold": 0.9, "shingle": "char:5", "seed": 7})
+    >>> options_of("pairs", "text", {"threshold": 0.9, "shingle": "char:5", "seed": 7})
     Options(threshold='0.9', seed='7', input='text', shingle='char:5')
     """
     values: dict[str, str | bool] = {}
@@ -117,7 +126,7 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
             raise ValueError(f"{name}={value!r} is not True or False")
     if values.get("--weights") == "own":
         raise ValueError(OWN_WEIGHTS)
-    return Options(output=output, input="text" if texts else "shingles").with_values(values)
+    return Options(output=output, input=input_).with_values(values)
 
 
 def _text(name: str, value: Any) -> str:

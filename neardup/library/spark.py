@@ -11,8 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neardup.engines.spark import INSTALL
-from neardup.library.keywords import Keywords, Value, as_value_errors, options_of, with_keywords
+from neardup.library.keywords import (
+    Keywords,
+    Value,
+    as_value_errors,
+    of_vectors,
+    options_of,
+    with_keywords,
+)
 from neardup.options.settings import counts_first, settings_before_counts
+from neardup.reading.text_rows import DEFAULT_TEXT
 from neardup.runtime.program import UsageError
 
 if TYPE_CHECKING:
@@ -34,9 +42,9 @@ def pairs(
     """Return DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
 
     `id` names a column of strings or integers, and a and b have its type; `text` one of strings, or
-    of arrays of integers, which are shingles.  a comes before b, as strings.  ValueError for wrong
-    options, and if the executors' Python lacks numpy or pyarrow; a row without an id or a text ends
-    the job.
+    of arrays of integers, which are shingles, or with measure="hamming" one of fingerprints, in
+    hexadecimal or base64.  a comes before b, as strings.  ValueError for wrong options, and if the
+    executors' Python lacks numpy or pyarrow; a row without an id or a text ends the job.
 
     With two rounds, this call carries out the first one, so `df` is read twice: cache() it if it is
     random or expensive.
@@ -46,8 +54,9 @@ def pairs(
     except ImportError as error:
         raise ImportError(f"{error}; {INSTALL}") from None
     with as_value_errors():
-        asked = options_of("pairs", True, {"threshold": threshold, **options})
-        asked = replace(asked, input="jsonl", strict=True)
+        asked = options_of("pairs", "jsonl", {"threshold": threshold, **options})
+        fingerprint = DEFAULT_TEXT if of_vectors(options) else None
+        asked = replace(asked, fingerprint=fingerprint, strict=True)
         settings = settings_before_counts(asked)
         if counts_first(asked):
             raise UsageError(

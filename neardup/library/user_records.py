@@ -91,13 +91,7 @@ class UserRecords:
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
         """
-        found = _listed(records)
-        ids = None
-        if found and isinstance(found[0], tuple):
-            ids, found = _apart(found)
-        elif tuple in set(map(type, found)):
-            first = next(i for i, record in enumerate(found) if isinstance(record, tuple))
-            raise ValueError(f"record {first} is a tuple, (id, record), and record 0 is not")
+        ids, found = apart(listed(records))
         texts = bool(found) and isinstance(found[0], str)
         if set(map(type, found)) - {str} or not texts:
             found = [_checked(i, record, texts) for i, record in enumerate(found)]
@@ -141,7 +135,7 @@ class UserRecords:
             )
 
 
-def _listed(records: Any) -> list[Any]:
+def listed(records: Any) -> list[Any]:
     """Return a list, a column or another iterable as a list; ValueError for anything else."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
@@ -174,8 +168,16 @@ def _copied(record: Any) -> Any:
     return record.copy() if hasattr(record, "copy") else record
 
 
-def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
-    """Split tuples (id, record) into ids and records; ValueError for other records."""
+def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
+    """Split tuples (id, record) into ids and records; ids are None if no record is a tuple.
+
+    ValueError if only some are.
+    """
+    if not records or not isinstance(records[0], tuple):
+        if tuple in set(map(type, records)):
+            first = next(i for i, record in enumerate(records) if isinstance(record, tuple))
+            raise ValueError(f"record {first} is a tuple, (id, record), and record 0 is not")
+        return None, records
     for i, record in enumerate(records):
         if not isinstance(record, tuple):
             raise ValueError(f"record {i} is not a tuple, (id, record), and record 0 is")
