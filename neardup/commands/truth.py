@@ -84,7 +84,7 @@ def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join
         return lambda sets: JOINS[args.join or FASTEST](sets, least)
     if args.join not in (None, "nested_loop"):
         raise UsageError(
-            f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
+            f"--join {args.join}: its filters need a minimum Jaccard similarity, and pairs by "
             f"--measure {args.measure} have none; use --join nested_loop"
         )
     return lambda sets: inverted_index.all_against_all(sets, measure)
