@@ -102,7 +102,9 @@ def main() -> None:
     exact_answers.check_files([*args.files, args.pairs])
     for name in args.files:
         if not Path(name).is_file():
-            raise StageError(f"{name}: must be read twice, but is not a plain file")
+            raise StageError(
+                f"{name}: must be read twice, but is not a regular file; copy it to one"
+            )
     counters = Counters("audit", progress="records", verbosity=args.verbosity)
     counter = TokenCounter()
     unchanged = Unchanged(args.files)

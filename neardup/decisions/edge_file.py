@@ -126,8 +126,8 @@ class EdgeFile:
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
                 "two records have the same place in the input: --keep differs from that of "
-                "mapper.py, or several mappers have read standard input, each from line 1; name "
-                "the files to one mapper.py"
+                "mapper.py, or several mappers have read standard input, each from line 1; give "
+                "all files to one mapper.py by name"
             )
 
     def batches(self) -> Iterator[Heads]:
@@ -157,7 +157,7 @@ class EdgeFile:
         while end not in data:
             more = self._at(position + len(data), READ_BYTES)
             if not more:
-                raise WireError("an edge line was cut short")
+                raise WireError("an edge line was cut short; run the reducers again")
             data += more
         return data.partition(end)[0]
 

@@ -24,7 +24,7 @@ from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
 LF = ord("\n")
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next
-AGAIN = "name the same files in the same order, or run all of it again"
+AGAIN = "name the same files in the same order, or run the whole job again"
 MOST_BYTES = 130 << 20  # of a decided line, which has two ids
 
 
@@ -175,7 +175,7 @@ class Places:
         if not line.lstrip().startswith(self._id):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "
-                f"the file that was decided on; {AGAIN}"
+                f"the file that the decision was made on; {AGAIN}"
             )
 
     def check(self, name: str) -> None:
@@ -203,7 +203,7 @@ def keep_in_one(
         more = partial(in_all, i)
         header = not keep_file(form, file, max_line, decided, sink, header, more) and header
     for _ in records_from(decided, files[-1].first + FILE_PLACES):
-        raise StageError(f"more files were decided on than these; {AGAIN}")
+        raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:

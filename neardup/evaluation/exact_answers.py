@@ -119,7 +119,7 @@ def share(flag: str, text: str) -> float:
     except ValueError:
         raise UsageError(f"{flag}: {text!r} is not a number") from None
     if not (0 < value < 1 and 0 < 1 - value < 1):  # where 1 - P is 1, too
-        raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too near an end")
+        raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too close to 0 or 1")
     return value
 
 
@@ -174,8 +174,8 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
         return table.Options.from_arguments(run.options)
     except ValueError as error:
         raise StageError(
-            f"{run_file_name(name)}: by neardup {run.version}: {error} of this version; run again "
-            "with -o"
+            f"{run_file_name(name)}: written by neardup {run.version}: {error} of this version; "
+            "run again with -o"
         ) from None
 
 

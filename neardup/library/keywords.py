@@ -67,7 +67,9 @@ ABSENT = {
     "--text": "give the texts themselves, such as a column of a table",
     "--strict": "the library always stops at the first bad record",
 }
-OWN_WEIGHTS = "weights='own': elements of a set have no weights here; ./run_local.sh reads a file"
+OWN_WEIGHTS = (
+    "weights='own': elements of a set have no weights here; ./run_local.sh reads them from a file"
+)
 _ANY = "|".join(sorted(OPTIONS, key=len, reverse=True))
 
 Call = TypeVar("Call", bound=Callable[..., Any])

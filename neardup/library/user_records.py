@@ -180,7 +180,10 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
         return None, records
     for i, record in enumerate(records):
         if not isinstance(record, tuple):
-            raise ValueError(f"record {i} is not a tuple, (id, record), and record 0 is")
+            raise ValueError(
+                f"record {i} is not a tuple (id, record), but record 0 is; give every record "
+                "an id, or none"
+            )
         if len(record) != 2:
             raise ValueError(
                 f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; use a "
@@ -209,7 +212,9 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
         expected = "a text, or a set or list of hashables"
         raise ValueError(f"record {position}: expected {expected}, got {record!r:.60}")
     if texts:
-        raise ValueError(f"record {position} is not a text, and record 0 is")
+        raise ValueError(
+            f"record {position} is not a text, but record 0 is; give texts only, or sets only"
+        )
     return elements
 
 

@@ -148,7 +148,7 @@ def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
         is_edge = len(some) == EDGE and some[2] in known and some[0]
         if not is_edge and not re.fullmatch(_PRESENCE_OR_MEMBER, line):
             _refuse_estimate(some, line)
-            raise WireError(f"expected an edge, as reducer.py writes them, got {shown(line)}")
+            raise WireError(f"expected an edge, as reducer.py writes it, got {shown(line)}")
     return fields
 
 
@@ -271,7 +271,7 @@ def is_old(tagged: bytes) -> bool:
     """Return whether a tagged id is that of an old record; WireError for an id without a tag."""
     if tagged[:1] not in (OLD, b"1"):
         raise WireError(
-            f"expected a record of one of two collections, as mapper.py writes them where it takes "
+            f"expected a record of one of two collections, as mapper.py writes it when given "
             f"the same --output and --against, got {shown(tagged)}"
         )
     return tagged[:1] == OLD

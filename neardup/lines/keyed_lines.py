@@ -169,7 +169,7 @@ def _weights(
     closing = zeros[np.searchsorted(zeros, starts) + 1]
     widths = closing - starts - 1
     if (closing >= ends - 1).any() or not widths.all():
-        raise WireError("expected a weight between two zeros, got something else")
+        raise WireError("expected a weight between two zeros, got an incomplete one")
     if widths.max() > MOST_WEIGHT_DIGITS:
         raise WireError("expected weights below 2^59, got a larger one")
     weights = np.zeros(len(starts), dtype=np.int64)

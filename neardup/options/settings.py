@@ -275,7 +275,7 @@ def _estimated(
     if counts_first(options):
         raise UsageError(
             f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
-            "none; take --scheme minhash, or name --counts FILE, as step.py count makes them"
+            "none; take --scheme minhash, or name --counts FILE, as step.py count makes it"
         )
     sketched = Sketched(scheme, size, request.seed)
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED

@@ -46,7 +46,7 @@ def _zstd(file: Any, mode: str = "rb") -> Any:
             pass
     raise StageError(
         "to read or write .zst, Python before 3.14 needs a package: "
-        "pip install backports.zstd; or unpack it first: zstd -d FILE"
+        "pip install backports.zstd; or unpack the file first: zstd -d FILE"
     )
 
 
@@ -143,14 +143,14 @@ def check_names(given: "str | None", names: Iterable[str]) -> None:
     if given is None and 0 < len(rows) < len(kinds):
         of_lines = next(name for name, kind in kinds.items() if not kind)
         raise UsageError(
-            f"{rows[0]} is named as {kinds[rows[0]]}, but {of_lines} as none of "
+            f"{rows[0]} has an extension of {kinds[rows[0]]}, but {of_lines} has none of "
             f"{', '.join(ROWS)}; name the kind of all files with --input, or convert: {CONVERT}"
         )
     for name in rows if given in LINES else ():
         if kinds[name] != "tsv":  # ID, tab, text is both
             raise UsageError(
-                f"{name} is named as {kinds[name]}, but --input is {given}; leave out --input, "
-                "or read it from standard input: - < FILE"
+                f"{name} has an extension of {kinds[name]}, but --input is {given}; leave out "
+                "--input, or read it from standard input: - < FILE"
             )
 
 

@@ -83,7 +83,8 @@ def _file_place(input_files: str, name: str) -> int:
         return found[0]
     raise StageError(
         f"{name}: is {'twice' if found else 'not'} in the list of input files; name each INPUT "
-        "once; if letters of its name are missing here, add -D mapreduce.map.env=LC_ALL=C.UTF-8"
+        "once; if letters of its name are missing in this message, add -D "
+        "mapreduce.map.env=LC_ALL=C.UTF-8"
     )
 
 

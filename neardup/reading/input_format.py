@@ -182,8 +182,8 @@ class InputFormat(NamedTuple):
             )
         if self.input in ("csv", "parquet"):
             raise UsageError(
-                f"--input {self.input}: a task reads some lines of a file, and a row of it is not "
-                f"a line; convert it: {CONVERT}"
+                f"--input {self.input}: tasks split a file at line ends, which may cut its rows; "
+                f"convert it: {CONVERT}"
             )
         if self.fields and not self.fields.id:
             raise UsageError(

@@ -177,7 +177,7 @@ def opened_table(
         return Table(b"", found)
     first = next(found, TableRows(1, b""))
     if first.flaw:
-        raise StageError(f"{name}: row 1, of the names of the columns: {first.flaw}")
+        raise StageError(f"{name}: row 1, which names the columns: {first.flaw}")
     if kind == "csv":
         end = int(np.append(row_ends(first.data), len(first.data))[0])
     else:

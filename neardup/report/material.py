@@ -101,8 +101,8 @@ def asked_of_run(path: Path, options: Options) -> Asked:
 def _check_output(output: str, flag: str) -> None:
     if output not in ANSWERS:
         raise UsageError(
-            f"{flag}={output}: the report needs pairs; run with --output pairs, and name the "
-            "removed records with --removed FILE"
+            f"{flag}={output}: the report needs pairs; run the job with --output pairs; to show "
+            "removed records, give the report their file with --removed"
         )
 
 

@@ -62,7 +62,9 @@ class Threshold:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
         if not value:
-            raise ValueError("a pair may have next to no Jaccard similarity; use a larger one")
+            raise ValueError(
+                "a pair may have next to no Jaccard similarity; use a larger threshold"
+            )
         return cls(value.numerator, value.denominator)
 
     def __float__(self) -> float:

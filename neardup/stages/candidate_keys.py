@@ -151,7 +151,7 @@ PART_BYTES = 256 << 20  # of one, in the memory of its reducer
 BITS_A_KEY = 32
 SETS_FOUR = 5  # bits a key, from where on it sets four of them
 _FIXED = 0x10  # MAP_FIXED
-ADVICE = "run the first round again, with the options of this one, --input among them"
+ADVICE = "run the first round again, with the options of this round, including --input"
 _NO_BITS, _LINE_END = (int.from_bytes(word, "little") for word in (b"@" * 8, b"@@@@@@\t\n"))
 _HEAD = re.compile(
     rb"(shared ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9a-f]{16}) )([0-9a-f]{8}) *\t\n"
@@ -195,7 +195,9 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, in
         if not found:
             raise StageError(f"expected shared keys, got {shown(head)}; {ADVICE}")
         if found[6] != options:
-            raise StageError(f"the shared keys have other options or another version; {ADVICE}")
+            raise StageError(
+                f"the shared keys were made with other options or by another version; {ADVICE}"
+            )
         number, of, digests, words = map(int, found.groups()[1:5])
         start += HEAD_BYTES
         end = start + 8 * (place_in_text(words - 1) + 2)

@@ -175,7 +175,7 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
             if len(kinds) > 1:
                 raise StageError(
                     f"exact pairs and estimates of --verify sketch in one input, at "
-                    f"{shown(a)} {shown(b)}; merge pairs of one kind"
+                    f"{shown(a)} {shown(b)}; merge only pairs of one kind"
                 )
             counters.add("repeated pairs", (b, rest) in best)
             best[b, rest] = max(similarity, best.get((b, rest), b""))
@@ -246,7 +246,7 @@ def check_lines(read: int, written: int, removed: int) -> None:
     if read - written != removed:
         raise StageError(
             f"of {read:,} lines {written:,} are kept, but {removed:,} records are removed: did "
-            "the input change? run it again"
+            "the input change? run the job again"
         )
 
 

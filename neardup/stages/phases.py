@@ -150,7 +150,7 @@ def check_rounds(counts: Mapping[str, int]) -> None:
     if set(AGAIN.values()) & counts.keys() and (records != more or keys != most):
         raise StageError(
             f"one round has read {records:,} records with {keys:,} keys, the other one {more:,} "
-            f"with {most:,}: did the input change? run it again"
+            f"with {most:,}: did the input change? run the job again"
         )
 
 
@@ -237,7 +237,9 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
         name, _, block = line.rstrip(b"\n").partition(b"\t")
         found = _NAME.fullmatch(name)
         if not found:
-            raise StageError(f"expected a block, as mapper.py --blocks writes it: {shown(line)}")
+            raise StageError(
+                f"expected a block, as mapper.py --blocks writes it, got {shown(line)}"
+            )
         for byte, escape in reversed(_ESCAPES):
             block = block.replace(escape, byte)
         yield int(found[1]), int(found[2]), block

@@ -92,7 +92,7 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
         except WireError as error:
             raise StageError(f"line {number}: {error}") from None
         if fields[0] < before:
-            raise StageError(f"line {number}: not in order; sort them first: LC_ALL=C sort")
+            raise StageError(f"line {number}: not in order; sort the lines first: LC_ALL=C sort")
         before = fields[0]
         yield fields
 

@@ -147,8 +147,8 @@ def check_counts(options: Options) -> None:
         if (weights := options.value("--weights")) is not None:
             asks += f" --weights {weights}"
         raise UsageError(
-            f"an index for {asks} needs counts that stay the same: with LC_ALL=C, "
-            f"{COUNT} > counts.tsv, and --counts counts.tsv for the index"
+            f"an index for {asks} needs counts that stay the same; make them once, with LC_ALL=C: "
+            f"{COUNT} > counts.tsv; then give the index --counts counts.tsv"
         )
     if options.own_counts:
         raise UsageError("--own-counts cannot be used for an index, as more records will come")

@@ -116,7 +116,10 @@ class BucketBatch:
             raise WireError("expected shingles, got an empty set")
         written = b"".join([size + b" " for _, size, _ in found])
         if written != b"%08d " * len(sets) % tuple(sets.sizes.tolist()):
-            raise WireError("a line from the mapper was damaged: its size and shingles disagree")
+            raise WireError(
+                "a line from the mapper was damaged: its size and shingles disagree; run "
+                "mapper.py again"
+            )
         numbers: dict[bytes, int] = {}
         buckets = [numbers.setdefault(key, len(numbers)) for key, _, _ in found]
         return cls(

@@ -220,7 +220,7 @@ def test_audit_reads_files_twice(tmp_path: Path) -> None:
         # As a process: its standard input is a pipe.
         result = run([*AUDIT, name, ANSWER], tmp_path, VIDEOS.read_bytes(), process=True)
         assert (result.code, result.out) == (1, b"")
-        message = "must be read twice, but is not a plain file"
+        message = "must be read twice, but is not a regular file; copy it to one"
         assert result.err == f"neardup audit: {name}: {message}\n"
 
 

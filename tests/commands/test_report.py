@@ -104,10 +104,13 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
     ("changed", "said"),
     [
         ({"threshold": "1/0"}, "written by neardup 0.1.0, whose field threshold differs"),
-        ({"options": ["--new=1"]}, "by neardup 0.1.0: '--new=1' is not an option of this version"),
+        (
+            {"options": ["--new=1"]},
+            "written by neardup 0.1.0: '--new=1' is not an option of this version",
+        ),
         (
             {"options": ["--exact=1"]},
-            "by neardup 0.1.0: '--exact=1' is not an option of this version",
+            "written by neardup 0.1.0: '--exact=1' is not an option of this version",
         ),
     ],
 )
@@ -156,7 +159,7 @@ def test_all_of_a_real_run(folder: Path) -> None:
             2,
             "a pair's similarity of 0.600000",
         ),
-        (["--records={folder}/records.txt", "--output=kept"], 2, "run with --output pairs"),
+        (["--records={folder}/records.txt", "--output=kept"], 2, "run the job with --output pairs"),
         (["--records={folder}/records.txt", "--audit={folder}/pairs.tsv"], 1, "neardup audit"),
         (
             ["--records={folder}/records.txt", "--removed={folder}/records.txt"],
@@ -185,7 +188,7 @@ def test_estimates_and_decisions_are_refused(folder: Path) -> None:
     write_run_file(folder, output="removed")
     result = call(folder)
     assert result.code == 2
-    assert "run with --output pairs, and name the removed records with --removed FILE" in result.err
+    assert "run the job with --output pairs; to show removed records, give the report" in result.err
 
 
 def test_a_folder_without_parts(folder: Path) -> None:

@@ -160,7 +160,7 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
     [
         (
             "--join ppjoin --measure overlap",
-            "--join ppjoin: its filters need a least Jaccard similarity, and pairs by --measure "
+            "--join ppjoin: its filters need a minimum Jaccard similarity, and pairs by --measure "
             "overlap have none; use --join nested_loop",
         ),
         (

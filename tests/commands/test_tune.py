@@ -409,7 +409,7 @@ def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool)
     ("flags", "code", "message"),
     [
         (["nowhere.txt"], 1, "nowhere.txt: no such file"),
-        (["--recall=1", "-"], 2, "--recall: 1 is outside 0 < P < 1, or too near an end"),
+        (["--recall=1", "-"], 2, "--recall: 1 is outside 0 < P < 1, or too close to 0 or 1"),
         (["--threshold=2", "-"], 2, "--threshold: 2 is outside 0 < t <= 1"),
         (["--sample=1", "-"], 2, "--sample: '1' is not an integer from 2 to 20000"),
         (["--seed=x", "-"], 2, f"--seed: 'x' is not an integer from 0 to {2**64 - 1}"),

@@ -465,12 +465,12 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         (
             ["--new=1"],
             ["-"],
-            f"{told_in}: by neardup 0.1.0: '--new=1' is not an option of",
+            f"{told_in}: written by neardup 0.1.0: '--new=1' is not an option of",
         ),
         (
             ["--exact=1"],
             ["-"],
-            f"{told_in}: by neardup 0.1.0: '--exact=1' is not an option",
+            f"{told_in}: written by neardup 0.1.0: '--exact=1' is not an option",
         ),
     ]:
         write(replace(told, options=options, files=files), answer)

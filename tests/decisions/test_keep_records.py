@@ -129,7 +129,7 @@ def test_fewer_files_than_were_decided_on(tmp_path: Path) -> None:
         decided.write_bytes(format_decided(place, b"a", b"b", b"-"))
         with open(decided, "rb") as lines:
             if number:
-                with pytest.raises(StageError, match="more files were decided on"):
+                with pytest.raises(StageError, match="the decision was made on more files"):
                     keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
             else:
                 keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
@@ -167,7 +167,7 @@ def test_those_that_cannot(tmp_path: Path) -> None:
     names = ["a.csv", "a.jsonl"]
     with pytest.raises(UsageError, match="cannot write csv and jsonl to one file"):
         check(tmp_path, InputFormat.of(None, None, None, names=names), a_csv=b"", a_jsonl=b"")
-    with pytest.raises(StageError, match=r"a\.csv: row 1, of the names of the columns"):
+    with pytest.raises(StageError, match=r"a\.csv: row 1, which names the columns"):
         check(tmp_path, form_of("csv"), a_csv=b'id,"text\n', b_csv=b"id,text\n")
 
 

@@ -141,7 +141,7 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
     edges = in_order(succeed([*REDUCER, *flags], tmp_path, in_order(mapped)).out)
     wrong = run([*DECIDE, *flags], tmp_path, edges)
     assert (wrong.code, wrong.out) == (1, b"")
-    assert "name the files to one mapper.py" in wrong.err.splitlines()[-1]
+    assert "give all files to one mapper.py by name" in wrong.err.splitlines()[-1]
 
 
 # What it refuses.
@@ -155,12 +155,12 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
         (["--input-files=x"], "--input-files must not be given; job.py sets it for its tasks"),
         (
             ["--output=kept", "--threshold=0.8"],
-            "--output kept: job.py prints pairs and links; type: ./run_local.sh --threshold=0.8 "
-            "--output=kept - twins.txt",
+            "--output kept: job.py prints only pairs or links; type: ./run_local.sh "
+            "--threshold=0.8 --output=kept - twins.txt",
         ),
         (
             ["-r", "hadoop", "--output=clusters"],
-            "--output clusters: job.py prints pairs and links; type: ./run_hadoop.sh "
+            "--output clusters: job.py prints only pairs or links; type: ./run_hadoop.sh "
             "--output=clusters - twins.txt OUTPUT",
         ),
         (["--against=--"], "--against: '--' is not a value"),

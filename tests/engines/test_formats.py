@@ -191,7 +191,7 @@ def test_names_of_answers(tmp_path: Path) -> None:
         assert b"".join(unpacked(str(answer))) == printed
     for flags, told in (
         (["--output=kept", "-o", tmp_path / "kept.parquet"], "kept records keep their form"),
-        (["--output=removed", "-o", tmp_path / "removed.csv"], "name it .tsv"),
+        (["--output=removed", "-o", tmp_path / "removed.csv"], "end the name with .tsv"),
         (["--output=kept", "-o", path], "is an input"),
         (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),
     ):

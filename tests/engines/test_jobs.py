@@ -251,7 +251,7 @@ def test_lists_that_cannot_be_used(tmp_path: Path) -> None:
     assert "/in/a.gz: is named twice" in result.err
     (tmp_path / "new").write_text(f"{FILE} /in/a\nb\n")  # a name of two lines
     result = run(flags, tmp_path, **told)
-    assert "run_hadoop.sh: cannot read what Hadoop lists: 'b'" in result.err
+    assert "run_hadoop.sh: cannot parse a line that hadoop fs -ls printed: 'b'" in result.err
     fake_hadoop(tmp_path, "echo Connection refused >&2; exit 1")
     result = run(flags, tmp_path, **told)
     assert result.code == 1
@@ -269,7 +269,7 @@ def test_names_that_are_not_utf8(
     result = run([*RUN_HADOOP, "--show", *map(os.fsdecode, names)], tmp_path, **installed)
     assert result.code == 2
     assert result.out == b""
-    assert "is not UTF-8, as Hadoop's names are" in result.err
+    assert "is not UTF-8, as names on Hadoop must be" in result.err
 
 
 def test_a_hadoop_whose_folder_is_not_utf8(installed: dict[str, str], tmp_path: Path) -> None:

@@ -75,7 +75,9 @@ def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     result = run([*INLINE, pipe], tmp_path)
     assert (result.code, result.out) == (1, b"")
-    assert result.err.endswith(f"{pipe}: not a regular file; name - and redirect it\n")
+    assert result.err.endswith(
+        f"{pipe}: not a regular file; for a pipe, name - and redirect it to standard input\n"
+    )
 
 
 @pytest.mark.parametrize("runner", ["emr", "dataproc", "spark"])

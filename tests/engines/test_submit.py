@@ -134,7 +134,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
     assert result.code == 1
     assert result.err.splitlines()[-1] == (
         "run_hadoop.sh: one round has read 9 records with 90 keys, the other one 8 with 90: did "
-        "the input change? run it again"
+        "the input change? run the job again"
     )
     asked = was_asked(tmp_path)
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
@@ -313,7 +313,7 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
         asked = was_asked(tmp_path)
         result = run([*RUN_HADOOP, "--overwrite", "/in", "/data/out/"], tmp_path, **told)
         assert result.code == 1
-        said = "run_hadoop.sh: /data/out: another run on this machine writes to it; wait"
+        said = "run_hadoop.sh: /data/out: another run on this machine is writing to it; wait"
         assert result.err.splitlines()[-1].startswith(said)
         assert was_asked(tmp_path) == [*asked, LOOKED]
         first.send_signal(signal.SIGTERM)

@@ -64,7 +64,8 @@ def test_a_hair_above_is_above():
         ),
         (
             {"weights": "own"},
-            "weights='own': elements of a set have no weights here; ./run_local.sh reads a file",
+            "weights='own': elements of a set have no weights here; ./run_local.sh reads them "
+            "from a file",
         ),
         (
             {"shingle": "char:5"},

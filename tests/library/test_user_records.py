@@ -109,7 +109,7 @@ def test_a_whole_table_is_refused(package):
         ([1, 2], "record 0: expected a text, or a set or list of hashables, got 1"),
         (["a", b"b"], "record 1: expected a text, or a set or list of hashables, got b'b'"),
         ([{1: 2}], "record 0: expected a text, or a set or list of hashables, got {1: 2}"),
-        (["a", {"b"}], "record 1 is not a text, and record 0 is"),
+        (["a", {"b"}], "record 1 is not a text, but record 0 is; give texts only, or sets only"),
         ([{"b"}, "a"], "record 1 is a text, and record 0 is not; give texts only, or sets only"),
         (["a", "half \ud800"], "record 1: half a surrogate pair is not text"),
         (
@@ -128,7 +128,11 @@ def test_a_whole_table_is_refused(package):
             "hashable cannot",
         ),
         (["a", ("b", "c")], "record 1 is a tuple, (id, record), and record 0 is not"),
-        ([("b", "c"), "a"], "record 1 is not a tuple, (id, record), and record 0 is"),
+        (
+            [("b", "c"), "a"],
+            "record 1 is not a tuple (id, record), but record 0 is; give every record an id, or "
+            "none",
+        ),
         (
             [(1, 2, 3)],
             "record 0: a tuple is (id, record), and this one has 3 parts; use a list for the "

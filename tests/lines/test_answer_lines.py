@@ -66,7 +66,7 @@ def test_members_and_presences_are_read_as_written(tab, record, of_cluster):
 )
 @pytest.mark.parametrize("line", [b"b\ta\t%b\n", b"b\ta\t %b\n", b"b\ta\t%b0\n"])
 def test_what_is_no_similarity_is_refused(line, similarity):
-    with pytest.raises(WireError, match=r"expected an edge, as reducer\.py writes them, got 'b"):
+    with pytest.raises(WireError, match=r"expected an edge, as reducer\.py writes it, got 'b"):
         parse_edge_lines([line % similarity])
 
 
@@ -77,7 +77,7 @@ def test_what_is_no_similarity_is_refused(line, similarity):
     + [b"a\tc.1\t1\t34\tmore\n", b"a\tb\t0.900000\r\n", b"001:00000000ff\t00000003\tv1\t34o8\n"],
 )
 def test_what_is_no_edge_is_refused(line):
-    with pytest.raises(WireError, match=r"expected an edge, as reducer\.py writes them, got '"):
+    with pytest.raises(WireError, match=r"expected an edge, as reducer\.py writes it, got '"):
         parse_edge_lines([line])
 
 

@@ -98,7 +98,7 @@ def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_pat
     again = [*RUN_HADOOP, *more, "/in/stopped.txt", f"{folder}/pairs"]
     result = hadoop_cluster.attempt(again, tmp_path)
     assert result.code == 1
-    assert "another run on this machine writes to it" in result.err.splitlines()[-1]
+    assert "another run on this machine is writing to it" in result.err.splitlines()[-1]
     assert final_status(client.end(number)) == "KILLED"
     assert hadoop_cluster.names_in(folder) == ["pairs.counts"]
 

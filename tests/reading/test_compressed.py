@@ -142,7 +142,7 @@ def test_without_the_package_for_zst(tmp_path: Path) -> None:
     path.write_bytes(b"(\xb5/\xfd")
     result = run([*RUN_LOCAL, path], tmp_path, PYTHONPATH=str(tmp_path / "path"))
     assert (result.code, result.out, result.left) == (1, b"", [])
-    assert "pip install backports.zstd; or unpack it first: zstd -d FILE" in result.err
+    assert "pip install backports.zstd; or unpack the file first: zstd -d FILE" in result.err
 
 
 @suffixes

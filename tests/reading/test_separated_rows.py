@@ -128,7 +128,7 @@ def test_nothing_or_a_header_alone(kind: str, tmp_path: Path) -> None:
         (b"id,meta", (None, "meta.body"), "has no column 'meta.body'"),
         (b"id,Text", (None, None), "no column 'text'"),
         (b"", (None, None), "no column 'text'; name one with --text: it has none"),
-        (b'id,"text', (None, None), "row 1, of the names of the columns: quote is not closed"),
+        (b'id,"text', (None, None), "row 1, which names the columns: quote is not closed"),
     ],
 )
 def test_headers(header: bytes, names: tuple, told: str, tmp_path: Path) -> None:

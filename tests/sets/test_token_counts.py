@@ -160,7 +160,9 @@ def test_a_token_with_two_sums() -> None:
 
 def test_sums_that_nobody_has_sorted() -> None:
     lines = sorted(sum_counts(sorted(mapped([lines_of(some_sets(50))]))))
-    with pytest.raises(StageError, match=r"^line 2: not in order; sort them first: LC_ALL=C sort"):
+    with pytest.raises(
+        StageError, match=r"^line 2: not in order; sort the lines first: LC_ALL=C sort"
+    ):
         list(order_counts(reversed(lines)))
 
 
@@ -352,7 +354,7 @@ def test_usage(arguments: str, tmp_path: Path) -> None:
 
 def test_lines_that_nobody_has_sorted() -> None:
     lines = mapped([lines_of(some_sets(50)), lines_of(some_sets(50, seed=1))])
-    with pytest.raises(StageError, match=r"^line \d+: not in order; sort them first: LC_ALL"):
+    with pytest.raises(StageError, match=r"^line \d+: not in order; sort the lines first: LC_ALL"):
         list(sum_counts(lines))
 
 

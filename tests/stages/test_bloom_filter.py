@@ -191,7 +191,7 @@ def test_damage_is_told():
     ):
         with pytest.raises(StageError, match=said):
             BloomFilter.of(text, OPTIONS)
-    with pytest.raises(StageError, match="or another version; run the first round again"):
+    with pytest.raises(StageError, match="or by another version; run the first round again"):
         BloomFilter.of(first + second, fingerprint({"--seed": "1"}))
 
 

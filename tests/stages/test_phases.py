@@ -121,8 +121,8 @@ def test_shared_keys_of_other_options(tmp_path: Path) -> None:
     result = run([*MAPPER, "--shared-keys", shared, "--seed=1", VIDEOS], tmp_path)
     assert (result.code, result.out) == (1, b"")
     assert result.err == (
-        "mapper.py: the shared keys have other options or another version; run the first round "
-        "again, with the options of this one, --input among them\n"
+        "mapper.py: the shared keys were made with other options or by another version; run the "
+        "first round again, with the options of this round, including --input\n"
     )
     # What is made of the pairs is no option of the keys.
     succeed([*MAPPER, "--shared-keys", shared, "--output=links", VIDEOS], tmp_path)
@@ -131,7 +131,7 @@ def test_shared_keys_of_other_options(tmp_path: Path) -> None:
 def test_what_is_no_block(tmp_path: Path) -> None:
     result = run([*SHARE_KEYS, "reduce"], tmp_path, b"000:00000000ff\t00000003\tv1\t34o8\n")
     assert (result.code, result.out) == (1, b"")
-    assert "expected a block, as mapper.py --blocks writes it" in result.err
+    assert "expected a block, as mapper.py --blocks writes it, got " in result.err
 
 
 def test_blocks_that_were_not_sorted(tmp_path: Path) -> None:

@@ -68,7 +68,9 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
             )
         for output in answers:
             if overwrite and _may_remove(output, name):
-                raise UsageError(f"--overwrite {output} might remove the input {name}")
+                raise UsageError(
+                    f"--overwrite {output} might remove the input {name}; name another folder"
+                )
 
 
 def _may_remove(output: str, pattern: str) -> bool:
@@ -152,8 +154,8 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except BlockingIOError:
                 raise StageError(
-                    f"{output}: another run on this machine writes to it; wait for its end, or "
-                    "name another folder"
+                    f"{output}: another run on this machine is writing to it; wait until that "
+                    "run ends, or name another folder"
                 ) from None
         yield
 

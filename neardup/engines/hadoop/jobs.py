@@ -211,7 +211,9 @@ def task(asked: Submission, script: str, *words: str) -> str:
     command = [python, f"{CODE}/{script}", *words]
     for word in command:
         if re.search(r"[\s'\"\\]", word):
-            raise UsageError(f"Hadoop cannot pass on {word!r}: it contains a blank or a quote")
+            raise UsageError(
+                f"Hadoop cannot pass on {word!r}: it contains a blank, a quote or a backslash"
+            )
     return " ".join(command)
 
 
@@ -242,8 +244,7 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
-    """Return the option that ships local files, {name in a task: path}, and the list of input
-    files if tasks need it."""
+    """Return the -files option for local files, {name in a task: path}, and for any input list."""
     every = {**({LIST: asked.places} if asked.places else {}), **(files or {})}
     for path in every.values():
         _check_name(Path(path))
@@ -260,7 +261,9 @@ def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
 
 def _check_name(path: Path) -> None:
     if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
-        raise StageError(f"Hadoop cannot ship a file with these characters in its path: {path}")
+        raise StageError(
+            f"Hadoop cannot ship {path}: a path may have only ASCII letters, digits and / . _ + @ -"
+        )
 
 
 def _with_numpy(asked: Submission) -> dict[str, Path]:

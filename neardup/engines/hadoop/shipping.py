@@ -69,7 +69,8 @@ def check_version(version: "str | None") -> None:
     """Raise UsageError unless the value is empty or a version such as 3.9."""
     if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
         raise UsageError(
-            f"{FLAG}={version}: expected the nodes' Python, 3.9 or later, as {FLAG}=3.9"
+            f"{FLAG}={version}: expected the version of the nodes' Python, 3.9 or later, as in "
+            f"{FLAG}=3.9"
         )
 
 
@@ -166,7 +167,7 @@ def folder() -> Path:
             if stat.S_ISDIR(found.st_mode) and own and os.access(place, os.W_OK):
                 return place
     raise StageError(
-        f"no folder is writable for this user only: {' and '.join(map(str, places))}; name "
+        f"no folder is writable by this user only: {' and '.join(map(str, places))}; name "
         "another one: XDG_CACHE_HOME=FOLDER"
     )
 

@@ -117,7 +117,7 @@ def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
     for line in done.stdout.split(b"\n"):
         found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
         if line and not found:
-            raise StageError(f"cannot read what Hadoop lists: {shown(line)}")
+            raise StageError(f"cannot parse a line that hadoop fs -ls printed: {shown(line)}")
         if not found or found["kind"] == "d":
             continue
         if not posixpath.basename(found["name"]).startswith(("_", ".")):

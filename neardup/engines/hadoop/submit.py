@@ -156,11 +156,13 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     memory = integer("--memory", args.memory, 512, 999999)
     shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):
-        raise program.UsageError("--ship-venv brings its own Python and numpy")
+        raise program.UsageError(
+            "--ship-venv brings its own Python and numpy; leave out --python and --ship-numpy"
+        )
     for text in given:
         if any("\udc80" <= letter <= "\udcff" for letter in text):
             found = program.shown(os.fsencode(text))
-            raise program.UsageError(f"{found} is not UTF-8, as Hadoop's names are")
+            raise program.UsageError(f"{found} is not UTF-8, as names on Hadoop must be")
     answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
     asked = jobs.Submission(
         options=with_input(Options.of(args)),

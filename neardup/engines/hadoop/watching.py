@@ -35,7 +35,11 @@ def hadoop() -> str:
     home = os.environ.get("HADOOP_HOME")
     found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
     if not found:
-        where = f"in HADOOP_HOME ({home}/bin)" if home else "on the PATH; or set HADOOP_HOME"
+        where = (
+            f"in HADOOP_HOME ({home}/bin)"
+            if home
+            else "on the PATH; add it there, or set HADOOP_HOME"
+        )
         raise StageError(f"no hadoop command found {where}")
     return found
 

@@ -85,7 +85,9 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     elif args.output != "kept" and is_folder(name):
         raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
     elif args.output != "kept" and kind_by_name(name) not in (None, "tsv"):
-        raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
+        raise UsageError(
+            f"-o {name}: --output {args.output} writes lines with tabs; end the name with .tsv"
+        )
 
 
 def is_folder(name: str) -> bool:
@@ -128,7 +130,9 @@ def answer_folder(
     names = [os.path.basename(file) for file in files]
     for file, short in zip(files, names):
         if file == STDOUT_NAME:
-            raise UsageError(f"-o {name}: standard input has no name for its file; -o FILE")
+            raise UsageError(
+                f"-o {name}: standard input has no name for a file in the folder; use -o FILE"
+            )
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files have the name {short}; run them one by one")
         atomic_write.check_new("-o", os.path.join(name, short), inputs)

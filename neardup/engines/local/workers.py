@@ -78,8 +78,7 @@ class Workers(AbstractContextManager["Workers"]):
             self._be(name, task, parent)
 
     def together(self) -> None:
-        """Wait until all processes have ended; if one failed, raise StageError, or SystemExit if
-        it has printed its error."""
+        """Wait for all processes; StageError if one failed, or SystemExit if it printed why."""
         ends: list[tuple[int, str]] = []
         while self._names:
             pid, status = os.waitpid(-1, 0)

@@ -76,7 +76,7 @@ class Launcher:
             words = shlex.join([*self.typed.asked.given_arguments(), *(how.args or ["FILE"])])
             line = f"run_hadoop.sh {words} OUTPUT" if self.on_cluster else f"run_local.sh {words}"
             raise UsageError(
-                f"--output {how.output}: job.py prints pairs and links; type: ./{line}"
+                f"--output {how.output}: job.py prints only pairs or links; type: ./{line}"
             )
         if how.input_files is not None:
             raise UsageError("--input-files must not be given; job.py sets it for its tasks")
@@ -297,7 +297,9 @@ def names_given(
         if name == "-" or elsewhere(name):
             return name
         if not os.path.isfile(name):
-            raise StageError(f"{name}: not a regular file; name - and redirect it")
+            raise StageError(
+                f"{name}: not a regular file; for a pipe, name - and redirect it to standard input"
+            )
         name = os.path.abspath(name)
         while name in seen:
             name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"

@@ -179,8 +179,7 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
 def pairs_of(
     df: DataFrame, options: Options, settings: Settings, partitions: "int | None", rounds: int
 ) -> DataFrame:
-    """Return a DataFrame of the similar pairs of records: a and b, with the type of the ids, and
-    similarity."""
+    """Return a DataFrame of similar pairs: a and b, of the ids' type, and similarity."""
     spark = df.sparkSession
     tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
     value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))

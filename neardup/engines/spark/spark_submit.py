@@ -103,7 +103,9 @@ def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
             f"{words}, or name --counts FILE"
         )
     if "spark.submit.deployMode=cluster" in args.conf:
-        raise UsageError("--conf spark.submit.deployMode=cluster: the driver is this machine")
+        raise UsageError(
+            "--conf spark.submit.deployMode=cluster: the driver runs here; leave it out"
+        )
     return args
 
 
