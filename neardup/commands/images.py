@@ -15,7 +15,7 @@ from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images import pictures
 from neardup.images.cache import PictureCache, default_file
-from neardup.images.fingerprints import (
+from neardup.images.picture_hashes import (
     Failure,
     Fingerprint,
     Outcome,

@@ -93,13 +93,8 @@ def _join(
         return lambda sets: JOINS[args.join or FASTEST](sets, least)
     if args.join not in (None, "nested_loop"):
         raise UsageError(
-<<<<<<< HEAD
-            f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
-            f"--measure {measure_name} have none; use --join nested_loop"
-=======
             f"--join {args.join}: its filters need a minimum Jaccard similarity, and pairs by "
-            f"--measure {args.measure} have none; use --join nested_loop"
->>>>>>> 9bad9e2904c83142efb8c97a8084036a590b2434
+            f"--measure {measure_name} have none; use --join nested_loop"
         )
     return lambda sets: inverted_index.all_against_all(sets, measure)
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import StageError
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
@@ -53,13 +53,14 @@ class Walk:
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
         """Yield the files that are named, and those in folders that are named.
 
-        UsageError if a name does not exist.
+        StageError if a name does not exist.
         """
         for path in map(os.fsencode, names):
             try:
                 status = os.stat(path)
             except OSError as error:
-                raise UsageError(f"{os.fsdecode(path)}: {error.strerror}") from None
+                said = "no such file" if error.errno == ENOENT else error.strerror
+                raise StageError(f"{os.fsdecode(path)}: {said}") from None
             if stat.S_ISDIR(status.st_mode):
                 yield from self._folder(path)
             else:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from neardup.__main__ import COMMANDS
+from tests.support.drawn_pictures import drawing, saved
 from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
 
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
@@ -31,6 +32,7 @@ CALLS = {
     "index": ["{records}", "--to", "{new}"],
     "sketch": ["{records}", "--to", "{new}"],
     "similar": ["{sketches}"],
+    "images": ["--no-cache", "{picture}", "{copy}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -44,6 +46,8 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
         "sketches": tmp_path / "sketches",
         "new": f"/.{tmp_path}/new",
     }
+    for name in ("picture", "copy") if command == "images" else ():
+        names[name] = saved(drawing(1), tmp_path / f"{name}.png")
     if command == "similar":
         make = [*NEARDUP, "sketch", names["records"], "--to", names["sketches"]]
         succeed([str(part) for part in make], tmp_path)
@@ -73,7 +77,7 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
         assert result.err == f"neardup {command}: {file}.gone: no such file\n"
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "similar"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("similar", "images")])
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(b"a\tb\t1.000000\n" * 1000)[:-9])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neardup.images import folder_walk
 from neardup.images.folder_walk import Walk, path_id, path_of
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import StageError
 
 
 def walked(*names: Path | str) -> tuple[list[bytes], dict[str, int]]:
@@ -127,7 +127,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_name_that_does_not_exist() -> None:
-    with pytest.raises(UsageError, match="no/such: No such file or directory"):
+    with pytest.raises(StageError, match="no/such: no such file"):
         list(Walk().files(["no/such"]))
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from neardup.images import pictures
-from neardup.images.fingerprints import Failure, Fingerprint, Outcome
+from neardup.images.picture_hashes import Failure, Fingerprint, Outcome
 from neardup.images.folder_walk import FoundFile
 from neardup.images.tally import Rules, Tally, listed
 from neardup.runtime.program import StageError

@@ -34,7 +34,7 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 
 @dataclass(eq=False)
-class Near:
+class NearRecords:
     """The distinct records among some, and marks of the keys that they share with near ones."""
 
     prints: Prints  # of n distinct records
@@ -43,7 +43,7 @@ class Near:
     _new: list[np.ndarray] = field(default_factory=list)  # more marks
 
     @classmethod
-    def of(cls, prints: Prints, scheme: Fingerprints, every: bool) -> "Near":
+    def of(cls, prints: Prints, scheme: Fingerprints, every: bool) -> "NearRecords":
         """Find equal records, and mark the first band of those that have copies, or `every` one."""
         first, alike, copies = prints.distinct()
         bands = np.arange(len(scheme.ways) if every else 1)
@@ -97,7 +97,7 @@ class Near:
 
 
 def marked_keys(scheme: Fingerprints, sets: Ragged, marks: np.ndarray) -> Ragged:
-    """Return the marked keys of sets; marks: int64, ascending, see `Near`."""
+    """Return the marked keys of sets; marks: int64, ascending, see `NearRecords`."""
     some = distinct(marks >> BAND_BITS)[0]
     keys = scheme.keys(sets.take(some))
     band = (keys.values >> np.uint64(HASH_BITS)).astype(np.int64)
@@ -105,6 +105,17 @@ def marked_keys(scheme: Fingerprints, sets: Ragged, marks: np.ndarray) -> Ragged
     sizes = np.zeros(len(sets), np.int64)
     sizes[some] = keys.sizes
     return Ragged(keys.values, np.append(0, np.cumsum(sizes)))
+
+
+def with_marked_keys(
+    batches: Iterable[Batch], scheme: Fingerprints, marks: np.ndarray
+) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield each batch with its marked keys; marks: of the records of all batches."""
+    done = 0
+    for batch in batches:
+        low, high = np.searchsorted(marks, [done << BAND_BITS, done + len(batch.ids) << BAND_BITS])
+        yield batch, marked_keys(scheme, batch.sets, marks[low:high] - (done << BAND_BITS))
+        done += len(batch.ids)
 
 
 def find_marks(workers: Workers, plan: Plan) -> None:
@@ -134,7 +145,7 @@ def _write_marks(plan: Plan, k: int) -> None:
                 parts.append(pickle.load(file))
         counts.append(sum(len(part.counts) for part in parts) - before)
     every = plan.settings.output is OUTPUTS["links"]
-    near = Near.of(Prints.end_to_end(parts), _scheme(plan), every)
+    near = NearRecords.of(Prints.end_to_end(parts), _scheme(plan), every)
     parts.clear()
     near.mark(_scheme(plan), every, k, plan.jobs)
     marks, ends = near.of_records(), np.cumsum(counts) << BAND_BITS
@@ -153,11 +164,7 @@ def marked(
     counters.promise = scheme.promise
     counters.add("keys", 0)
     marks = reduce(np.union1d, [np.load(f"{path}.npy") for path in plan.paths("marks", k)])
-    done = 0
-    for batch in batches:
-        low, high = np.searchsorted(marks, [done << BAND_BITS, done + len(batch.ids) << BAND_BITS])
-        keys = marked_keys(scheme, batch.sets, marks[low:high] - (done << BAND_BITS))
-        done += len(batch.ids)
+    for batch, keys in with_marked_keys(batches, scheme, marks):
         counters.add("keys", len(keys.values))
         yield batch, keys
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neardup.images import perceptual_hash, pictures
 from neardup.images.cache import PictureCache
-from neardup.images.fingerprints import (
+from neardup.images.picture_hashes import (
     KEEP,
     Failure,
     Fingerprint,
