@@ -42,7 +42,12 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 
-DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS, VARIANT_SHIFT = 256, 4, 16, 24  # as `reading.fingerprint_lines` writes them
+DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS, VARIANT_SHIFT = (
+    256,
+    4,
+    16,
+    24,
+)  # as `reading.fingerprint_lines` writes them
 DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told

@@ -103,9 +103,7 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order[new], alike
 
 
-def _mark(
-    masks: np.ndarray, pairs: Pairs, x: Marks, y: Marks, every: bool, several: bool
-) -> None:
+def _mark(masks: np.ndarray, pairs: Pairs, x: Marks, y: Marks, every: bool, several: bool) -> None:
     """Mark the first band in which the rows left[p] of x and right[p] of y agree, or `every` one.
 
     masks: uint64 (bands, W); several: some records have several fingerprints.  Subtle: two records
