@@ -18,6 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from errno import ENOENT
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 

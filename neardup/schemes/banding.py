@@ -192,6 +192,9 @@ def at_least(needed: int, parts: int, chance: float) -> float:
     """
     if chance == 1:
         return 1.0
-    terms = [comb(parts, k) * chance**k * (1 - chance) ** (parts - k) for k in range(parts + 1)]
-    reached = fsum(terms[needed:])
-    return reached if reached < 0.5 else min(1 - fsum(terms[:needed]), NEARLY_ONE)
+
+    def sum_of(numbers: range) -> float:
+        return fsum(comb(parts, k) * chance**k * (1 - chance) ** (parts - k) for k in numbers)
+
+    reached = sum_of(range(needed, parts + 1))
+    return reached if reached < 0.5 else min(1 - sum_of(range(needed)), NEARLY_ONE)

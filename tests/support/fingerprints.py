@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.reading.fingerprint_lines import fingerprint_lines, fingerprint_parser
+from neardup.sets.ragged import Ragged
 from tests.support.oracle import Pair
 
 
@@ -42,6 +44,13 @@ def vectors_of(values: Sequence[int], bits: int) -> np.ndarray:
     """Return bit vectors as rows of words, uint64 (n, W), the lowest bits first."""
     rows = [[value >> low & (1 << 64) - 1 for low in range(0, bits, 64)] for value in values]
     return np.array(rows, np.uint64).reshape(len(rows), -1)
+
+
+def sets_of(records: Sequence[Print], bits: int) -> Ragged:
+    """Return records as the tokens that are read from their lines."""
+    batch, bad = fingerprint_parser(fingerprint_lines, bits)(lines_of(records, bits))
+    assert not bad
+    return batch.sets
 
 
 def signs_of(values: Sequence[int], bits: int) -> np.ndarray:
