@@ -152,8 +152,14 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pai
 def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[near_bits.Pairs]]:
     """Return a function that yields the rows of other sets and of `drawn` that may be a pair."""
     if isinstance(measure, Hamming):
-        how = Prints.of(drawn, measure.bits), measure.bits, measure.distance
-        return lambda sets: iter([near_bits.near_records(Prints.of(sets, measure.bits), *how)])
+        how = Prints.of(drawn, measure.bits).rows, measure.bits, measure.distance
+
+        def near(sets: Ragged) -> Iterator[near_bits.Pairs]:
+            yield near_bits.each_once(
+                near_bits.near_records(Prints.of(sets, measure.bits).rows, *how)
+            )
+
+        return near
     index = Index.of(drawn)
 
     def find(sets: Ragged) -> Iterator[near_bits.Pairs]:

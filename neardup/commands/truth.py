@@ -7,7 +7,7 @@ from typing import Callable
 
 from neardup.evaluation import exact_answers
 from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
-from neardup.joins.near_bits import near_records
+from neardup.joins.near_bits import each_once, near_records
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
@@ -100,7 +100,8 @@ def _join(
 
 
 def _near(sets: Ragged, measure: Hamming) -> inverted_index.Joined:
-    left, right = near_records(Prints.of(sets, measure.bits), None, measure.bits, measure.distance)
+    rows = Prints.of(sets, measure.bits).rows
+    left, right = each_once(near_records(rows, None, measure.bits, measure.distance))
     every = len(sets) * (len(sets) - 1) // 2
     return inverted_index.Joined(left, right, left, {"all": every, "pairs": len(left)})
 

@@ -15,7 +15,7 @@ look up.  A pair may be found in several blocks.
 Letters: n vectors of F bits in W words; D bits that may differ, m blocks, e bits in one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -74,34 +74,45 @@ def near_pairs(
         yield from pairs_between(x, other, ranges[turn::turns].copy(), distance, y is None)
 
 
-def near_records(x: Rows, y: "Rows | None", bits: int, distance: int) -> Pairs:
-    """Return which records of x and of y are near by the own vector of one and any of the other.
+def near_records(
+    x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
+) -> Iterator[Pairs]:
+    """Yield records of x and of y that are near by the own vector of one and any of the other.
 
-    Without y: each pair of records of x.  Each pair once, in order; all are held in memory.
+    As `near_pairs` otherwise.
 
     >>> x = np.array([[0], [7], [6], [8]], np.uint64), np.array([1, 2, 1])
-    >>> [side.tolist() for side in near_records(x, None, 32, 1)]
+    >>> [side.tolist() for side in each_once(near_records(x, None, 32, 1))]
     [[0], [2]]
-    >>> [side.tolist() for side in near_records(x, (x[0][:1], np.array([1])), 32, 2)]
+    >>> y = x[0][:1], np.array([1])
+    >>> [side.tolist() for side in each_once(near_records(x, y, 32, 2))]
     [[0, 1, 2], [0, 0, 0]]
     """
     (own, at), others = _split(x)
     (own_y, at_y), others_y = ((None, at), others) if y is None else _split(y)
     joins = [(own, at, own_y, at_y), (own, at, *others_y)]
     joins += [] if y is None else [(*others, own_y, at_y)]
-    n, most = max(len(at_y), 1), PAIRS_AT_ONCE
-    held = [np.empty(0, np.int64)]
     for rows, of, rows_y, of_y in joins:
-        for a, b in near_pairs(rows, rows_y, bits, distance) if len(of) and len(of_y) else ():
-            a, b = of[a], of_y[b]
-            if y is None:
-                a, b = np.minimum(a, b)[a != b], np.maximum(a, b)[a != b]
-            held.append(a * n + b)
-            if sum(map(len, held)) > most:
-                held = [np.unique(np.concatenate(held))]
-                most = 2 * len(held[0]) + PAIRS_AT_ONCE
+        if len(of) and len(of_y):
+            for left, right in near_pairs(rows, rows_y, bits, distance, turn, turns):
+                a, b = of[left], of_y[right]
+                if y is None:
+                    a, b = np.minimum(a, b)[a != b], np.maximum(a, b)[a != b]
+                yield a, b
+
+
+def each_once(pairs: Iterable[Pairs]) -> Pairs:
+    """Return the distinct pairs, in order; all are held in memory."""
+    held, most = [np.empty(0, np.uint64)], PAIRS_AT_ONCE
+    for left, right in pairs:
+        held.append(left.astype(np.uint64) << np.uint64(32) | right.astype(np.uint64))
+        if sum(map(len, held)) > most:
+            held = [np.unique(np.concatenate(held))]
+            most = 2 * len(held[0]) + PAIRS_AT_ONCE
     found = np.unique(np.concatenate(held))
-    return found // n, found % n
+    return tuple(
+        side.astype(np.int64) for side in (found >> np.uint64(32), found & np.uint64(2**32 - 1))
+    )
 
 
 def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -142,7 +153,8 @@ class Sorted(NamedTuple):
     @classmethod
     def by(cls, rows: np.ndarray, block: range) -> "Sorted":
         values = bits_in(rows, block)
-        order = np.argsort(values, kind="stable")
+        narrow = values.astype(np.min_scalar_type((1 << len(block)) - 1))
+        order = np.argsort(narrow, kind="stable")  # a radix sort, of 16 bits or fewer
         sizes = np.bincount(values, minlength=1 << len(block))
         return cls(rows[order], order, np.append(0, np.cumsum(sizes)))
 

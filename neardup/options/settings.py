@@ -211,6 +211,8 @@ def _scheme_name(options: Options) -> str:
     for flag in options.own:
         option = table.SCHEME_OPTIONS[flag]
         if option not in SCHEMES[name].options:
+            if prints:
+                raise UsageError(f"{flag} has no use for fingerprints; leave it out")
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} needs --scheme {' or '.join(users)}, but --scheme is {name}")
     if options.own_counts and options.counts is None:
@@ -313,6 +315,8 @@ def _cannot_promise(measure: str, scheme: str) -> str:
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
         return f"--measure: {not_one_of(measure, table.measures())}"
+    if scheme == FINGERPRINTS:
+        return f"--measure {measure} compares sets, not fingerprints; leave out --measure"
     why = ""
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"

@@ -26,6 +26,7 @@ DEFAULT_BITS, MIN_BITS, MAX_BITS = 256, 32, 1024
 DIGIT_BITS, BLOCK_BITS, PLACE_BITS = 4, 16, 8
 DIGITS_OF_BLOCK = BLOCK_BITS // DIGIT_BITS
 MOST_VARIANTS = 1 << 8
+BLANKS = list(b" \t")
 NO_DIGIT = 16
 DIGITS = np.full(256, NO_DIGIT, np.uint8)
 DIGITS[list(b"0123456789abcdef")] = DIGITS[list(b"0123456789ABCDEF")] = range(16)
@@ -124,7 +125,7 @@ def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":
     blanks = ends - form.digits - 1
     if (blanks <= starts).any() or np.count_nonzero(bytes_ <= ord(" ")) != 2 * len(ends):
         return None
-    if (bytes_[blanks] > ord(" ")).any() or flaws.flaw_in(block):
+    if not np.isin(bytes_[blanks], BLANKS).all() or flaws.flaw_in(block):
         return None
     shape = len(bytes_) - form.digits, form.digits
     digits = DIGITS[np.ndarray(shape, np.uint8, block, strides=(1, 1))[blanks + 1]]
@@ -160,7 +161,8 @@ def _hexadecimal(value: Any, bits: int) -> bytes:
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()
-    if len(text) != bits // DIGIT_BITS and len(text) == -(-bits // 24) * 4:
+    hexadecimal = len(text) == bits // DIGIT_BITS and not text.endswith(b"=")
+    if not hexadecimal and len(text) == -(-bits // 24) * 4:
         try:
             return base64.b64decode(text, validate=True).hex().encode()
         except binascii.Error:

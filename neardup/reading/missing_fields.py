@@ -30,7 +30,7 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
     """Raise StageError if there are rows, but none has the fields."""
-    rows, lacks = [], "--text"
+    rows, lacks = [], fields.flag
     for _, line in lines_in(lines):
         try:
             row = row_of(line)
@@ -44,7 +44,8 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
     if rows:
         field = fields.id if lacks == "--id" else fields.texts[0]
         value = fields.value(rows[0], field)
-        found = "has no field" if value is None else f"a text is not {value!r:.20}, as in field"
+        kind = "fingerprint" if fields.binary else "text"
+        found = "has no field" if value is None else f"a {kind} is not {value!r:.20}, as in field"
         there = _listed(_columns(rows[:SEEN_ROWS]))
         remedy = _line_to_type(rows[:SEEN_ROWS], fields, lacks)
         raise StageError(f"{name}: {found} {field!r}; name one with {lacks}: {there}{remedy}")
@@ -57,7 +58,7 @@ def check_columns(
 
     Its first `rows` are read then, to suggest another column.
     """
-    texts = [("--text", field) for field in fields.texts]
+    texts = [(fields.flag, field) for field in fields.texts]
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts:
         if field not in columns:
             mark = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
@@ -82,9 +83,12 @@ def _listed(columns: Iterable[str]) -> str:
 
 
 def _is_text(row: Row, fields: Fields, name: str) -> bool:
-    """Return whether a field can be the text: a string, a list of integers, or null."""
+    """Return whether a field can be the text: a string, null, or a list of integers, or if it is
+    a fingerprint of strings and nulls."""
     value = fields.value(row, name)
     if isinstance(value, list):
+        if fields.binary:
+            return all(each is None or isinstance(each, str) for each in value)
         return all(type(each) is int for each in value)
     return isinstance(value, str) or (value is None and name in row)
 
@@ -113,11 +117,11 @@ def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
         if name and "," not in name and not name.isdecimal()
     }
     text, options = ",".join(fields.texts), []
-    if flag == "--text":
+    if flag == fields.flag:
         text = max(columns, key=lambda name: _letters(columns[name]), default="")
         if not text or not _letters(columns[text]):
             return ""
-        options = ["--text", text]
+        options = [flag, text]
     if flag == "--id" or (fields.id and any(fields.value(row, fields.id) is None for row in rows)):
         ids = [n for n, values in columns.items() if n != text and _may_be_ids(values, len(rows))]
         if ids:

@@ -135,8 +135,8 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
     columns, forms = [], []
     for name, column in zip(batch.schema.names, batch.columns):
         values = _values(column)
-        if fields.binary and name in fields.texts:
-            values = [value.hex() if isinstance(value, bytes) else value for value in values]
+        if fields.binary and name != fields.id:
+            values = [_in_hexadecimal(value) for value in values]
         elif types.is_binary(column.type) or types.is_large_binary(column.type):
             values = [_string(value, strings) for value in values]
         columns.append(values)
@@ -180,6 +180,15 @@ def _in_microseconds(column: Any) -> Any:
         return column.cast(coarse)
     except arrow.ArrowInvalid:
         return column.cast(other)
+
+
+def _in_hexadecimal(value: Any) -> Any:
+    """Return binary values, also those in lists and of fields such as meta.hash, as text."""
+    if isinstance(value, dict):
+        return {name: _in_hexadecimal(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_in_hexadecimal(each) for each in value]
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _as_id(value: Any) -> Any:

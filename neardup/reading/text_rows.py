@@ -271,7 +271,7 @@ class Fields:
     @classmethod
     def of(cls, id_: str | None, text: str | None, binary: bool = False) -> Fields:
         """Return the fields that --id and --text name; UsageError for invalid names."""
-        flag = "--fingerprint" if binary else "--text"
+        flag = flag_of_texts(binary)
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"{flag}: {text!r} is not NAME, or NAME,NAME… without blanks")
@@ -285,6 +285,11 @@ class Fields:
                 f"--id and {flag}: column numbers start at 1 and have at most {MOST_DIGITS} digits"
             )
         return fields
+
+    @property
+    def flag(self) -> str:
+        """The option that names the texts."""
+        return flag_of_texts(self.binary)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -316,6 +321,10 @@ class Fields:
         for part in name.split(".") if "." in name else ():
             value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
+
+
+def flag_of_texts(binary: bool) -> str:
+    return "--fingerprint" if binary else "--text"
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:

@@ -107,6 +107,14 @@ LOOKS = {  # of any line; the first that fits is taken
     ),
     "tsv": Look(rb"[^\t]*\t[^\t]*\t", "TSV" + NAMED.format(", tab, "), "--input tsv"),
     "csv": Look(rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S', "CSV" + NAMED.format(","), "--input csv"),
+    **{
+        f"fingerprints of {bits} bits": Look(
+            rb"\S+(?:\s+[0-9a-fA-F]{%d})+\s*\Z" % (bits // 4),
+            f"fingerprints of {bits} bits",
+            f"--input fingerprints --bits {bits}",
+        )
+        for bits in (64, 128, 256, 512, 1024)
+    },
     # Without a tab, and its first word is not an id.
     PROSE: Look(rb"[^\s\d_]+ (?=.*%b)[^\t]*\Z" % LETTERS, "text", "--input text"),
     "text": Look(rb"\S+\s.*%b" % LETTERS, "text", "--input text"),
@@ -362,6 +370,8 @@ def _advice(counts: Mapping[str, int]) -> str:
         return DOCUMENTS
     look = {**FIRST_LOOKS, **LOOKS}.get(most)
     if not look:
+        if any("fingerprint" in name for name in counts):
+            return "a fingerprint has a hexadecimal digit for each 4 of its --bits"
         return "a line is an id and its shingles, or with --input text an id, a tab and the text"
     return f"they look like {look.like}; type: {_line_for(look)}"
 

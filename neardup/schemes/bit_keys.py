@@ -269,8 +269,9 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     columns = np.ascontiguousarray(vectors.T)
     for i, mask in enumerate(masks):
         chosen = columns & mask[:, np.newaxis]
-        # Subtle: the highest bits of two words would cancel out in `combine`.
-        words[:, i] = combine(chosen ^ chosen >> np.uint64(32), seed=0)
+        if len(columns) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
+            chosen ^= chosen >> np.uint64(32)
+        words[:, i] = combine(chosen, seed=0)
     return scheme.banded(words, np.arange(low, low + len(masks)))
 
 
