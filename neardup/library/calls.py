@@ -36,7 +36,7 @@ from neardup.options.settings import Settings, counts_first, form_of, settings_b
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
-from neardup.schemes.fingerprints import Fingerprints
+from neardup.schemes.fingerprints import Fingerprints, Prints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
@@ -274,14 +274,12 @@ class _Run:
 
 
 def _near(batches: Iterable[Batch], scheme: Fingerprints) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield batches of fingerprints with those keys that a near one has, too."""
-    held, done = list(batches), 0
+    """Return batches of fingerprints with those keys that a near one has, too."""
+    held = list(batches)
     sets = Ragged.end_to_end([batch.sets for batch in held])
-    vectors = near_keys.Variants.of(np.arange(len(sets)), sets, scheme.bits)
-    marks = vectors.marks(scheme, every=False)
-    for batch in held:
-        yield batch, near_keys.marked_keys(scheme, batch.sets, marks[done : done + len(batch.ids)])
-        done += len(batch.ids)
+    near = near_keys.Near.of(Prints.of(sets, scheme.bits), scheme, every=False)
+    near.mark(scheme, every=False)
+    return near_keys.with_marked_keys(held, scheme, near.of_records())
 
 
 def _counters() -> Counters:

@@ -148,8 +148,11 @@ REFUSED = [
         ["truth", *INPUT, "--threshold", "0.8"],
         "--threshold has no use for fingerprints; use --dist",
     ),
-    (["truth", *INPUT, "--weights", "idf"], "--weights needs --scheme minhash or simhash"),
-    (["truth", *INPUT, "--measure", "jaccard"], "cannot promise --measure jaccard"),
+    (["truth", *INPUT, "--weights", "idf"], "--weights has no use for fingerprints; leave it out"),
+    (
+        ["truth", *INPUT, "--measure", "jaccard"],
+        "--measure jaccard compares sets, not fingerprints",
+    ),
     (["truth", *INPUT, "--join", "ppjoin"], "--join ppjoin: is for sets, not fingerprints"),
     (["truth", "--distance", "3"], "--distance needs --input fingerprints or, for rows, --finge"),
     (["truth", *INPUT, "--bits", "66"], "--bits 66 is not a multiple of 4"),

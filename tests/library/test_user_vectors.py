@@ -164,7 +164,7 @@ REFUSED = [
     (
         [HEX],
         {"weights": "idf"},
-        "weights needs scheme minhash or simhash or projection, but scheme",
+        "weights has no use for fingerprints; leave it out",
     ),
     (
         [HEX],

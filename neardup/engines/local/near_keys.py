@@ -153,13 +153,20 @@ def marked(
     counters.promise = scheme.promise
     counters.add("keys", 0)
     marks = reduce(np.union1d, [np.load(f"{path}.npy") for path in plan.paths("marks", k)])
+    for batch, keys in with_marked_keys(batches, scheme, marks):
+        counters.add("keys", len(keys.values))
+        yield batch, keys
+
+
+def with_marked_keys(
+    batches: Iterable[Batch], scheme: Fingerprints, marks: np.ndarray
+) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield each batch with its marked keys; marks: of all records, int64, ascending."""
     done = 0
     for batch in batches:
         low, high = np.searchsorted(marks, [done << BAND_BITS, done + len(batch.ids) << BAND_BITS])
-        keys = marked_keys(scheme, batch.sets, marks[low:high] - (done << BAND_BITS))
+        yield batch, marked_keys(scheme, batch.sets, marks[low:high] - (done << BAND_BITS))
         done += len(batch.ids)
-        counters.add("keys", len(keys.values))
-        yield batch, keys
 
 
 def are_used(plan: Plan) -> bool:
