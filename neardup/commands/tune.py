@@ -110,7 +110,8 @@ def _of_fingerprints(
 ) -> Iterator[str]:
     assert isinstance(settings.measure, Hamming)
     known = distances.Distances.of(sample, settings.parse, settings.measure.bits)
-    about = "" if sample.whole else f"about, by {len(known.batch.ids):,} of them; "
+    whole = sample.whole and len(sample.lines) == round(sample.total)
+    about = "" if whole else f"about, by {len(known.batch.ids):,} of them; "
     yield exact_answers.row("records", choices.number(known.records), about + sample.origin)
     if bad := len(sample.lines) - len(known.batch.ids):
         yield exact_answers.row("bad lines", bad, "in the sample")

@@ -85,9 +85,14 @@ def least(threshold: "Fraction | None", bits: int) -> str:
 
 
 def likeness(similarity: int, bits: int) -> str:
-    """Format a similarity in millionths, or for fingerprints the number of differing bits."""
+    """Format a similarity in millionths, or for fingerprints the number of differing bits.
+
+    >>> likeness(937500, 0), likeness(937500, 64)
+    ('0.937500', '4 bits differ')
+    """
     if bits:
-        return f"{bits_apart(np.array([similarity]), bits)[0]} bits differ"
+        apart = int(bits_apart(np.array([similarity]), bits)[0])
+        return f"{counted(apart, 'bit')} differ{'s' if apart == 1 else ''}"
     return f"{similarity / MILLION:.6f}"
 
 

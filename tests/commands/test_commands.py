@@ -77,7 +77,9 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
         assert result.err == f"neardup {command}: {file}.gone: no such file\n"
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("similar", "images")])
+@pytest.mark.parametrize(
+    "command", [name for name in COMMANDS if name not in ("similar", "images")]
+)
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(b"a\tb\t1.000000\n" * 1000)[:-9])

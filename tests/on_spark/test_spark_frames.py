@@ -103,3 +103,12 @@ def test_the_document_says_what_comes(spark: Any) -> None:
     failed, tried = doctest.DocTestRunner(verbose=False).run(session, out=said.append)
     assert not failed, "".join(said)
     assert tried == 3
+
+
+def test_fingerprints(spark: Any) -> None:
+    hexadecimal = [("a", "ffff0000ffff0000"), ("b", "FFFF0000FFFF000F"), ("c", "0123456789abcdef")]
+    frame = spark.createDataFrame(hexadecimal, "id string, hash string")
+    asked = {"measure": "hamming", "bits": 64, "distance": 4}
+    pairs = neardup.library.spark.pairs(frame, text="hash", **asked)
+    assert found(pairs) == [("a", "b", 0.9375)]
+    assert found(pairs) == neardup.pairs(hexadecimal, **asked)

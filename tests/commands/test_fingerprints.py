@@ -1,0 +1,344 @@
+"""The commands that judge runs and choose settings, on fingerprints, against the definition."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shlex
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from pathlib import Path
+
+import pytest
+
+from neardup.schemes.scheme import shown
+from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
+from tests.support.programs import DEDUP, MAPPER, REDUCER, in_order
+
+Prints = list[tuple[str, list[int]]]
+BITS = 64
+INPUT = ["--input", "fingerprints"]
+OF_64 = [*INPUT, "--bits", "64"]
+
+
+def drawn(count: int, bits: int = BITS, variants: int = 3, seed: int = 3) -> Prints:
+    """Records, half of which have a fingerprint that differs little from one before."""
+    rng = random.Random(seed)
+    known: list[int] = []
+    records = []
+    for i in range(count):
+        values = []
+        for _ in range(rng.randint(1, variants)):
+            value = rng.getrandbits(bits)
+            if known and rng.random() < 0.4:
+                value = rng.choice(known)
+                for bit in rng.sample(range(bits), rng.choice([0, 1, 3, 7, 8, 12])):
+                    value ^= 1 << bit
+            known.append(value)
+            values.append(value)
+        records.append((f"p{i % (count - 5)}", values))  # some ids twice
+    return records
+
+
+def lines_of(records: Prints, bits: int = BITS) -> str:
+    return "".join(
+        " ".join([id_, *(f"{value:0{bits // 4}x}" for value in values)]) + "\n"
+        for id_, values in records
+    )
+
+
+def apart(x: list[int], y: list[int]) -> int:
+    pairs = [(x[0], b) for b in y] + [(a, y[0]) for a in x]
+    return min(bin(a ^ b).count("1") for a, b in pairs)
+
+
+def oracle(records: Prints, distance: int, bits: int = BITS) -> bytes:
+    best: dict[tuple[str, str], int] = {}
+    for (a, x), (b, y) in combinations(records, 2):
+        if a != b:
+            pair = min(a, b), max(a, b)
+            best[pair] = min(apart(x, y), best.get(pair, bits))
+    found = {pair: d for pair, d in best.items() if d <= distance}
+    assert 0 < len(found) < len(best)
+    lines = (
+        f"{a}\t{b}\t{round(Fraction(bits - d, bits) * 10**6) / 10**6:.6f}\n"
+        for (a, b), d in found.items()
+    )
+    return in_order("".join(lines).encode())
+
+
+@pytest.fixture
+def records() -> Prints:
+    return drawn(150)
+
+
+@pytest.fixture
+def file(records: Prints, tmp_path: Path) -> Path:
+    path = tmp_path / "prints.txt"
+    path.write_text(lines_of(records))
+    return path
+
+
+@pytest.mark.parametrize(("bits", "distance"), [(64, 0), (64, 7), (64, 20), (36, 3), (1024, 12)])
+def test_truth_by_the_definition(bits: int, distance: int, tmp_path: Path) -> None:
+    records = drawn(150, bits)
+    (tmp_path / "prints.txt").write_text(lines_of(records, bits))
+    flags = [*INPUT, "--bits", bits, "--distance", distance]
+    found = succeed([*NEARDUP, "truth", *flags, tmp_path / "prints.txt"], tmp_path)
+    assert found.out == oracle(records, distance, bits)
+
+
+def test_truth_is_what_the_pipe_writes(records: Prints, tmp_path: Path) -> None:
+    flags = [*OF_64, "--distance", "7", "--exact"]
+    keyed = succeed([*MAPPER, *flags], tmp_path, lines_of(records).encode())
+    pairs = succeed([*REDUCER, *flags], tmp_path, in_order(keyed.out))
+    assert succeed([*DEDUP], tmp_path, in_order(pairs.out)).out == oracle(records, 7)
+
+
+def test_truth_of_rows(records: Prints, tmp_path: Path) -> None:
+    rows = [
+        {"name": id_, **{f"h{i}": f"{value:016X}" for i, value in enumerate(values)}}
+        for id_, values in records
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ["--fingerprint", "h0,h1,h2", "--id", "name", "--bits", "64"]
+    found = succeed([*NEARDUP, "truth", *flags, tmp_path / "rows.jsonl"], tmp_path)
+    assert found.out == oracle(records, 7)  # the default, in proportion to 31 of 256
+
+
+@pytest.mark.parametrize("sample", ["1000", "40"])
+def test_an_audit_finds_what_is_missing_and_what_is_wrong(
+    sample: str, records: Prints, file: Path, tmp_path: Path
+) -> None:
+    right = oracle(records, 7)
+    audit = [*NEARDUP, "audit", *OF_64, "--distance", "7", "--sample", sample, file]
+    (tmp_path / "pairs.tsv").write_bytes(right)
+    table = succeed([*audit, tmp_path / "pairs.tsv"], tmp_path).out.decode()
+    assert re.search(r"^missed +0$", table, re.M)
+    assert re.search(r"^recall +1.000000", table, re.M)
+    assert re.search(r"^precision +1.000000", table, re.M)
+    first = right.splitlines(keepends=True)[0]
+    (tmp_path / "pairs.tsv").write_bytes(right.replace(first, b"p8\tp9\t0.900000\n"))
+    table = succeed([*audit, tmp_path / "pairs.tsv"], tmp_path).out.decode()
+    if sample == "1000":
+        assert re.search(r"^missed +1$", table, re.M)
+        assert re.search(r"^printed, but no pair +1$", table, re.M)
+        why = shlex.split(table.splitlines()[-1])
+        assert why[-2:] == first.decode().split("\t")[:2]
+        answer = succeed([*NEARDUP, *why[why.index("why") :]], tmp_path).out.decode()
+        assert "a pair: printed at" in answer
+    else:
+        assert re.search(r"^ids looked at +40  drawn at random$", table, re.M)
+
+
+def test_one_pair_of_ids_is_enough_for_an_evaluation(
+    records: Prints, file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "truth.tsv").write_bytes(oracle(records, 7))
+    near = succeed([*NEARDUP, "truth", *OF_64, "--distance", "3", file], tmp_path).out
+    table = succeed([*NEARDUP, "evaluate", "-", tmp_path / "truth.tsv"], tmp_path, near).out
+    assert re.search(rb"^precision +1.000000$", table, re.M)
+    assert re.search(rb"^recall +0\.", table, re.M)
+
+
+REFUSED = [
+    (
+        ["truth", *INPUT, "--threshold", "0.8"],
+        "--threshold has no use for fingerprints; use --dist",
+    ),
+    (["truth", *INPUT, "--weights", "idf"], "--weights has no use for fingerprints; leave it out"),
+    (
+        ["truth", *INPUT, "--measure", "jaccard"],
+        "--measure jaccard compares sets, not fingerprints",
+    ),
+    (["truth", *INPUT, "--join", "ppjoin"], "--join ppjoin: is for sets, not fingerprints"),
+    (["truth", "--distance", "3"], "--distance needs --input fingerprints or, for rows, --finge"),
+    (["truth", *INPUT, "--bits", "66"], "--bits 66 is not a multiple of 4"),
+    (["tune", "--bits", "64"], "--bits needs --input fingerprints"),
+    (["tune", *INPUT, "--distance", "200"], "--distance 200 is more than half of 256 bits"),
+    (["convert", *INPUT], "lines of fingerprints need no conversion"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED, ids=lambda value: str(value)[:30])
+def test_refusals(words: list[str], message: str, file: Path, tmp_path: Path) -> None:
+    result = run([*NEARDUP, *words, file], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert message in result.err
+
+
+def test_no_sketch_but_a_line_to_type(records: Prints, file: Path, tmp_path: Path) -> None:
+    result = run([*NEARDUP, "sketch", *INPUT, file, "--to", tmp_path / "sketches"], tmp_path)
+    assert result.code == 2
+    assert "a fingerprint is a sketch already" in result.err
+    typed = shlex.split(result.err.splitlines()[-1].partition("find pairs of them: ")[2])
+    assert typed[0] == "./run_local.sh"
+    command = [*RUN_LOCAL, *typed[1:], "--bits", "64", "--exact"]
+    assert succeed(command, tmp_path).out
+
+
+def test_the_curve_is_by_bits(tmp_path: Path) -> None:
+    flags = ["--scheme", "fingerprints", "--bits", "64", "--distance", "7"]
+    by_hand = ["--bands", "20", "--rows", "15", "--svg", str(tmp_path / "curve.svg")]
+    table = succeed([*NEARDUP, "curve", *flags, *by_hand], tmp_path).out.decode()
+    rows = re.findall(r"^(\d+) +(\d\.\d{6})(.*)$", table, re.M)
+    assert [int(bits) for bits, *_ in rows] == sorted({7, *(32 * i // 20 for i in range(21))})
+    for bits, chance, rest in rows:
+        hit = comb(64 - int(bits), 15) / comb(64, 15)
+        assert chance == shown(1 - (1 - hit) ** 20) or abs(float(chance) - hit * 20) < 1e-5
+        assert rest.endswith("<- the threshold") == (bits == "7")
+    assert "hamming similarity" in (tmp_path / "curve.svg").read_text()
+
+
+@pytest.mark.parametrize("flags", [["--exact"], ["--bits", "64", "--distance", "3"]])
+def test_no_curve_without_chance(flags: list[str], tmp_path: Path) -> None:
+    result = run([*NEARDUP, "curve", "--scheme", "fingerprints", *flags], tmp_path)
+    assert result.code == 2
+    assert "no chance is involved: every pair is found" in result.err
+
+
+def explained(out: bytes) -> dict[str, str]:
+    return dict(line.split(None, 1) for line in out.decode().splitlines() if line[:1] != " ")
+
+
+def test_why_shows_the_nearest_two(tmp_path: Path) -> None:
+    lines = "a ffff0000ffff0000\nb 0123456789abcdef ffff0000ffff000f\nc 0000ffff0000ffff\n"
+    (tmp_path / "prints.txt").write_text(lines)
+    why = [*NEARDUP, "why", *OF_64, "--distance", "7", "--exact", tmp_path / "prints.txt"]
+    said = explained(succeed([*why, "a", "b"], tmp_path).out)
+    assert said["A"] == "'a' with 1 fingerprint of 64 bits"
+    assert said["B"] == "'b' with 2 fingerprints of 64 bits"
+    assert said["differ"] == "4 of 64 bits: the own fingerprint of A, and variant 1 of B"
+    assert re.search(
+        r"^of A +ffff0000ffff0000$", succeed([*why, "a", "b"], tmp_path).out.decode(), re.M
+    )
+    assert said["xor"] == "...............f"
+    assert said["hamming"] == "60/64 = 0.937500"
+    assert said["threshold"] == "57/64 = 0.890625: at most 7 bits differ"
+    assert said["verdict"].startswith("a pair: printed at ")
+    assert "shingle" not in str(said)
+    assert "jaccard" not in str(said)
+    said = explained(succeed([*why, "a", "c"], tmp_path).out)
+    assert said["differ"] == "64 of 64 bits"
+    assert said["verdict"] == "no pair: they are not similar enough, and never compared"
+
+
+def test_why_a_pair_is_missed(tmp_path: Path) -> None:
+    (tmp_path / "prints.txt").write_text(f"a {0:064x}\nb {(1 << 31) - 1:064x}\n")
+    flags = [*INPUT, "--bands", "1", "--rows", "200", tmp_path / "prints.txt"]
+    out = succeed([*NEARDUP, "why", *flags, "a", "b"], tmp_path).out.decode()
+    assert "that is MISSED: no key in both" in out
+    assert "--exact finds every pair" in out
+    assert "--distance misses" not in out  # it would make others a pair, too
+
+
+def test_why_has_the_options_of_the_run(records: Prints, file: Path, tmp_path: Path) -> None:
+    answer = tmp_path / "pairs.tsv"
+    succeed([*RUN_LOCAL, *OF_64, "--distance", "7", "--exact", "-o", answer, file], tmp_path)
+    a, b, similarity = answer.read_text().splitlines()[0].split("\t")
+    said = succeed([*NEARDUP, "why", "--run", answer, a, b], tmp_path).out.decode()
+    assert f"= {similarity}" in said
+    assert "a pair: printed at" in said
+
+
+def test_tune_counts_distances_and_bytes(tmp_path: Path) -> None:
+    records = [(f"q{i}", values) for i, (_, values) in enumerate(drawn(200, variants=2))]
+    (tmp_path / "prints.txt").write_text(lines_of(records))
+    tune = [*NEARDUP, "tune", *OF_64, "--distance", "8", tmp_path / "prints.txt"]
+    out = succeed(tune, tmp_path).out.decode()
+    head, pairs, seen, chances = re.findall(
+        r"^(?:distance|pairs|in sample|by chance) .*", out, re.M
+    )[:4]
+    shown_at = [int(word) for word in head.split()[1:]]
+    found = [apart(x, y) for (_, x), (_, y) in combinations(records, 2)]
+    counts = [sum(d <= at for d in found) for at in shown_at]
+    assert shown_at == [0, 4, 6, 8, 10, 12, 16, 20]
+    assert [int(n.replace(",", "")) for n in seen.split()[2:]] == counts
+    assert counts[0] < counts[3] < counts[6]
+    assert [float(n.replace(",", "")) for n in pairs.split()[1:4]] == counts[:3]
+    assert chances.split()[2] == "0"
+    keyed = succeed(
+        [*MAPPER, *OF_64, "--distance", "8", "--exact"], tmp_path, lines_of(records).encode()
+    )
+    row = re.search(r"^8 +--exact +(\d+) +\S+ +(\S+)", out, re.M)
+    assert row
+    assert float(row[2]) == pytest.approx(len(keyed.out) / 1e6, rel=0.01)
+    command = shlex.split(out.splitlines()[out.splitlines().index("") :][-3])
+    assert command[:2] == ["./run_local.sh", "--exact"]
+    assert command[-3:-1] == ["--distance", "8"]
+
+
+def test_tune_names_the_distance_of_strangers(tmp_path: Path) -> None:
+    """Of 2,000 records of 32 bits, 2.5 pairs differ in 3 bits or fewer by chance, 0.2 in 2."""
+    rng = random.Random(0)
+    (tmp_path / "prints.txt").write_text(
+        "".join(f"p{i} {rng.getrandbits(32):08x}\n" for i in range(2000))
+    )
+    tune = [*NEARDUP, "tune", *INPUT, "--bits", "32", tmp_path / "prints.txt"]
+    out = succeed(tune, tmp_path).out.decode()
+    assert "From distance 3 on, 2,000 unrelated records\nhave pairs by chance" in out
+    assert "--distance 2 " in out.splitlines()[-3]
+    asked = succeed([*tune, "--distance", "3"], tmp_path).out.decode()
+    assert "--distance 3 " in asked.splitlines()[-3]
+
+
+def test_tune_of_a_part_of_a_file(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    lines = [f"p{i} {rng.getrandbits(64) >> 1:016x}\n" for i in range(0, 3000, 2)]
+    near = [f"p{i} {int(line.split()[1], 16) ^ 1 << 63:016x}\n" for i, line in enumerate(lines)]
+    (tmp_path / "prints.txt").write_text("".join(a + "x" + b for a, b in zip(lines, near)))
+    tune = [*NEARDUP, "tune", *OF_64, "--sample", "500", tmp_path / "prints.txt"]
+    out = succeed(tune, tmp_path).out.decode()
+    row = re.search(r"^records +([\d,]+)  about, by 500 of them", out, re.M)
+    assert row
+    assert 2700 < int(row[1].replace(",", "")) < 3300
+    pairs = re.search(r"^pairs +\S+ +(\S+)", out, re.M)
+    assert pairs
+    assert 900 < float(pairs[1].replace(",", "")) < 2100  # 1,500, by some 40 in the sample
+
+
+def test_an_index(records: Prints, file: Path, tmp_path: Path) -> None:
+    """Added to, and asked: the same lines as of the files; other options are refused."""
+    old, more, new = (tmp_path / name for name in ("old.txt", "more.txt", "new.txt"))
+    for path, some in (old, records[:60]), (more, records[60:100]), (new, records[100:]):
+        path.write_text(lines_of([(id_, values[:1]) for id_, values in some]))
+    index = tmp_path / "prints.index"
+    flags = [*OF_64, "--distance", "7"]
+    succeed([*NEARDUP, "index", *flags, old, "--to", index], tmp_path)
+    succeed([*NEARDUP, "index", *flags, more, "--to", index, "--add"], tmp_path)
+    files = [*RUN_LOCAL, *flags, "--against", old, "--against", more, new]
+    expected = succeed(files, tmp_path).out
+    assert expected
+    for words in ([], flags, ["--input", "fingerprints"]):
+        assert succeed([*RUN_LOCAL, "--against", index, *words, new], tmp_path).out == expected
+    (tmp_path / "new.jsonl").write_text(
+        "".join(
+            json.dumps(dict(zip(("id", "hash"), line.split()))) + "\n"
+            for line in new.read_text().splitlines()
+        )
+    )
+    rows = [*RUN_LOCAL, "--against", index, tmp_path / "new.jsonl"]
+    assert succeed([*rows, "--fingerprint", "hash"], tmp_path).out == expected
+    for words, message in (
+        (["--distance", "6"], "was made with --distance 7, and this run has --distance 6"),
+        (["--bits", "128"], "was made with --bits 64, and this run has --bits 128"),
+        (["--exact"], "was made without --exact, and this run has --exact"),
+        (["--input", "shingles"], "was made with --input fingerprints"),
+        ([tmp_path / "new.jsonl"], "name the field of yours: --fingerprint NAME"),
+    ):
+        what = words if words[0] == tmp_path / "new.jsonl" else [*words, new]
+        result = run([*RUN_LOCAL, "--against", index, *what], tmp_path)
+        assert result.code == 2
+        assert message in result.err
+
+
+def test_the_default_distance_is_that_of_an_index(records: Prints, tmp_path: Path) -> None:
+    path, index = tmp_path / "old.txt", tmp_path / "prints.index"
+    path.write_text(lines_of([(f"old{id_}", values[:1]) for id_, values in records]))
+    (tmp_path / "new.txt").write_text(lines_of([(id_, values[:1]) for id_, values in records]))
+    succeed([*NEARDUP, "index", *OF_64, "--exact", path, "--to", index], tmp_path)
+    run_ = [*RUN_LOCAL, "--against", index, tmp_path / "new.txt"]
+    answer = succeed([*run_, "--distance", "7", "--exact"], tmp_path).out
+    assert answer == succeed(run_, tmp_path).out != b""
