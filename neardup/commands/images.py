@@ -15,6 +15,8 @@ from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images import pictures
 from neardup.images.cache import PictureCache, default_file
+from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
+from neardup.images.perceptual_hash import BITS
 from neardup.images.picture_hashes import (
     Failure,
     Fingerprint,
@@ -24,8 +26,6 @@ from neardup.images.picture_hashes import (
     in_order,
     keep_rules,
 )
-from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
-from neardup.images.perceptual_hash import BITS
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from neardup.images import perceptual_hash, pictures
 from neardup.images.cache import PictureCache
+from neardup.images.folder_walk import FoundFile, Walk
 from neardup.images.picture_hashes import (
     KEEP,
     Failure,
@@ -25,7 +26,6 @@ from neardup.images.picture_hashes import (
     keep_rules,
     to_cache,
 )
-from neardup.images.folder_walk import FoundFile, Walk
 from tests.support.drawn_pictures import differing, drawing, saved
 
 ALL = Variants(mirror=True, rotate=True, crops=True)

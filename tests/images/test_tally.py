@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from neardup.images import pictures
-from neardup.images.picture_hashes import Failure, Fingerprint, Outcome
 from neardup.images.folder_walk import FoundFile
+from neardup.images.picture_hashes import Failure, Fingerprint, Outcome
 from neardup.images.tally import Rules, Tally, listed
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
