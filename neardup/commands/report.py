@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from neardup.evaluation.exact_answers import check_files, parsed_lines
+from neardup.images.pictures import require_pillow
 from neardup.options import table
 from neardup.report import facts, material, page
 from neardup.runtime import atomic_write, manifest
@@ -25,6 +26,8 @@ which loads nothing.
 def main() -> None:
     args = _command_line()
     page.check_jinja()
+    if args.pictures:
+        require_pillow()
     options = table.Options.of(args)
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
@@ -51,7 +54,7 @@ def main() -> None:
             removed,
             audit,
         )
-        write_to(file, [page.page(found).encode()])
+        write_to(file, [page.page(found, args.pictures).encode()])
 
 
 def _command_line() -> argparse.Namespace:
@@ -68,6 +71,11 @@ def _command_line() -> argparse.Namespace:
     )
     parser.add_argument(
         "--audit", metavar="FILE", help="what `neardup audit` has printed of this run"
+    )
+    parser.add_argument(
+        "--pictures",
+        action="store_true",
+        help="show the pictures themselves; ids are their paths, as `neardup images` writes them",
     )
     parser.add_argument("-o", metavar="FILE", required=True, help="the page, as report.html")
     args = parser.parse_intermixed_args()

@@ -16,6 +16,7 @@ it has at first, whatever a decoder tries.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -125,6 +126,28 @@ def _decoded(file: Any, suffix: str) -> Picture:
     if orientation in (5, 6, 7, 8):
         width, height = height, width
     return Picture(np.asarray(_upright(small, orientation)), width, height, _date(exif))
+
+
+def thumbnail(path: bytes, side: int) -> bytes:
+    """Return the picture in a file, in colour and upright, as a JPEG file of at most `side` pixels
+    a side; RefusedError as `decoded`.
+    """
+    from PIL import Image, ImageOps
+
+    decoded(path)  # refuses what cannot or should not be decoded
+    try:
+        with warnings.catch_warnings(), Image.open(path) as image:
+            warnings.simplefilter("ignore")
+            image.draft("RGB", (side, side))
+            upright = ImageOps.exif_transpose(image).convert("RGBA")
+    except Exception as error:  # as in `decoded`
+        raise RefusedError(*_reason(error)) from None
+    upright.thumbnail((side, side))
+    paper = Image.new("RGB", upright.size, "white")
+    paper.paste(upright, mask=upright.getchannel("A"))
+    file = io.BytesIO()
+    paper.save(file, "JPEG", quality=80)
+    return file.getvalue()
 
 
 def on_white(image: Image.Image) -> Image.Image:

@@ -4,9 +4,11 @@
 value; `shown` also makes hidden letters visible.
 """
 
+import base64
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import accumulate
 from math import log1p
 from pathlib import Path
@@ -14,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from neardup.images.folder_walk import path_of
+from neardup.images.pictures import RefusedError, thumbnail
 from neardup.reading import shingling
 from neardup.report.facts import MILLION, Bar, Found, Node, bits_apart
 from neardup.report.material import Material, Parts
@@ -23,6 +27,7 @@ from neardup.runtime.program import StageError
 # Only its own style: anything that a text might smuggle in is refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 LONGEST_ID = 80  # letters
+SIDE = 240  # pixels of a picture
 SLIVER = 0.6  # per cent: the shortest bar
 RUN = 40  # words of one difference
 WORD = 200  # letters of a word
@@ -48,7 +53,8 @@ def check_jinja() -> None:
         ) from None
 
 
-def page(material: Material) -> str:
+def page(material: Material, pictures: bool) -> str:
+    """Return the page; `pictures`: ids are paths of pictures, to be shown."""
     import jinja2
 
     bits = material.asked.form.bits
@@ -66,9 +72,20 @@ def page(material: Material) -> str:
         bits=bits,
         policy=POLICY,
         version=VERSION,
+        picture=picture if pictures else lambda _: "",
         **{call.__name__: call for call in CALLS},
     )
     return LINE_END_IN_TEXT.sub(" ", filled.strip()) + "\n"
+
+
+@cache
+def picture(id_: bytes) -> str:
+    """Return the picture whose path is an id of `neardup images` as a data URI, or ""."""
+    try:
+        jpeg = thumbnail(path_of(id_.decode("utf-8", "surrogateescape")), SIDE)
+    except RefusedError:
+        return ""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
 
 
 def least(threshold: "Fraction | None", bits: int) -> str:

@@ -95,6 +95,18 @@ def test_answers(folder: Path, tmp_path: Path) -> None:
     assert len(names_in(images(tmp_path, folder, "--mirror", output="clusters"))) == 3
 
 
+def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_bytes(images(tmp_path, folder, output="pairs").out)
+    (tmp_path / "hashes").write_bytes(images(tmp_path, folder).out)
+    (folder / "small" / "a.jpg").unlink()  # since then
+    flags = ["--input=fingerprints", "--distance=31", "--pictures"]
+    files = [tmp_path / "pairs", "--records", tmp_path / "hashes", "-o", tmp_path / "page.html"]
+    result = run([*NEARDUP, "report", *flags, *files], tmp_path)
+    assert (result.code, result.err) == (0, "")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<h4>") == 2 * page.count('<img src="data:image/jpeg;base64,') > 0
+
+
 def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
     first = images(tmp_path, folder, "--jobs=1", "--no-cache")
     assert not (tmp_path / "cache").exists()

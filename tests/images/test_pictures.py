@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import subprocess
@@ -299,6 +300,28 @@ def test_a_large_jpeg_is_decoded_smaller(tmp_path: Path) -> None:
     picture = decoded(os.fsencode(path))
     assert picture.width * picture.height > pictures.DECODED_PIXELS
     assert picture.grey.mean() == pytest.approx(90, abs=1)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "1", "CMYK"])
+def test_thumbnails(mode: str, tmp_path: Path) -> None:
+    suffix = ".tif" if mode == "CMYK" else ".png"
+    path = saved(drawing(1, mode=mode), tmp_path / f"a{suffix}")
+    small = Image.open(io.BytesIO(pictures.thumbnail(os.fsencode(path), 100)))
+    assert (small.format, small.size, small.mode) == ("JPEG", (100, 75), "RGB")
+    whole = np.asarray(drawing(1, mode=mode).convert("RGB").resize((100, 75)), np.int16)
+    assert np.abs(np.asarray(small, np.int16) - whole).mean() < (60 if mode == "1" else 12)
+
+
+def test_a_thumbnail_is_upright_and_on_white(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[pictures.ORIENTATION] = 6
+    turned = saved(drawing(1), tmp_path / "a.jpg", exif=exif)
+    assert Image.open(io.BytesIO(pictures.thumbnail(os.fsencode(turned), 80))).size == (60, 80)
+    clear = saved(Image.new("RGBA", (50, 50), (9, 9, 9, 0)), tmp_path / "clear.png")
+    small = Image.open(io.BytesIO(pictures.thumbnail(os.fsencode(clear), 40)))
+    assert small.getpixel((20, 20)) == (255, 255, 255)
+    with pytest.raises(RefusedError):
+        pictures.thumbnail(os.fsencode(tmp_path / "missing.png"), 40)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
