@@ -1,14 +1,12 @@
 """What each distance of fingerprints finds and costs, estimated from a sample.
 
 All pairs of the sample are compared, and counted by the number of differing bits; each stands for
-many pairs of the input (`line_sample`).  Two fingerprints that differ in d bits share a key of
-drawn masks with a known probability, so candidates are a sum over this histogram.
+many pairs of the input (`line_sample`).  Candidates of drawn masks are a sum over this histogram.
 
 *By chance*: two fingerprints of independent coin flips differ in at most D of F bits with P(D) =
 Σ C(F, d) / 2^F, d = 0 … D, so n records have n²/2 · P(D) pairs: 20 for F = 64, D = 7, n = 10^6.
 
-Letters: F bits (256), D the distance (31), n records.
-Cost: n²/2 comparisons in the sample, and as many for each variant of a record.
+Letters: F bits (256), D the distance (31), n records.  Cost: n²/2 comparisons in the sample.
 """
 
 from __future__ import annotations
@@ -31,11 +29,7 @@ from neardup.schemes.fingerprints import Fingerprints, Hamming, Prints, bits_apa
 from neardup.sets.ragged import Batch
 
 COUNTED = 1 << 18  # keys of a part of the sample
-LOWER = 0.99  # another recall, to compare
 QUARTERS = (2, 3, 4, 5, 6)  # of the asked distance: those whose cost is shown
-HEADS = """\
-                        keys a candidate shuffled,
-distance      recall    record     pairs        MB      work"""
 NOTES = """
 by chance: expected if all bits were independent coin flips; those of real fingerprints are not
 recall: at the distance; all: every pair is found without --exact, too
@@ -111,8 +105,7 @@ class Distances:
 
 
 def _apart(prints: Prints) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield each record, and in how many bits the later ones differ from it (int64): by the nearest
-    two fingerprints, and by their own."""
+    """Yield each record, and the distances of later ones: of the nearest two, and of their own."""
     vectors, starts = prints.vectors, prints.own
     for i in range(len(starts) - 1):
         later, mine = starts[i + 1 :], vectors[starts[i] : starts[i + 1]]
@@ -125,21 +118,19 @@ def _apart(prints: Prints) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
 
 def report(known: Distances, options: Options, distance: int, recall: float) -> Iterator[str]:
     """Yield the tables of `tune`, around a distance."""
-    wide = (min(round(distance * part / 4), known.bits) for part in (0, *QUARTERS, 8, 10))
-    shown = list(dict.fromkeys(wide))
+    places = [round(distance * part / 4) for part in (0, *QUARTERS, 8, 10)]
+    shown = list(dict.fromkeys(min(d, known.bits) for d in places))
     yield _line("distance", *map(str, shown))
     yield _line("pairs", *(number(known.near[: d + 1].sum()) for d in shown))
     yield _line("in sample", *(f"{known.seen[: d + 1].sum():,.0f}" for d in shown))
-    chances = map(known.by_chance, shown)
-    yield _line("by chance", *(short(x) if x >= 0.01 else "0" for x in chances))
+    yield _line("by chance", *(short(x) if x >= 0.01 else "0" for x in map(known.by_chance, shown)))
     yield f"\nFrom distance {known.strangers_from()} on, {number(known.records)} unrelated records"
     yield "have pairs by chance.\n"
-    yield HEADS
-    for each in dict.fromkeys(
-        min(round(distance * part / 4), known.bits // 2) for part in QUARTERS
-    ):
+    yield _line("", "", "keys a", "candidate", "shuffled,")
+    yield _line("distance", "recall", "record", "pairs", "MB", "work")
+    for each in dict.fromkeys(min(d, known.bits // 2) for d in places[1:-2]):
         ways: list[Ways] = []  # those of the lines above
-        for flags in ({"--recall": str(recall)}, {"--recall": str(LOWER)}, {"--exact": True}):
+        for flags in ({"--recall": str(recall)}, {"--recall": "0.99"}, {"--exact": True}):
             scheme = Settings.of(options.with_values({"--distance": str(each), **flags})).scheme
             assert isinstance(scheme, Fingerprints)
             if scheme.ways not in ways:
