@@ -6,8 +6,7 @@ many pairs of the input (`line_sample`).  Candidates of drawn masks are a sum ov
 *By chance*: two fingerprints of independent coin flips differ in at most D of F bits with P(D) =
 Σ C(F, d) / 2^F, d = 0 … D, so n records have n²/2 · P(D) pairs: 20 for F = 64, D = 7, n = 10^6.
 
-Letters: F bits (256), D the distance (31), n records.
-Cost: n²/2 comparisons in the sample, and as many for each variant of a record.
+Letters: F bits (256), D the distance (31), n records.  Cost: n²/2 comparisons in the sample.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from neardup.schemes.fingerprints import Fingerprints, Hamming, Prints, bits_apa
 from neardup.sets.ragged import Batch
 
 COUNTED = 1 << 18  # keys of a part of the sample
-LOWER = 0.99  # another recall, to compare
 QUARTERS = (2, 3, 4, 5, 6)  # of the asked distance: those whose cost is shown
 NOTES = """
 by chance: expected if all bits were independent coin flips; those of real fingerprints are not
@@ -132,7 +130,7 @@ def report(known: Distances, options: Options, distance: int, recall: float) -> 
     yield _line("distance", "recall", "record", "pairs", "MB", "work")
     for each in dict.fromkeys(min(d, known.bits // 2) for d in places[1:-2]):
         ways: list[Ways] = []  # those of the lines above
-        for flags in ({"--recall": str(recall)}, {"--recall": str(LOWER)}, {"--exact": True}):
+        for flags in ({"--recall": str(recall)}, {"--recall": "0.99"}, {"--exact": True}):
             scheme = Settings.of(options.with_values({"--distance": str(each), **flags})).scheme
             assert isinstance(scheme, Fingerprints)
             if scheme.ways not in ways:
