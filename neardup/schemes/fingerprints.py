@@ -35,6 +35,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.program import WireError
 from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import Option, Request, shown
 from neardup.sets.hashing import random_words
@@ -63,7 +64,7 @@ class Prints(NamedTuple):
 
     @classmethod
     def of(cls, sets: Ragged, bits: int) -> Prints:
-        """Put the blocks together again.
+        """Put the blocks together again; WireError if they are not those of fingerprints.
 
         >>> sets = Ragged.from_rows([[1, 1 << 16 | 2], [3, 1 << 16, 1 << 24, 1 << 24 | 1 << 16]])
         >>> prints = Prints.of(sets, 32)
@@ -72,6 +73,14 @@ class Prints(NamedTuple):
         """
         blocks = -(-bits // BLOCK_BITS)
         words = -(-bits // bit_keys.WORD_BITS)
+        numbers = np.arange(len(sets.values)) - np.repeat(sets.offsets[:-1], sets.sizes)
+        places = numbers // blocks << VARIANT_SHIFT - BLOCK_BITS | numbers % blocks
+        tops = sets.values >> np.uint64(BLOCK_BITS)
+        if (sets.sizes % blocks).any() or (tops != places.astype(np.uint64)).any():
+            raise WireError(
+                f"expected fingerprints of {bits} bits, got something else: mapper and reducer "
+                "need the same --input and --bits"
+            )
         whole = np.zeros((len(sets.values) // blocks, words * 4), "<u2")
         whole[:, :blocks] = (sets.values & np.uint64(0xFFFF)).reshape(-1, blocks)
         return cls(whole.view("<u8").astype(np.uint64), sets.sizes // blocks)
