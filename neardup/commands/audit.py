@@ -14,14 +14,16 @@ weights the distinct tokens, too.  FILE is read twice.
 
 import argparse
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 
 from neardup.evaluation import exact_answers
 from neardup.evaluation.exact_answers import add_option, interval, pair_lines, ratio, row
+from neardup.joins import near_bits
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
@@ -29,7 +31,8 @@ from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, as_called
 from neardup.runtime.summary import QUIET
-from neardup.sets.ragged import Batch
+from neardup.schemes.fingerprints import Hamming, Prints
+from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
@@ -109,7 +112,7 @@ def main() -> None:
             counter.add(batch.sets)
     if kind:
         weights = kind.weights(counter.counts())
-        measure = weighted_measure(args.measure, settings.threshold, weights)
+        measure = weighted_measure(settings.request.measure, settings.threshold, weights)
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
     true, ids = _true_pairs(again, drawn, measure), set(drawn.ids)
@@ -134,18 +137,37 @@ def _command_line() -> argparse.Namespace:
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pairs:
     true: Pairs = {}
-    index, unused = Index.of(drawn.sets), Counters("")
+    find, unused = _candidates(drawn.sets, measure), Counters("")
     for batch in batches:
-        for asking, holder, common in index.overlaps(batch.sets):
-            x, y = batch.sets.sizes[asking], drawn.sets.sizes[holder]
-            good = measure.may_reach(common, x, y)
-            if good.any():
+        for asking, holder in find(batch.sets):
+            if len(asking):
                 both = Batch(batch.ids + drawn.ids, batch.sets.beside(drawn.sets))
-                left, right = asking[good], len(batch.ids) + holder[good]
-                for line in pair_lines(both, measure, left, right, unused):
+                holders = len(batch.ids) + holder
+                for line in pair_lines(both, measure, asking, holders, unused):
                     a, b, similarity = exact_pair(line)
                     true[a, b] = max(similarity, true.get((a, b), b""))
     return true
+
+
+def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[near_bits.Pairs]]:
+    """Return a function that yields the rows of other sets and of `drawn` that may be a pair."""
+    if isinstance(measure, Hamming):
+        how = Prints.of(drawn, measure.bits).rows, measure.bits, measure.distance
+
+        def near(sets: Ragged) -> Iterator[near_bits.Pairs]:
+            yield near_bits.each_once(
+                near_bits.near_records(Prints.of(sets, measure.bits).rows, *how)
+            )
+
+        return near
+    index = Index.of(drawn)
+
+    def find(sets: Ragged) -> Iterator[near_bits.Pairs]:
+        for asking, holder, common in index.overlaps(sets):
+            good = measure.may_reach(common, sets.sizes[asking], drawn.sizes[holder])
+            yield asking[good], holder[good]
+
+    return find
 
 
 def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: float) -> list[str]:

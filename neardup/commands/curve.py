@@ -12,6 +12,7 @@ false negatives or positives (Leskovec, Rajaraman, Ullman, Mining of Massive Dat
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import ROUND_UP, Context
 from math import nextafter
 from pathlib import Path
@@ -23,7 +24,9 @@ import numpy as np
 
 from neardup.options import table
 from neardup.options.settings import settings_before_counts
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import UsageError
+from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES, Threshold
 
@@ -38,6 +41,7 @@ threshold, and of what meets below it, are printed, and shaded in the picture.
 
     python3 -m neardup curve --threshold 0.8 --max-bands 32
     python3 -m neardup curve --bands 10 --rows 10 --svg curve.svg
+    python3 -m neardup curve --scheme fingerprints --bits 64 --distance 7
 """
 
 
@@ -47,11 +51,17 @@ def main() -> None:
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
-    settings = settings_before_counts(table.Options.of(args))
-    scheme = settings.scheme
+    options = table.Options.of(args)
+    if args.scheme == FINGERPRINTS:
+        options = replace(options, input=FINGERPRINTS)
+    settings = settings_before_counts(options)
+    scheme, measure = settings.scheme, settings.measure
     axis = scheme.measures[0]
     threshold = _threshold(args.measure, axis, settings.threshold)
     places, mark = {i / STEPS for i in range(STEPS + 1)}, None
+    bits = measure.bits if isinstance(measure, Hamming) else 0
+    if bits:
+        places = {(bits - i * bits // (2 * STEPS)) / bits for i in range(STEPS + 1)}
     fine = {i / FINE_STEPS for i in range(FINE_STEPS + 1)}
     if threshold is not None:
         places.add(threshold)
@@ -63,9 +73,10 @@ def main() -> None:
     if args.svg is not None:
         svg = picture(points, mark, f"{axis} similarity", scheme.promise)
         Path(args.svg).write_text(svg, encoding="utf-8")
-    print(f"{scheme.promise}\n\n{axis:<10}  probability to meet")
-    for place in sorted(places):
-        print(table_row(place, scheme.recall(place), place == threshold))
+    print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability to meet")
+    for place in sorted(places, reverse=bits > 0):
+        shown_at = round((1 - place) * bits) if bits else place
+        print(table_row(shown_at, scheme.recall(place), place == threshold))
     if mark:
         print("", *area_rows(mark.areas), sep="\n")
 
@@ -79,10 +90,10 @@ def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float
     return float(least) if axis == "jaccard" and least else None
 
 
-def table_row(similarity: float, chance: float, marked: bool) -> str:
+def table_row(place: float, chance: float, marked: bool) -> str:
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
-    return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
+    return f"{place:<10.6g}  {shown(chance)}  {note}".rstrip()
 
 
 def area_rows(areas: "Areas") -> list[str]:

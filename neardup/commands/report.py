@@ -45,7 +45,11 @@ def main() -> None:
         removed = None if args.removed is None else material.read_removed(args.removed)
         audit = {} if args.audit is None else material.read_audit(args.audit)
         found = material.gathered_material(
-            args.pairs, asked, facts.facts_of(graph, asked.threshold), removed, audit
+            args.pairs,
+            asked,
+            facts.facts_of(graph, asked.threshold, asked.form.bits),
+            removed,
+            audit,
         )
         write_to(file, [page.page(found).encode()])
 
@@ -92,7 +96,13 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
         )
     least = min(graph.similarity.tolist(), default=facts.MILLION)
     if asked.threshold is not None and least + 1 <= asked.threshold * facts.MILLION:
+        bits, lowest = asked.form.bits, f"{least / facts.MILLION:.6f}"
+        if bits:
+            raise UsageError(
+                f"--distance {round((1 - asked.threshold) * bits)}: a pair of similarity {lowest} "
+                f"differs in more of {bits} bits; name the --distance and --bits of the run"
+            )
         raise UsageError(
             f"--threshold {float(asked.threshold):.9g}: exceeds a pair's similarity of "
-            f"{least / facts.MILLION:.6f}; name the threshold of the run"
+            f"{lowest}; name the threshold of the run"
         )

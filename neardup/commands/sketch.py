@@ -1,15 +1,16 @@
 """`sketch`: write a sketch of a few hundred bytes for each record."""
 
+import shlex
 import sys
 from pathlib import Path
 
 from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import add_files, add_option, check_files
 from neardup.options import table
-from neardup.options.settings import Settings
+from neardup.options.settings import Settings, of_fingerprints, with_input
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import UsageError, job_command
 from neardup.runtime.summary import QUIET
 from neardup.stages.pairs import parsed
 from neardup.stored import sketch_file, sketch_kinds
@@ -37,7 +38,13 @@ def main() -> None:
     add_option(parser, "--kind", "KIND", "min:64", KINDS)
     parser.add_verbosity()
     args = parser.parse_intermixed_args()
-    settings = Settings.of(table.Options.of(args))
+    options = table.Options.of(args)
+    if of_fingerprints(options):
+        raise UsageError(
+            "a fingerprint is a sketch already, of a few bytes; find pairs of them: "
+            + shlex.join([*job_command(), *with_input(options).given_arguments(), *args.files])
+        )
+    settings = Settings.of(options)
     kind = table.read("--kind", sketch_kinds.kind_of, args.kind)
     if args.to in ("", "-"):
         raise UsageError(f"--to: expected the name of a file, got {args.to!r}")

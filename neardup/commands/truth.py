@@ -7,10 +7,12 @@ from typing import Callable
 
 from neardup.evaluation import exact_answers
 from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
+from neardup.joins.near_bits import each_once, near_records
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
 from neardup.runtime.summary import QUIET
+from neardup.schemes.fingerprints import Hamming, Prints
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
@@ -35,7 +37,8 @@ def main() -> None:
     settings, plain = exact_answers.exact_settings(options)
     measure: Measure = plain
     kind = exact_answers.asked_kind(options)
-    join = _join(args, plain, weighted=kind is not None)
+    name = settings.request.measure
+    join = _join(args, name, plain, weighted=kind is not None)
     exact_answers.check_files(args.files)
     counters = Counters("truth", progress="records", verbosity=args.verbosity)
     blocks = settings.blocks(args.files)
@@ -44,7 +47,7 @@ def main() -> None:
         weights = kind.weights(TokenCounts.of_sets(records.sets) if kind.by_idf else None)
         sets = replace(records.sets, weights=weights.of(records.sets))
         records = replace(records, sets=sets)
-        measure = weighted_measure(args.measure, settings.threshold, TokenWeights())
+        measure = weighted_measure(name, settings.threshold, TokenWeights())
     joined = join(records.sets)
     lines = sorted(exact_answers.pair_lines(records, measure, joined.left, joined.right, counters))
     counters.add("pairs", len(lines))
@@ -68,9 +71,15 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
-def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join:
+def _join(
+    args: argparse.Namespace, measure_name: str, measure: "SetMeasure | Hamming", weighted: bool
+) -> Join:
     if args.join not in (None, *JOINS):
         raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
+    if isinstance(measure, Hamming):
+        if args.join is not None:
+            raise UsageError(f"--join {args.join}: is for sets, not fingerprints; leave it out")
+        return lambda sets: _near(sets, measure)
     if weighted:
         name = args.join or FASTEST_WEIGHTED
         if name not in WEIGHTED_JOINS:
@@ -78,16 +87,23 @@ def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join
                 f"--join {name}: its filters count tokens, and with --weights {args.weights} some "
                 f"count for more; use --join {FASTEST_WEIGHTED}"
             )
-        return lambda sets: WEIGHTED_JOINS[name](sets, args.measure, measure.threshold)
+        return lambda sets: WEIGHTED_JOINS[name](sets, measure_name, measure.threshold)
     least = measure.resemblance
     if least is not None:
         return lambda sets: JOINS[args.join or FASTEST](sets, least)
     if args.join not in (None, "nested_loop"):
         raise UsageError(
             f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
-            f"--measure {args.measure} have none; use --join nested_loop"
+            f"--measure {measure_name} have none; use --join nested_loop"
         )
     return lambda sets: inverted_index.all_against_all(sets, measure)
+
+
+def _near(sets: Ragged, measure: Hamming) -> inverted_index.Joined:
+    rows = Prints.of(sets, measure.bits).rows
+    left, right = each_once(near_records(rows, None, measure.bits, measure.distance))
+    every = len(sets) * (len(sets) - 1) // 2
+    return inverted_index.Joined(left, right, left, {"all": every, "pairs": len(left)})
 
 
 def _steps(candidates: dict[str, int]) -> str:

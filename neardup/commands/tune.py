@@ -5,17 +5,26 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation import choices, estimates, exact_answers, line_sample, shingle_lengths
+from neardup.evaluation import (
+    choices,
+    distances,
+    estimates,
+    exact_answers,
+    line_sample,
+    shingle_lengths,
+)
 from neardup.options import table
+from neardup.options.settings import Settings, with_input
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.program import UsageError, job_command
 from neardup.schemes import SCHEMES, banding, scheme
+from neardup.schemes.fingerprints import Hamming
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
 Reads a few mebibytes of files of any size: lines from all over them, all equally likely, or the
 start of compressed files and pipes.  Every setting it compares keeps the promise.  For texts it
-also compares lengths of shingles, unless --shingle is given.
+also compares lengths of shingles, unless --shingle is given; for fingerprints, distances.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
@@ -42,7 +51,9 @@ OF_MODEL = (
 def main() -> None:
     args = _command_line()
     recall = exact_answers.share("--recall", args.recall)
-    options = replace(table.Options.of(args), own={})  # without options of schemes
+    options = table.Options.of(args)
+    own = {flag: text for flag, text in options.own.items() if flag in exact_answers.PRINTS}
+    options = replace(options, own=own)  # without other options of schemes
     settings, measure = exact_answers.exact_settings(options)
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
@@ -51,12 +62,16 @@ def main() -> None:
     if settings.form.fields:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
     estimates.check_readable(sample, settings.parse, str(settings.form))
+    if isinstance(measure, Hamming):
+        print("\n".join(_of_fingerprints(sample, settings, options, recall, args.files)))
+        return
     if settings.form.shingle and options.shingle is None:
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)
         lengths = shingle_lengths.compared(texts, measure, recall, seed)
         options = replace(options, shingle=shingle_lengths.best_length(lengths).name)
         print("\n".join([*shingle_lengths.in_words(lengths, measure, len(texts)), ""]))
         settings, _ = exact_answers.exact_settings(options)
+    name = settings.request.measure
     survey = estimates.Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
         if settings.form.input is None:
@@ -64,10 +79,8 @@ def main() -> None:
         options = replace(options, input=settings.form.input)
     options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
     asked = exact_answers.pair_options(options)
-    costs = [
-        choices.cost(survey, each, asked) for each in choices.choices(measure, args.measure, recall)
-    ]
-    about, notes = _about(survey, sample), _notes(survey, args.measure)
+    costs = [choices.cost(survey, each, asked) for each in choices.choices(measure, name, recall)]
+    about, notes = _about(survey, sample), _notes(survey, name)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
     flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
     words = [word for flag in flags for word in flag.split("=", 1)]
@@ -86,6 +99,34 @@ def _command_line() -> argparse.Namespace:
     exact_answers.add_option(parser, "--sample", "N", "3000", "the largest number of records")
     exact_answers.add_option(parser, "--seed", "N", "0", "draws the sample, 0 to 2^64-1")
     return parser.parse_args()
+
+
+def _of_fingerprints(
+    sample: line_sample.LineSample,
+    settings: Settings,
+    options: table.Options,
+    recall: float,
+    files: list[str],
+) -> Iterator[str]:
+    assert isinstance(settings.measure, Hamming)
+    known = distances.Distances.of(sample, settings.parse, settings.measure.bits)
+    about = "" if sample.whole else f"about, by {len(known.batch.ids):,} of them; "
+    yield exact_answers.row("records", choices.number(known.records), about + sample.origin)
+    if bad := len(sample.lines) - len(known.batch.ids):
+        yield exact_answers.row("bad lines", bad, "in the sample")
+    if sample.too_long:
+        yield exact_answers.row("long lines", sample.too_long, "of more than 1 MiB; left out")
+    yield exact_answers.row("fingerprints a record", choices.number(known.variants)) + "\n"
+    distance = settings.measure.distance
+    yield from distances.report(known, options, distance, recall)
+    if "--distance" not in options.own:  # the default, unless strangers are so near
+        distance = max(0, min(distance, known.strangers_from() - 1))
+    asked = with_input(options).with_values({"--distance": str(distance)})
+    words = [word for flag in exact_answers.pair_options(asked) for word in flag.split("=", 1)]
+    few = shingle_lengths.few_seen(len(known.batch.ids), "records")
+    command = shlex.join([*job_command(), "--exact", *words, *files])
+    yield f"\nRecommended on one machine{few}:\n\n    {command}"
+    yield "\nIt prints pairs; add --output kept for the records without near-duplicates."
 
 
 def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:

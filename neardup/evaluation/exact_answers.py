@@ -14,11 +14,12 @@ import numpy as np
 from neardup.lines.answer_lines import format_pair
 from neardup.options import table
 from neardup.options.command_parser import CommandParser
-from neardup.options.settings import Settings
+from neardup.options.settings import Settings, of_fingerprints
 from neardup.reading.blocks import check_inputs, read_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, WireError, not_one_of
+from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
@@ -28,7 +29,8 @@ from neardup.stored.index_manifest import is_index
 MAX_LINE = 64 << 20  # of two ids
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
-SHARED = ("--threshold", "--input", "--id", "--text", "--clean", "--shingle")
+PRINTS = ("--fingerprint", "--bits", "--distance")
+SHARED = ("--threshold", "--input", "--id", "--text", "--clean", "--shingle", *PRINTS)
 EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
 Parsed = TypeVar("Parsed")
 
@@ -38,11 +40,12 @@ def exact_parser(
 ) -> CommandParser:
     """Return a parser for the options that define a pair, without those of a scheme."""
     parser = table.parser(f"python3 -m neardup {name}", description, flags)
-    about = f"how similar two records are: {', '.join(MEASURES)}"
-    add_option(parser, "--measure", "NAME", "jaccard", about)
+    about = f"how similar two records are: {', '.join(MEASURES)}; hamming for fingerprints"
+    parser.add_argument("--measure", metavar="NAME", help=f"{about} (default: jaccard)")
     if weights:
         about = f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
-        add_option(parser, WEIGHTS.flag, str(WEIGHTS.metavar), ONE, about + "tokens of FILE")
+        about += f"tokens of FILE (default: {ONE})"
+        parser.add_argument(WEIGHTS.flag, metavar=WEIGHTS.metavar, help=about)
     return parser
 
 
@@ -58,18 +61,27 @@ def add_option(
     parser.add_argument(flag, metavar=metavar, default=default, help=about)
 
 
-def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
-    """Return the settings, whose scheme does not matter, and the measure for sets without weights.
+def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
+    """Return the settings, whose scheme does not matter, and the measure for sets without weights,
+    or for fingerprints.
 
     UsageError for anything wrong, in --weights too.
     """
-    if options.measure not in MEASURES:
-        raise UsageError(f"--measure: {not_one_of(str(options.measure), MEASURES)}")
+    if of_fingerprints(options):
+        settings = Settings.of(replace(options, exact=True))
+        assert isinstance(settings.measure, Hamming)
+        return settings, settings.measure
+    name = options.measure or "jaccard"
+    if name not in MEASURES:
+        raise UsageError(f"--measure: {not_one_of(name, MEASURES)}")
+    for flag in PRINTS[1:]:
+        if flag in options.own:
+            raise UsageError(f"{flag} needs --input fingerprints or, for rows, --fingerprint NAME")
     kind = asked_kind(options)
-    settings = Settings.of(replace(options, scheme="prefix", own={}))
+    settings = Settings.of(replace(options, measure=name, scheme="prefix", own={}))
     if kind:
         settings = settings._replace(parse=settings.form.parser(kind.repeats, kind.own))
-    return settings, MEASURES[options.measure](settings.threshold)
+    return settings, MEASURES[name](settings.threshold)
 
 
 def pair_options(options: table.Options) -> list[str]:
@@ -85,7 +97,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
     if weights == ONE:
         return None
     kind = KINDS[table.read(WEIGHTS.flag, WEIGHTS.read, weights)]
-    if options.measure not in WEIGHTED:
+    if options.measure not in (None, *WEIGHTED):
         raise UsageError(
             f"{WEIGHTS.flag} {weights} requires --measure {' or '.join(WEIGHTED)}, but "
             f"--measure is {options.measure}"

@@ -14,13 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.evaluation import fingerprint_elements
 from neardup.evaluation.exact_answers import pair_lines
 from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, listed
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
+from neardup.reading.fingerprint_lines import BlockPlaces
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import shown
 from neardup.schemes import SCHEMES, bit_keys
+from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
@@ -56,6 +59,8 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
     if isinstance(measure, bit_keys.EqualBits):  # which finds nothing below `least`
         measure = replace(measure, least=0)
+    elif isinstance(measure, Hamming):
+        measure = replace(measure, distance=measure.bits)
     found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
         return Similarity("next to 0", 0.0)
@@ -83,21 +88,30 @@ def explained(
     keys = scheme.keys(pair.sets)
     shared_keys = shared(keys, FIRST, SECOND).row(0)
     names = [key.decode() for key in format_keys(shared_keys).tolist()]
-    chance = scheme.recall(similarity(scheme.measure(own, LEAST), own, pair.sets).value)
+    there = similarity(scheme.measure(own, LEAST), own, pair.sets)
+    chance = scheme.recall(there.value)
     weighted = "weighted " if scheme.weights and name in measures.MEASURES else ""
     at = f"weighted {own}" if scheme.weights and own in measures.MEASURES else own
-    lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
-    lines += elements(pair, settings.form, texts)
-    lines += _similarities(scheme, name, pair.sets)
-    if name in measures.MEASURES:
+    bits = settings.form.bits
+    lines = [_head(letter, records, id_, bits) for letter, id_ in zip("AB", ids)]
+    if bits:
+        a, b = (fingerprint_elements.hexadecimal(pair.sets.row(i), bits) for i in (0, 1))
+        lines += [*fingerprint_elements.elements(a, b, bits), (own, there.text)]
+    else:
+        lines += elements(pair, settings.form, texts)
+        lines += _similarities(scheme, name, pair.sets)
+    if isinstance(settings.measure, Hamming):
+        least, most = settings.threshold, settings.measure.distance
+        lines += [("threshold", f"{least.num}/{least.den} = {least}: at most {most} bits differ")]
+    elif name in measures.MEASURES:
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
     elif isinstance(settings.measure, bit_keys.EqualBits):
         lines += _equal_bits(settings, settings.measure, name, pair.sets)
-    a, b = keys.sizes.tolist()
+    in_a, in_b = keys.sizes.tolist()
     return [
         *lines,
-        ("keys", f"A has {a:,}, B has {b:,}; in both {listed(names)}"),
+        ("keys", f"A has {in_a:,}, B has {in_b:,}; in both {listed(names)}"),
         ("chance", f"{shown_chance(chance)} or more, to share a key at this {at} similarity"),
         ("promise", settings.scheme.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
@@ -133,11 +147,13 @@ def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets
     ]
 
 
-def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
+def _head(letter: str, records: Batch, id_: bytes, bits: int) -> tuple[str, str]:
     rows = [i for i, other in enumerate(records.ids) if other == id_]
     sets = set(encode_sets(records.sets.take(np.array(rows))))
-    sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))
-    text = f"{shown(id_)} of {sizes} shingles"
+    each = BlockPlaces(bits).blocks if bits else 1
+    sizes = ", ".join(f"{size // each:,}" for size in sorted(map(encoded_size, sets)))
+    what = f"fingerprint{'' if sizes == '1' else 's'} of {bits} bits" if bits else "shingles"
+    text = f"{shown(id_)} {'with' if bits else 'of'} {sizes} {what}"
     if len(sets) > 1:
         text += f"; {len(sets)} different records, of which the most telling is shown"
     elif len(rows) > 1:
@@ -156,11 +172,14 @@ def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) 
         similar[pair] = max(similar[pair], float(value))
     meet = shared_sizes(settings.scheme.keys(records.sets), left, right) > 0
     common = shared_sizes(records.sets, left, right)
-    part_of_union = common / (records.sets.sizes[left] + records.sets.sizes[right] - common)
+    closeness = common / (records.sets.sizes[left] + records.sets.sizes[right] - common)
+    if isinstance(settings.measure, Hamming):
+        anything = replace(settings.measure, distance=settings.measure.bits)
+        closeness = anything.verified(records.sets, left, right).part
 
     def rank(p: int) -> tuple[bool, float, float]:
         value = similar[int(left[p]), int(right[p])]
-        return bool(value and meet[p]), value, float(part_of_union[p])
+        return bool(value and meet[p]), value, float(closeness[p])
 
     best = max(range(len(left)), key=rank)
     return records.take(np.array([left[best], right[best]]))
@@ -184,10 +203,14 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []
-    if isinstance(settings.measure, measures.SetMeasure):  # other schemes have it, too
-        exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
+    prints = isinstance(settings.measure, Hamming)
+    if isinstance(settings.measure, (measures.SetMeasure, Hamming)):  # other schemes have it, too
+        exact = "--exact" if prints or name in SCHEMES["exact"].measures else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
-    advice += [option.finds_more for option in settings.scheme.options if option.finds_more]
+    others = [bit_keys.DISTANCE] if prints else []  # options that change what a pair is
+    for option in settings.scheme.options:
+        if option.finds_more and option not in others:
+            advice.append(option.finds_more)
     if chance > 0:
         advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)

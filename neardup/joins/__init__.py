@@ -6,7 +6,7 @@ WEIGHTED_JOINS compare weighted rows by a weighted measure.
 
 In: rows of tokens, and a threshold.
 Out: pairs of rows, with their overlaps.
-May import: sets, similarity.
+May import: runtime, sets, similarity.
 """
 
 from typing import Callable

@@ -15,7 +15,7 @@ look up.  A pair may be found in several blocks.
 Letters: n vectors of F bits in W words; D bits that may differ, m blocks, e bits in one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from math import comb
 from typing import NamedTuple
@@ -35,6 +35,7 @@ LOOK_UP, SORTED = 30, 200
 COMPARED = 2 if kernels.COMPILED else 40
 
 Pairs = tuple[np.ndarray, np.ndarray]  # of row numbers, int64
+Rows = tuple[np.ndarray, np.ndarray]  # vectors of records, and how many each has, its own first
 
 
 def near_pairs(
@@ -73,6 +74,55 @@ def near_pairs(
         yield from pairs_between(x, other, ranges[turn::turns].copy(), distance, y is None)
 
 
+def near_records(
+    x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
+) -> Iterator[Pairs]:
+    """Yield records of x and of y that are near by the own vector of one and any of the other.
+
+    As `near_pairs` otherwise.
+
+    >>> x = np.array([[0], [7], [6], [8]], np.uint64), np.array([1, 2, 1])
+    >>> [side.tolist() for side in each_once(near_records(x, None, 32, 1))]
+    [[0], [2]]
+    >>> y = x[0][:1], np.array([1])
+    >>> [side.tolist() for side in each_once(near_records(x, y, 32, 2))]
+    [[0, 1, 2], [0, 0, 0]]
+    """
+    (own, at), others = _split(x)
+    (own_y, at_y), others_y = ((None, at), others) if y is None else _split(y)
+    joins = [(own, at, own_y, at_y), (own, at, *others_y)]
+    joins += [] if y is None else [(*others, own_y, at_y)]
+    for rows, of, rows_y, of_y in joins:
+        if len(of) and len(of_y):
+            for left, right in near_pairs(rows, rows_y, bits, distance, turn, turns):
+                a, b = of[left], of_y[right]
+                if y is None:
+                    a, b = np.minimum(a, b)[a != b], np.maximum(a, b)[a != b]
+                yield a, b
+
+
+def each_once(pairs: Iterable[Pairs]) -> Pairs:
+    """Return the distinct pairs, in order; all are held in memory."""
+    held, most = [np.empty(0, np.uint64)], PAIRS_AT_ONCE
+    for left, right in pairs:
+        held.append(left.astype(np.uint64) << np.uint64(32) | right.astype(np.uint64))
+        if sum(map(len, held)) > most:
+            held = [np.unique(np.concatenate(held))]
+            most = 2 * len(held[0]) + PAIRS_AT_ONCE
+    found = np.unique(np.concatenate(held))
+    return tuple(
+        side.astype(np.int64) for side in (found >> np.uint64(32), found & np.uint64(2**32 - 1))
+    )
+
+
+def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the own vectors and the others, each with the numbers of their records."""
+    vectors, counts = rows
+    of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
+    own[np.cumsum(counts) - counts] = True
+    return [(vectors[own], of[own]), (vectors[~own], of[~own])]
+
+
 def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
     """Return the number of blocks with the smallest cost for n rows and `other`; 0 for none.
 
@@ -103,7 +153,8 @@ class Sorted(NamedTuple):
     @classmethod
     def by(cls, rows: np.ndarray, block: range) -> "Sorted":
         values = bits_in(rows, block)
-        order = np.argsort(values, kind="stable")
+        narrow = values.astype(np.min_scalar_type((1 << len(block)) - 1))
+        order = np.argsort(narrow, kind="stable")  # a radix sort, of 16 bits or fewer
         sizes = np.bincount(values, minlength=1 << len(block))
         return cls(rows[order], order, np.append(0, np.cumsum(sizes)))
 

@@ -3,7 +3,7 @@
 import argparse
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from neardup.runtime.program import as_called, nearest
@@ -50,7 +50,8 @@ MANY = 15  # with more options, -h shows those of SHORT only
 class CommandParser(argparse.ArgumentParser):
     """An argument parser that keeps the line ends of `description`."""
 
-    def __init__(self, name: str, description: str):
+    def __init__(self, name: str, description: str, short: Mapping[str, str] = SHORT):
+        """Make a parser; `short` has the lines of -h, if there are many options."""
         super().__init__(
             prog=name,
             description=description,
@@ -58,11 +59,12 @@ class CommandParser(argparse.ArgumentParser):
             add_help=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        self._short = short
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
         title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
-        short = "print the options that most people need"
-        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=short)
+        most = "print the options that most people need"
+        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=most)
         self.add_argument("--help", action="help", help="print all options")
 
     def add_verbosity(self) -> None:
@@ -99,9 +101,9 @@ class CommandParser(argparse.ArgumentParser):
                 flag = (action.option_strings or [""])[0]
                 if not short or not flag:
                     formatter.add_argument(action)
-                elif flag in SHORT:
+                elif flag in self._short:
                     brief = copy.copy(action)
-                    brief.help = SHORT[flag]
+                    brief.help = self._short[flag]
                     formatter.add_argument(brief)
             formatter.end_section()
         formatter.add_text(self.epilog)

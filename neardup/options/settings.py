@@ -14,7 +14,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
-from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.fingerprint_lines import DIGIT_BITS, FINGERPRINTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
@@ -22,6 +22,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, not_one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
+from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.minhash import Sketched
 from neardup.schemes.scheme import Request, Scheme, one_of
 from neardup.sets.token_counts import TokenCounts
@@ -88,7 +89,7 @@ class Settings(NamedTuple):
         if options.max_line is not None:
             max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
         return cls(
-            threshold=request.threshold,
+            threshold=measure.threshold if isinstance(measure, Hamming) else request.threshold,
             measure=measure,
             scheme=scheme,
             form=form,
@@ -112,7 +113,7 @@ class Settings(NamedTuple):
     def keys_of(self) -> dict[str, str]:
         """The options on which keys depend: {flag: value, or "" if not given}."""
         request = self.request
-        own = {option.flag: request.value(option) for option in self.scheme.options}
+        own = self.scheme.option_values(request)
         return {
             "--scheme": self.name,
             "--measure": request.measure,
@@ -155,6 +156,11 @@ def form_of(options: Options) -> InputFormat:
     prints = {}
     if of_fingerprints(options) and bits.flag in options.own:
         prints["bits"] = read(bits.flag, bits.read, options.own[bits.flag])
+        if prints["bits"] % DIGIT_BITS:
+            raise UsageError(
+                f"{bits.flag} {prints['bits']} is not a multiple of {DIGIT_BITS}, as hexadecimal "
+                "digits have it"
+            )
     return InputFormat.of(*how, [*old, *options.files], options.fingerprint, **prints)
 
 

@@ -149,8 +149,14 @@ class Facts:
     old: bool
 
 
-def facts_of(graph: PairGraph, threshold: "Fraction | None") -> Facts:
-    """Compute the figures; the histogram begins at `threshold` if that is known."""
+def facts_of(graph: PairGraph, threshold: "Fraction | None", bits: int = 0) -> Facts:
+    """Compute the figures; the histogram begins at `threshold` if that is known.
+
+    bits: of the fingerprints, whose histogram is by the number of differing bits; 0 for others.
+    """
+    similarities = _similarities(graph.similarity, threshold)
+    if bits:
+        similarities = _distances(bits_apart(graph.similarity, bits), threshold, bits)
     roots, sizes = np.unique(graph.roots, return_counts=True)
     below = np.flatnonzero(graph.similarity < MILLION)
     equal = np.flatnonzero(graph.similarity == MILLION)
@@ -160,7 +166,7 @@ def facts_of(graph: PairGraph, threshold: "Fraction | None") -> Facts:
         clusters=len(roots),
         equal=len(equal),
         sizes=_sizes(sizes),
-        similarities=_similarities(graph.similarity, threshold),
+        similarities=similarities,
         largest=_largest(graph, roots, sizes),
         most=_first(graph, below[np.argsort(-graph.similarity[below], kind="stable")], SHOWN),
         least=_first(graph, np.argsort(graph.similarity, kind="stable"), SHOWN),
@@ -222,6 +228,34 @@ def _similarities(similarity: np.ndarray, threshold: "Fraction | None") -> list[
         end = "1" if high == MILLION else f"{high / MILLION:.{places}f}"
         bars.append(Bar(f"{low / MILLION:.{places}f}–{end}", _between(similarity, low, high - 1)))
     return [*bars, Bar("1", _between(similarity, MILLION, MILLION))]
+
+
+def bits_apart(similarity: np.ndarray, bits: int) -> np.ndarray:
+    """Return how many of `bits` bits differ at similarities in millionths.
+
+    >>> bits_apart(np.array([878906, 1000000]), 256).tolist()
+    [31, 0]
+    """
+    return np.rint((MILLION - similarity) * bits / MILLION).astype(np.int64)
+
+
+def _distances(apart: np.ndarray, threshold: "Fraction | None", bits: int) -> list[Bar]:
+    """Return the histogram of differing bits, from 0 to the distance of the threshold.
+
+    >>> _distances(np.array([0, 2, 3]), Fraction(60, 64), 64)
+    [Bar(label='0', count=1), Bar(label='1', count=0), Bar(label='2', count=1), \
+Bar(label='3', count=1), Bar(label='4', count=0)]
+    """
+    most = int(apart.max(initial=0))
+    if threshold is not None:
+        most = max(most, int((1 - threshold) * bits))
+    step = most // MOST_STEPS + 1
+    bars = [Bar("0", _between(apart, 0, 0))]
+    for low in range(1, most + 1, step):
+        high = min(low + step - 1, most)
+        label = f"{low}" if low == high else f"{low}–{high}"
+        bars.append(Bar(label, _between(apart, low, high)))
+    return bars
 
 
 def _between(values: np.ndarray, low: int, high: int) -> int:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
 from neardup.evaluation.exact_answers import options_of, parsed_lines, refuse_others
+from neardup.evaluation.fingerprint_elements import block_difference
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
@@ -63,14 +65,14 @@ def asked_of_options(options: Options) -> Asked:
     _check_output(options.output, "--output")
     links = options.output == "links"
     asked = Asked("", options.given_arguments(), form_of(options), links=links)
-    if options.threshold is None:
+    if options.threshold is None and not (asked.form.bits and "--distance" in options.own):
         return asked
     settings = settings_before_counts(options)
     return replace(
         asked,
         source="the options given to this command",
         threshold=Fraction(settings.threshold.num, settings.threshold.den),
-        measure=options.measure or "",
+        measure=settings.request.measure if asked.form.bits else options.measure or "",
         promise=settings.scheme.promise,
     )
 
@@ -186,7 +188,11 @@ class Material:
         if a not in self.texts or b not in self.texts:
             return []
         differ = shingle_difference if self.asked.form.shingle is None else word_difference
-        return differ(self.texts[a], self.texts[b])
+        if self.asked.form.bits:
+            differ = block_difference
+        with suppress(ValueError):  # one of them is a bad line
+            return differ(self.texts[a], self.texts[b])
+        return []
 
     def removed_difference(self, gone: Gone) -> Parts:
         """Compare a removed record with the record that it duplicates."""

@@ -6,13 +6,16 @@ value; `shown` also makes hidden letters visible.
 
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from itertools import accumulate
 from math import log1p
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neardup.reading import shingling
-from neardup.report.facts import Bar, Found, Node
+from neardup.report.facts import MILLION, Bar, Found, Node, bits_apart
 from neardup.report.material import Material, Parts
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
@@ -48,7 +51,7 @@ def check_jinja() -> None:
 def page(material: Material) -> str:
     import jinja2
 
-    threshold = material.asked.threshold
+    bits = material.asked.form.bits
     pages = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -59,12 +62,33 @@ def page(material: Material) -> str:
     )
     filled = pages.get_template("page.html.j2").render(
         m=material,
-        threshold="" if threshold is None else f"{float(threshold):.9g}",
+        least=least(material.asked.threshold, bits),
+        bits=bits,
         policy=POLICY,
         version=VERSION,
         **{call.__name__: call for call in CALLS},
     )
     return LINE_END_IN_TEXT.sub(" ", filled.strip()) + "\n"
+
+
+def least(threshold: "Fraction | None", bits: int) -> str:
+    """Format the threshold, or for fingerprints of `bits` bits the distance; "" if unknown.
+
+    >>> least(Fraction(9, 10), 0), least(Fraction(225, 256), 256), least(None, 0)
+    ('0.9 or more', '31 of 256 bits or fewer', '')
+    """
+    if threshold is None:
+        return ""
+    if bits:
+        return f"{int((1 - threshold) * bits)} of {bits} bits or fewer"
+    return f"{float(threshold):.9g} or more"
+
+
+def likeness(similarity: int, bits: int) -> str:
+    """Format a similarity in millionths, or for fingerprints the number of differing bits."""
+    if bits:
+        return f"{bits_apart(np.array([similarity]), bits)[0]} bits differ"
+    return f"{similarity / MILLION:.6f}"
 
 
 def shown(value: Any) -> Any:
@@ -206,6 +230,6 @@ def _short(words: Sequence[str]) -> str:
 
 
 CALLS = (
-    *(along, comma, counted, distinct, id_text, lengths, names, passages, percent, same),
+    *(along, comma, counted, distinct, id_text, lengths, likeness, names, passages, percent, same),
     similar,
 )

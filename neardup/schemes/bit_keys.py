@@ -51,15 +51,17 @@ HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 BITS = Option(
     "--bits",
     "F",
-    "with --scheme simhash, and projection by --measure agreement: bits of a vector, "
-    f"{MIN_BITS} to {MAX_BITS}; more tell angles apart more finely (default: 64; projection 384)",
+    f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}; with --scheme simhash, and projection by "
+    "--measure agreement, bits of a vector, of which more tell angles apart more finely (default: "
+    "256; simhash 64; projection 384)",
     scheme.whole(MIN_BITS, MAX_BITS),
 )
 DISTANCE = Option(
     "--distance",
     "K",
-    "with --scheme simhash: the maximum number of bits in which the fingerprints of a pair differ; "
-    "above 15, set --max-bands to at least K + 1 (default: 3)",
+    "with fingerprints, and --scheme simhash: the maximum number of bits in which those of a pair "
+    "differ; with simhash above 15, set --max-bands to at least K + 1 (default: 31 of 256 bits, "
+    "and as many in proportion; simhash 3)",
     scheme.whole(0, MAX_BITS - 1),
     default=3,
     finds_more="a larger --distance misses fewer",

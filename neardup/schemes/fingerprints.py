@@ -24,13 +24,13 @@ Letters: F bits (256), D bits that may differ (31), m blocks (16), e bits left o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import combinations
 from math import comb
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,17 +38,13 @@ from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.program import WireError
 from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import Option, Request, shown
-from neardup.sets.hashing import random_words
-from neardup.sets.ragged import Ragged
+from neardup.sets.hashing import combine, mix, random_words
+from neardup.sets.ragged import Ragged, spans
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 
-DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS, VARIANT_SHIFT = (
-    256,
-    4,
-    16,
-    24,
-)  # as `reading.fingerprint_lines` writes them
+DEFAULT_BITS, DIGIT_BITS = 256, 4  # as in `reading.fingerprint_lines`
+BLOCK_BITS, PLACE_BITS = 16, 8
 DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told
@@ -56,7 +52,8 @@ KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters
 WORTH_SAYING = 1000  # candidate pairs of a record
 
 
-class Prints(NamedTuple):
+@dataclass(eq=False)
+class Prints:
     """The fingerprints of n records: V rows of W words, all of a record one after the other."""
 
     vectors: np.ndarray  # uint64 (V, W)
@@ -74,7 +71,7 @@ class Prints(NamedTuple):
         blocks = -(-bits // BLOCK_BITS)
         words = -(-bits // bit_keys.WORD_BITS)
         numbers = np.arange(len(sets.values)) - np.repeat(sets.offsets[:-1], sets.sizes)
-        places = numbers // blocks << VARIANT_SHIFT - BLOCK_BITS | numbers % blocks
+        places = numbers // blocks << PLACE_BITS | numbers % blocks
         tops = sets.values >> np.uint64(BLOCK_BITS)
         if (sets.sizes % blocks).any() or (tops != places.astype(np.uint64)).any():
             raise WireError(
@@ -85,10 +82,36 @@ class Prints(NamedTuple):
         whole[:, :blocks] = (sets.values & np.uint64(0xFFFF)).reshape(-1, blocks)
         return cls(whole.view("<u8").astype(np.uint64), sets.sizes // blocks)
 
+    @classmethod
+    def end_to_end(cls, parts: Sequence[Prints]) -> Prints:
+        vectors, counts = ([getattr(p, name) for p in parts] for name in ("vectors", "counts"))
+        return cls(np.concatenate(vectors), np.concatenate(counts))
+
     @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.vectors, self.counts
+
+    @cached_property
     def own(self) -> np.ndarray:
         """The row of each record's own fingerprint (int64 (n,))."""
         return np.cumsum(self.counts) - self.counts
+
+    def take(self, some: np.ndarray) -> Prints:
+        return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
+
+    def distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return one record of each kind, the kind of each record, and how many it has (int64).
+
+        Two different records are taken for equal once in 2^64.
+        """
+        hashes = combine(np.ascontiguousarray(self.vectors.T), seed=0)
+        variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
+        mixed = mix(hashes + variant.astype(np.uint64))
+        digests = np.add.reduceat(mixed, self.own) if len(mixed) else mixed
+        _, first, kind, counts = np.unique(
+            digests, return_index=True, return_inverse=True, return_counts=True
+        )
+        return first, kind, counts
 
 
 def bits_apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -105,6 +128,10 @@ class Hamming(UnboundedMeasure):
 
     bits: int
     distance: int
+
+    @property
+    def threshold(self) -> Threshold:
+        return Threshold(self.bits - self.distance, self.bits)
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
@@ -218,9 +245,10 @@ class Fingerprints(bit_keys.BitScheme):
                 "fingerprints differ; take a smaller one"
             )
         if not request.exact:
-            return cls(
-                bits, distance, bit_keys.asked_ways(request, bits, bits - distance, UNRELATED)
-            )
+            ways = bit_keys.asked_ways(request, bits, bits - distance, UNRELATED)
+            by_hand = not {"--bands", "--rows", "--max-bands"}.isdisjoint(request.values)
+            able = [ways] if by_hand else [ways, exact_ways(bits, distance)]
+            return cls(bits, distance, min(able, key=cost_of))
         if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
             raise ValueError(f"{given[0]} has no use with --exact, which finds every pair")
         return cls(bits, distance, exact_ways(bits, distance))
@@ -234,6 +262,10 @@ class Fingerprints(bit_keys.BitScheme):
             f"{len(self.ways)} bands of {self.ways.width} bits find fingerprints that differ in "
             f"{most} with probability {shown(self.ways.recall(self.bits - self.distance))}"
         )
+
+    def option_values(self, request: Request) -> dict[str, Any]:
+        own = {"--bits": self.bits, "--distance": self.distance, "--exact": request.exact or None}
+        return {**own, **super().option_values(request), **own}  # in this order
 
     def cost(self) -> list[str]:
         pairs = self.ways.by_chance(UNRELATED) * MANY / 2
@@ -261,9 +293,12 @@ class Fingerprints(bit_keys.BitScheme):
         return counts
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        prints = Prints.of(sets, self.bits)
+        return self.keys_of(Prints.of(sets, self.bits), low, high)
+
+    def keys_of(self, prints: Prints, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """Return the keys of bands low … high-1, as `keys` does."""
         keys = bit_keys.keys_of(self.ways, prints.vectors, low, high)
-        if len(prints.vectors) == len(sets):
+        if len(prints.vectors) == len(prints.counts):
             return keys
         sizes = prints.counts * (len(keys.values) // len(prints.vectors))
         return Ragged.from_unsorted(keys.values, sizes)

@@ -226,6 +226,10 @@ class Scheme(ABC):
     def recall(self, similarity: float) -> float:
         """Return the minimum probability that two sets of a given similarity share a key."""
 
+    def option_values(self, request: Request) -> dict[str, Any]:
+        """Return {flag: value} of its options, on which keys depend."""
+        return {option.flag: request.value(option) for option in self.options}
+
     def cost(self) -> list[str]:
         """Return warnings about the cost of a run, and options that would reduce it."""
         return []

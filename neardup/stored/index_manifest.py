@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from neardup.options.settings import Settings, counts_first, stays_exact
+from neardup.options.settings import Settings, counts_first, of_fingerprints, stays_exact
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import StageError, UsageError
 from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, refuse_unlike
 
@@ -165,7 +166,8 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
     `names`: of the run's files.  UsageError where its scheme or its input is another.
     """
     manifest = Manifest.of(index)
-    scheme = "exact" if options.exact else options.scheme
+    prints = manifest.options["--input"] == FINGERPRINTS
+    scheme = "exact" if options.exact and not prints else options.scheme
     kinds = {options.input} if options.input else set(filter(None, map(kind_by_name, names)))
     own = set()
     if scheme:
@@ -173,8 +175,15 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
         own |= {"--scheme", "--exact"}
     if kinds:
         kind = "shingles" if kinds == {"shingles"} else "text"
+        of_rows = prints and options.text is None and not kinds & {"shingles", "text"}
+        if of_rows and not of_fingerprints(options) and "--fingerprint" not in manifest.given:
+            raise UsageError(
+                f"{index} has fingerprints; name the field of yours: --fingerprint NAME"
+            )
+        kind = FINGERPRINTS if of_fingerprints(options) or of_rows else kind
         _compare(index, "--input", manifest.options["--input"], kind)
         own |= {"--input"} if kinds == {manifest.given.get("--input")} else {"--input", *FIELDS}
+        own |= set() if of_rows and FINGERPRINTS not in kinds else {"--fingerprint"}
     taken = {
         flag: value
         for flag, value in manifest.given.items()

@@ -65,7 +65,9 @@ def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tup
     """
     for flag in dict.fromkeys([*mine, *yours]):
         first, second = (
-            f"with {flag} {some[flag]}" if some.get(flag) else f"without {flag}"
+            f"with {flag} {some[flag]}".removesuffix(" True")
+            if some.get(flag)
+            else f"without {flag}"
             for some in (mine, yours)
         )
         if first != second:

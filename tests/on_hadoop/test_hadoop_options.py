@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support import hadoop_cluster
@@ -42,10 +44,23 @@ def pages(lines: bytes) -> bytes:
     return b"".join(found)
 
 
+def fingerprints(lines: bytes) -> bytes:
+    """Simhashes of the shingles, in hexadecimal."""
+    found = []
+    for line in lines.splitlines():
+        id_, *shingles = line.split()
+        hashes = [blake2b(x, digest_size=8).digest() for x in set(shingles)]
+        bits = np.unpackbits(np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, 8), axis=1)
+        signs = np.packbits(2 * bits.sum(axis=0) > len(bits)).tobytes()
+        found.append(b"%b %b\n" % (id_, signs.hex().encode()))
+    return b"".join(found)
+
+
 CASES = {
     "own": (weighted, "--weights=own --bands=9 --rows=5"),
     "tfidf, counted by jobs before": (repeated, "--weights=tfidf --scheme=projection"),
     "clean": (pages, "--input=text --shingle=word:1 --clean=html,punctuation"),
+    "fingerprints": (fingerprints, "--input=fingerprints --bits=64 --distance=9"),
     "sketch": (bytes, "--verify=sketch:32 --threshold=0.8"),
 }
 

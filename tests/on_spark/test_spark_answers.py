@@ -55,6 +55,15 @@ ENGINES_OWN = (
 )
 
 
+def test_fingerprints(spark: Any, tmp_path: Path) -> None:
+    flags = ["--input=fingerprints", "--bits=32", "--distance=3"]
+    lines = "".join(f"v{i} {i * 0x9E3779 % 2**32 >> 9:08x} {i:08x}\n" for i in range(400))
+    (tmp_path / "hashes.txt").write_text(lines)
+    expected = succeed([*RUN_LOCAL, *flags, tmp_path / "hashes.txt"], tmp_path).out
+    assert expected.count(b"\n") > 100
+    assert answer(spark, tmp_path / "pairs", *flags, tmp_path / "hashes.txt") == expected
+
+
 @pytest.mark.parametrize("flags", [["--rounds=1"], ["--rounds=2"], ["--rounds=2", "--reducers=7"]])
 def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> None:
     expected = succeed([*RUN_LOCAL, "-v", VIDEOS], tmp_path)

@@ -59,8 +59,8 @@ def command() -> int:
     return run(name, lambda: main(name, f"python3 -m {name}"))
 
 
-def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
-    args = command_line(name, typed)
+def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" = None) -> None:
+    args = command_line(name, typed, sys.argv[1:] if words is None else words)
     options = table.Options.of(args)
     options, taken = take_options(options) if options.against else (options, [])
     settings = settings_before_counts(options)
@@ -104,7 +104,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
 
-def command_line(name: str, typed: str) -> argparse.Namespace:
+def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     about = "one or more; plain or packed; - is standard input"
     parser.add_argument("files", nargs="*", metavar="FILE", help=about)
@@ -115,7 +115,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
     parser.add_verbosity()
-    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    args = parser.parse_intermixed_args(plain_names(words))
     if args.removed == "":
         raise UsageError("--removed: expected the name of a file, got ''")
     if args.removed and args.output != "kept":

@@ -1,0 +1,177 @@
+"""`images`: find pictures in folders that show the same, by their fingerprints.
+
+folders ── files ── fingerprints ── lines, the one to keep first ── `neardup run --exact`
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from neardup.engines.local import run
+from neardup.engines.local.plan import MOST_JOBS
+from neardup.engines.local.workers import Progress, working_folder
+from neardup.evaluation.exact_answers import add_option
+from neardup.images import pictures
+from neardup.images.cache import PictureCache, default_file
+from neardup.images.fingerprints import (
+    Failure,
+    Fingerprint,
+    Outcome,
+    Variants,
+    fingerprints,
+    in_order,
+    keep_rules,
+)
+from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
+from neardup.images.perceptual_hash import BITS
+from neardup.images.tally import Rules, Tally
+from neardup.options.command_parser import CommandParser
+from neardup.options.table import integer, read
+from neardup.runtime.program import UsageError, cores, not_one_of, write_all, write_to
+from neardup.runtime.summary import QUIET, VERBOSE
+from neardup.verification import OUTPUTS
+
+PROGRAM = "python3 -m neardup images"
+LINES = "fingerprints"
+KEEP_HELP = (
+    "which of similar pictures comes first: max:pixels, max:bytes, min:bytes, max:date, min:date; "
+    "or several with commas, each for ties of those before it"
+)
+LONGEST_LIMIT = 86400  # seconds
+READ_AT_ONCE = 1 << 20
+DESCRIPTION = """Find pictures that show the same, in other sizes or formats, or compressed again.
+
+A picture is recognised by its content, not by its name.  Each gets a hash of 256 bits, of which
+similar pictures share most.  Files that cannot be read are counted, with the reason.  Pillow is
+needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
+
+    python3 -m neardup images photos > pairs.tsv
+    python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos
+
+A line has the paths of two pictures and the share of equal bits.  In paths, blanks, % and what is
+not UTF-8 are written as % and two hex digits.
+"""
+SHORT = {
+    "--mirror": "find mirrored pictures, too",
+    "--rotate": "find turned pictures, too",
+    "--crops": "find pictures with an edge cut off, too",
+    "--output": "pairs, links, kept, removed or clusters (default: pairs)",
+    "--keep": "which of similar pictures comes first (default: max:pixels,max:bytes)",
+    "--jobs": "processes (default: cores)",
+    "--no-cache": "compute all hashes again, and keep none",
+    "-v": "print all counts at the end",
+}
+
+
+def main() -> None:
+    args = _command_line()
+    variants = Variants(args.mirror, args.rotate, args.crops)
+    rules = Rules(
+        PROGRAM.rpartition("-m ")[2],
+        integer("--quality", args.quality, 0, 100),
+        args.strict,
+        args.verbosity,
+    )
+    jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
+    seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
+    keep = read("--keep", keep_rules, args.keep)
+    integer("--distance", args.distance, 0, BITS // 2)
+    pictures.require_pillow()
+    with working_folder() as folder, ExitStack() as stack:
+        cache = PictureCache(_cache_file(args), variants.kind(), named=args.cache is not None)
+        stack.callback(cache.close)
+        progress = Progress(rules.program, ["pictures"], 1)
+        walk, tally = Walk(), Tally(rules, progress.clear)
+        files = list(walk.files(args.folders))
+        for path, why in walk.closed:
+            tally.fail(path, Failure(CLOSED_FOLDER, why))
+        with progress.shown(args.verbosity):
+            progress.stage("pictures", len(files))
+            found = fingerprints(files, variants, cache, jobs, seconds)
+            kept = _kept(progress.counted(0, found, lambda _: 1), tally)
+            lines = folder / "fingerprints"
+            with lines.open("wb") as sink:
+                write_to(sink, in_order(kept, keep))
+        if lines.stat().st_size:
+            find(lines, args)
+        tally.report(walk.skipped, cache.note)
+
+
+def find(lines: Path, args: argparse.Namespace) -> None:
+    """Print what is asked for of fingerprint lines, which are in the order of --keep."""
+    if args.output == LINES:
+        with lines.open("rb") as source:
+            write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
+        return
+    words = ["--input=fingerprints", "--exact", f"--distance={args.distance}"]
+    words += [f"--output={args.output}", *([f"--jobs={args.jobs}"] if args.jobs else [])]
+    words += {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
+    if args.output != "kept":
+        run.main(PROGRAM, PROGRAM, [*words, str(lines)])
+        return
+    kept = lines.with_name("kept")
+    run.main(PROGRAM, PROGRAM, [*words, "-q", "-o", str(kept), str(lines)])
+    paths = [line.split(b" ")[0] + b"\n" for line in kept.read_bytes().splitlines()]
+    write_all(paths)
+    if args.verbosity > QUIET:
+        print(f"{len(paths):,} pictures kept", file=sys.stderr)
+
+
+def _command_line() -> argparse.Namespace:
+    parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
+    parser.add_argument(
+        "folders", nargs="+", metavar="FOLDER", help="or a file; all below it is read"
+    )
+    for flag, about in (
+        ("--mirror", "find mirrored pictures, too"),
+        ("--rotate", "find pictures turned by 90, 180 or 270 degrees, too"),
+        ("--crops", "find pictures of which an edge is cut off, too: the centre 95 %% and 90 %%"),
+        ("--strict", "stop at the first file that cannot be read"),
+        ("--no-cache", "compute all hashes again, and keep none"),
+    ):
+        parser.add_argument(flag, action="store_true", help=about)
+    for flag, metavar, default, about in (
+        ("--quality", "N", "50", "leave out pictures with less to see; 0 to 100"),
+        ("--time-limit", "SECONDS", "60", "give up on a file after this time"),
+        ("--keep", "RULES", "max:pixels,max:bytes", KEEP_HELP),
+        ("--distance", "D", "31", "the maximum number of 256 bits in which two hashes differ"),
+        (
+            "--output",
+            "KIND",
+            "pairs",
+            f"{', '.join(OUTPUTS)}: as with `neardup run`, kept and clusters with paths alone; "
+            f"{LINES}: the hashes, a line for each picture",
+        ),
+    ):
+        add_option(parser, flag, metavar, default, about)
+    parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
+    parser.add_argument(
+        "--cache",
+        metavar="FILE",
+        help="hashes of earlier runs (default: ~/.cache/neardup/images.sqlite)",
+    )
+    parser.add_verbosity()
+    args = parser.parse_intermixed_args()
+    if args.output not in (LINES, *OUTPUTS):
+        raise UsageError(f"--output: {not_one_of(args.output, (LINES, *OUTPUTS))}")
+    if args.no_cache and args.cache is not None:
+        raise UsageError("--no-cache and --cache exclude each other; give one of them")
+    return args
+
+
+def _cache_file(args: argparse.Namespace) -> "Path | None":
+    if args.cache in ("", "-"):
+        raise UsageError(f"--cache: expected the name of a file, got {args.cache!r}")
+    if args.no_cache:
+        return None
+    return default_file() if args.cache is None else Path(args.cache)
+
+
+def _kept(outcomes: Iterator[Outcome], tally: Tally) -> Iterator[tuple[FoundFile, Fingerprint]]:
+    """Yield the pictures that have a fingerprint, and count all outcomes."""
+    for outcome in outcomes:
+        found = tally.kept(outcome)
+        if found:
+            yield outcome.file, found

@@ -1,0 +1,83 @@
+"""Two records of fingerprints side by side: the two that are nearest, and where they differ.
+
+    differ      2 of 64 bits: the own fingerprint of A, and variant 1 of B
+    of A        ffd8a0b2c4e6f801
+    of B        ffd8a0b2c4e6f80b
+    xor         ...............a
+
+A record has its own fingerprint, number 0, and those of variants, which are compared with the own
+one of the other record.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.evaluation.pair_elements import ONLY_A, ONLY_B, SAME, Lines
+from neardup.reading.fingerprint_lines import BLOCK_BITS, DIGIT_BITS, BlockPlaces
+
+DIGITS_OF_BLOCK = BLOCK_BITS // DIGIT_BITS
+
+
+class Nearest(NamedTuple):
+    bits: int  # that differ
+    i: int  # number of the fingerprint of A
+    j: int
+    a: str  # in hexadecimal
+    b: str
+
+
+def nearest(a: Sequence[str], b: Sequence[str]) -> Nearest:
+    """Return the nearest two fingerprints (hexadecimal), one of which is a record's own.
+
+    >>> nearest(["00ff"], ["ff00", "01ff", "00ff"])
+    Nearest(bits=0, i=0, j=2, a='00ff', b='00ff')
+    """
+    pairs = [(0, j) for j in range(len(b))] + [(i, 0) for i in range(1, len(a))]
+    apart = [(f"{int(a[i], 16) ^ int(b[j], 16):b}".count("1"), i, j) for i, j in pairs]
+    bits, i, j = min(apart)
+    return Nearest(bits, i, j, a[i], b[j])
+
+
+def hexadecimal(tokens: np.ndarray, bits: int) -> list[str]:
+    """Return the fingerprints of a record (uint64, as `reading.fingerprint_lines` has them).
+
+    >>> hexadecimal(np.array([0xAB12, 1 << 16 | 0x3, 2 << 16 | 0xF], np.uint64), 36)
+    ['ab120003f']
+    """
+    form = BlockPlaces(bits)
+    rows = (tokens & np.uint64((1 << BLOCK_BITS) - 1)).reshape(-1, form.blocks).tolist()
+    last = form.digits - DIGITS_OF_BLOCK * (form.blocks - 1)
+    return ["".join(f"{x:04x}" for x in row[:-1]) + f"{row[-1]:0{last}x}" for row in rows]
+
+
+def elements(a: Sequence[str], b: Sequence[str], bits: int) -> Lines:
+    """Return lines that compare two records by their nearest fingerprints."""
+    found = nearest(a, b)
+    which = [f"variant {number}" if number else "the own fingerprint" for number in found[1:3]]
+    about = f": {which[0]} of A, and {which[1]} of B" if len(a) + len(b) > 2 else ""
+    digits = [f"{int(x, 16) ^ int(y, 16):x}" for x, y in zip(found.a, found.b)]
+    return [
+        ("differ", f"{found.bits} of {bits} bits{about}"),
+        ("of A", found.a),
+        ("of B", found.b),
+        ("xor", "".join(digits).replace("0", ".")),
+    ]
+
+
+def block_difference(a: str, b: str) -> list[tuple[str, str]]:
+    """Compare the nearest fingerprints of two texts "HEX HEX…", block by block of 16 bits.
+
+    >>> block_difference("0000ffff", "00ffffff 0001ffff")
+    [('only_a', '0000'), ('only_b', '0001'), ('same', 'ffff')]
+    """
+    found = nearest(a.lower().split(), b.lower().split())
+    starts = range(0, len(found.a), DIGITS_OF_BLOCK)
+    blocks = [(found.a[k : k + 4], found.b[k : k + 4]) for k in starts]
+    parts: list[tuple[str, str]] = []
+    for same, run in groupby(blocks, key=lambda pair: pair[0] == pair[1]):
+        ours, theirs = map(" ".join, zip(*run))
+        parts += [(SAME, ours)] if same else [(ONLY_A, ours), (ONLY_B, theirs)]
+    return parts

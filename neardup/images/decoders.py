@@ -1,0 +1,191 @@
+"""A pool of processes for tasks that may hang or crash: such a task costs its own item only.
+
+    for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=60): …
+
+Each process works on one item and has a second one waiting in its pipe.  If the first is not done
+after `seconds` on the clock, the process is killed; if the process dies, by a crash in a decoder or
+for want of memory, the first item is blamed.  A new process takes over the second one.  Either way
+the outcome of an item is `Lost`, with the reason.
+
+Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
+their parent, whatever ends it.  Memory: two items for each process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
+
+from neardup.runtime.program import StageError, end_with
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+TIMED_OUT, CRASHED = "time limit", "decoder crashed"
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AHEAD = 2  # items sent to a process: the one it works on, and the next
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+
+class Lost(NamedTuple):
+    """The outcome of an item whose process was killed or died."""
+
+    reason: str
+    detail: str
+
+
+def outcomes(
+    items: Iterable[Item],
+    task: Callable[[Item], Outcome],
+    jobs: int,
+    seconds: float,
+    start: Callable[[], object] = lambda: None,
+) -> Iterator[tuple[Item, Outcome | Lost]]:
+    """Yield each item with what `task` returns for it, as soon as it is done.
+
+    `start` is called first in each process.  Exceptions in a task are those of a crash: a task
+    catches what it expects.
+    """
+    from multiprocessing.connection import wait
+
+    source = iter(items)
+    pool: list[_Process[Item]] = []
+    again: deque[Item] = deque()
+    try:
+        while True:
+            _fill(pool, again, source, lambda: _Process(task, start), jobs)
+            if not pool:
+                return
+            ends = min(process.ends(seconds) for process in pool)
+            ready = wait([process.pipe for process in pool], max(0.0, ends - time.monotonic()))
+            for process in list(pool):
+                found = process.outcome(process.pipe in ready, seconds)
+                if found:
+                    yield found
+                if process.dead:
+                    again.extend(process.items)
+                if process.dead or not process.items:
+                    pool.remove(process)
+                    process.end()
+    finally:
+        for process in pool:
+            process.end()
+
+
+def _fill(
+    pool: list[_Process[Item]],
+    again: deque[Item],
+    source: Iterator[Item],
+    new: Callable[[], _Process[Item]],
+    jobs: int,
+) -> None:
+    """Give every process enough to do; start processes while there are items for them."""
+    for depth in range(1, AHEAD + 1):  # to all of them one, and then another
+        for k in range(jobs):
+            if k < len(pool) and len(pool[k].items) >= depth:
+                continue
+            item = again.popleft() if again else next(source, None)
+            if item is None:
+                return
+            if k >= len(pool):
+                pool.append(new())
+            pool[min(k, len(pool) - 1)].send(item)
+
+
+class _Process(Generic[Item]):
+    """A child process, its pipe, and the items sent to it, of which the first is under way."""
+
+    def __init__(self, task: Callable[[Item], Any], start: Callable[[], object]):
+        from multiprocessing import Pipe
+
+        self.items: deque[Item] = deque()
+        self.dead = False
+        self._since = 0.0
+        self.pipe, theirs = Pipe()
+        parent = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # their handlers are for the parent
+        try:
+            self.pid = os.fork()
+        except OSError as error:
+            raise StageError(
+                f"cannot start a process: {error.strerror}; try fewer --jobs"
+            ) from None
+        if not self.pid:
+            self.pipe.close()
+            _work(theirs, task, start, parent)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        theirs.close()
+
+    def send(self, item: Item) -> None:
+        if not self.items:
+            self._since = time.monotonic()
+        self.items.append(item)
+        with suppress(OSError):  # it has died; its pipe will be at its end
+            self.pipe.send(item)
+
+    def ends(self, seconds: float) -> float:
+        """Return when the time of the item under way is over."""
+        return self._since + seconds
+
+    def outcome(self, ready: bool, seconds: float) -> tuple[Item, Any] | None:
+        """Return the outcome of the item under way, if there is one by now."""
+        found: Any = None
+        if ready:
+            try:
+                found = self.pipe.recv()
+            except (EOFError, OSError):
+                self.dead = True
+                found = Lost(CRASHED, self._how())
+        elif time.monotonic() >= self.ends(seconds):
+            self.dead = True
+            found = Lost(TIMED_OUT, f"not done after {seconds:g} seconds")
+        else:
+            return None
+        self._since = time.monotonic()
+        return self.items.popleft(), found
+
+    def _how(self) -> str:
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.pipe.close()
+        if self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+            self.pid = 0
+
+
+def _work(
+    pipe: Connection, task: Callable[[Item], Any], start: Callable[[], object], parent: int
+) -> None:
+    """Do tasks until the pipe ends, and end this process."""
+    code = 1
+    try:
+        end_with(parent)
+        for number in (*ENDING, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        silent = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silent, 1)
+        os.dup2(silent, 2)  # C libraries print warnings of odd files
+        start()
+        while True:
+            pipe.send(task(pipe.recv()))
+    except EOFError:
+        code = 0
+    finally:
+        os._exit(code)

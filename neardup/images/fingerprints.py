@@ -1,0 +1,193 @@
+"""Fingerprints of pictures: computed or from the cache, in the order of preference, as lines.
+
+A line is the id of a picture and its hashes in hex, between blanks:
+
+    ID HEX[ HEX…]
+
+The first hash is that of the picture itself; the others are of its variants.  Two pictures are a
+pair if the first hash of one is within D bits of any hash of the other.  With `mirror`, `rotate`
+and `crops` there are 8 symmetries of 3 cuts, 24 hashes:
+
+    whole picture: upright, mirrored, turned by 90, 180, 270 degrees, and these mirrored
+    its centre 95 %, in the same order; its centre 90 %
+
+The first of similar pictures is the one to keep, so lines are in the order of `KEEP`.
+
+Memory: about 250 bytes for each picture beside those of the walk, and 32 for each hash.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from neardup.images import perceptual_hash, pictures
+from neardup.images.cache import PictureCache
+from neardup.images.decoders import Lost, outcomes
+from neardup.images.folder_walk import FoundFile, path_id
+from neardup.runtime.program import not_one_of
+
+HASH_BYTES = perceptual_hash.BITS // 8
+TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are not cached
+
+
+class Variants(NamedTuple):
+    """Which variants of a picture are hashed."""
+
+    mirror: bool = False
+    rotate: bool = False
+    crops: bool = False
+
+    def kind(self) -> str:
+        """Return what the hashes depend on besides the picture, as a text."""
+        wanted = [name for name, value in self._asdict().items() if value]
+        return " ".join([f"hash {perceptual_hash.VERSION}", *wanted, pictures.decoder_versions()])
+
+    def number(self) -> int:
+        """Return the number of hashes of a picture.
+
+        >>> Variants().number(), Variants(mirror=True).number(), Variants(True, True, True).number()
+        (1, 2, 24)
+        """
+        return len(perceptual_hash.symmetries(self.mirror, self.rotate)) * len(self.cuts())
+
+    def cuts(self) -> list[float]:
+        """Return the shares of the centre that are hashed."""
+        return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]
+
+
+class Fingerprint(NamedTuple):
+    """Hashes of a picture, end to end, and what decides which one is kept."""
+
+    hashes: bytes
+    quality: int
+    width: int
+    height: int
+    date: str
+
+
+class Failure(NamedTuple):
+    """Why a file has no fingerprint: one of few reasons, and more about it."""
+
+    reason: str
+    detail: str
+
+
+class Outcome(NamedTuple):
+    """A file and what became of it."""
+
+    file: FoundFile
+    result: Fingerprint | Failure
+    cached: bool
+
+
+def fingerprints(
+    files: Iterable[FoundFile], variants: Variants, cache: PictureCache, jobs: int, seconds: float
+) -> Iterator[Outcome]:
+    """Yield what becomes of each file: first those in the cache, then others as they are done."""
+    missing = []
+    for file in files:
+        found = from_cache(cache.get(file))
+        if found:
+            yield Outcome(file, found, True)
+        else:
+            missing.append(file)
+    task = partial(fingerprint, variants=variants)
+    for file, result in outcomes(missing, task, jobs, seconds, pictures.bound_memory):
+        if isinstance(result, Lost):
+            result = Failure(*result)
+        elif not (isinstance(result, Failure) and result.reason in TRANSIENT):
+            cache.put(file, to_cache(result))
+        yield Outcome(file, result, False)
+
+
+def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
+    """Decode and hash a file."""
+    try:
+        picture = pictures.decoded(file.path)
+    except pictures.RefusedError as error:
+        return Failure(*error.args)
+    batch = picture.grey[np.newaxis]
+    turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)
+    hashes = perceptual_hash.hashes(batch, turned, variants.cuts())
+    quality = int(perceptual_hash.quality(batch)[0])
+    return Fingerprint(hashes.tobytes(), quality, picture.width, picture.height, picture.date)
+
+
+def to_cache(result: Fingerprint | Failure) -> bytes:
+    """Return a result as bytes.
+
+    >>> from_cache(to_cache(Failure("damaged", "cut short"))), from_cache(b"?"), from_cache(None)
+    (Failure(reason='damaged', detail='cut short'), None, None)
+    """
+    hashes, rest = (b"", result) if isinstance(result, Failure) else (result[0], result[1:])
+    return json.dumps(rest).encode() + b"\n" + hashes
+
+
+def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
+    """Return the result in bytes, or None if there is none that can be read."""
+    if value is None:
+        return None
+    rest, _, hashes = value.partition(b"\n")
+    try:
+        fields = json.loads(rest)
+        return Fingerprint(hashes, *fields) if hashes else Failure(*fields)
+    except (ValueError, TypeError):
+        return None
+
+
+def _date(file: FoundFile, of: Fingerprint) -> int:
+    """Return the date of a picture, or else of its file, in local time, as 20240531180000."""
+    if of.date:
+        return int("".join(filter(str.isdigit, of.date)))
+    return int(time.strftime("%Y%m%d%H%M%S", time.localtime(file.mtime_ns // 10**9)))
+
+
+KEEP: dict[str, Callable[[FoundFile, Fingerprint], int]] = {  # the least is kept
+    "max:pixels": lambda _, of: -of.width * of.height,
+    "max:bytes": lambda file, _: -file.size,
+    "min:bytes": lambda file, _: file.size,
+    "max:date": lambda file, of: -_date(file, of),
+    "min:date": lambda file, of: _date(file, of),
+}
+
+
+def keep_rules(text: str) -> list[str]:
+    """Read rules with commas between them; ValueError for anything else.
+
+    >>> keep_rules("max:pixels,min:date")
+    ['max:pixels', 'min:date']
+    """
+    rules = text.split(",")
+    for rule in rules:
+        if rule not in KEEP:
+            raise ValueError(not_one_of(rule, KEEP))
+    return rules
+
+
+def in_order(
+    found: Iterable[tuple[FoundFile, Fingerprint]], rules: Sequence[str]
+) -> Iterator[bytes]:
+    """Yield the lines of pictures, the one to keep first; paths decide what no rule decides."""
+    ranked: list[tuple[Any, ...]] = [
+        (*(KEEP[rule](file, of) for rule in rules), file.path, of.hashes) for file, of in found
+    ]
+    ranked.sort()
+    for *_, path, hashes in ranked:
+        yield line(path, hashes)
+
+
+def line(path: bytes, hashes: bytes) -> bytes:
+    """Return the line of a picture.
+
+    >>> line(b"a b.png", bytes(30) + b"ab" + bytes(31) + b"c")[56:]
+    b'000000000000006162 0000000000000000000000000000000000000000000000000000000000000063\\n'
+    """
+    each = range(0, len(hashes), HASH_BYTES)
+    words = [path_id(path), *(hashes[k : k + HASH_BYTES].hex() for k in each)]
+    return " ".join(words).encode() + b"\n"

@@ -1,0 +1,180 @@
+"""A hash of 256 bits for a picture: similar pictures differ in few bits.
+
+As PDQ (Facebook, "The TMK+PDQF video-hashing algorithm and the PDQ image-hashing algorithm", 2019):
+shrink the grey picture to 64 × 64, take its cosine transform at waves 1 … 16 in both directions,
+and write a 1 for each of the 256 coefficients that is above their median.
+
+    n   pictures of a batch (one at a time, or 240 for a minute of video)
+    P   a picture, float32 (height, width), 0 black … 255 white; any size
+    A   area means along a side, (64, width)
+    C   cosines, (16, 64): C[i, x] = √(2/64) · cos(π (i + 1) (2x + 1) / 128)
+    W   waves, (16, 16): W = C·A·P·Aᵀ·Cᵀ
+
+PDQ samples a blurred picture at 64 × 64 points; this takes means of 64 × 64 areas, which is
+symmetric and does not depend on rounded positions.  On 522 pictures of OpenCV and scikit-image, the
+hashes differ from those of the program `pdqhash` in 12.4 of 256 bits on average (median 10; 31 or
+fewer in 99 % of them), and the quality by 0.4 of 100.  With half its sides and JPEG at quality 60,
+a picture's hash changes by 2.8 bits (mean of 250); that of `pdqhash` changes by 12.1 with half the
+sides alone.
+
+**Eight hashes from one transform.**  A mirrored picture has the same waves, of which the odd ones
+along that side have the other sign, since cos πi(1-x) = (-1)^i cos πix.  A turn by 90 degrees is a
+transposition and one mirror.  Only the median is taken again.
+
+**Crops.**  The centre of a picture is cut inside the area means, at fractions of pixels: A has the
+borders of the cut instead of those of the picture.
+
+Cost: 16·h·w multiplications for each cut, and a median of 256 numbers for each hash.  A picture of
+128 × 128 takes 0.1 ms for one hash and its quality, and 0.4 ms for all 24 hashes; in a batch of
+64 × 64, a picture takes 0.005 ms, and 0.02 ms with its quality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+BITS = 256
+SIDE = 64  # of the small picture
+WAVES = 16  # a direction; their square is the number of bits
+BELOW = BITS // 2 - 1  # the place of the median, which is the lower one of the two in the middle
+STEP = 1 / 16  # of waves, whose rounding errors are below a thousandth
+STEEP = 90  # the sum of slopes for each point of quality
+VERSION = 1  # of the bits: another number for any change of them
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+
+class Symmetry(NamedTuple):
+    """A transposition, if any, and then mirrors."""
+
+    transposed: bool
+    rows: bool  # upside down
+    columns: bool  # left and right exchanged
+
+
+UPRIGHT = Symmetry(False, False, False)
+MIRROR = Symmetry(False, False, True)
+TURNS = [Symmetry(True, True, False), Symmetry(False, True, True), Symmetry(True, False, True)]
+ALL_EIGHT = [UPRIGHT, MIRROR, *TURNS]
+ALL_EIGHT += [
+    s for s in map(Symmetry._make, product((False, True), repeat=3)) if s not in ALL_EIGHT
+]
+WHOLE = 1.0
+CROPS = (0.95, 0.9)  # shares of each side
+
+
+def symmetries(mirror: bool, rotate: bool) -> list[Symmetry]:
+    """Return the symmetries to hash: 1, 2 with `mirror`, 4 with `rotate`, 8 with both.
+
+    >>> [len(symmetries(mirror, rotate)) for mirror in (False, True) for rotate in (False, True)]
+    [1, 4, 2, 8]
+    """
+    if mirror and rotate:
+        return list(ALL_EIGHT)
+    return [UPRIGHT, *([MIRROR] if mirror else []), *(TURNS if rotate else [])]
+
+
+def hashes(
+    pictures: Floats | Bytes,
+    turned: Sequence[Symmetry] = (UPRIGHT,),
+    cuts: Sequence[float] = (WHOLE,),
+) -> Bytes:
+    """Return the hashes of a batch (n, height, width) as bytes (n, len(cuts) · len(turned), 32).
+
+    The hashes of the first cut come first, in the order of `turned`.
+
+    >>> picture = np.arange(4096.0).reshape(1, 64, 64) ** 1.5 % 255
+    >>> both = hashes(picture, [UPRIGHT, MIRROR])[0]
+    >>> both.shape, bool((both[1] == hashes(picture[:, :, ::-1])[0, 0]).all())
+    ((2, 32), True)
+    """
+    found = [waves(pictures, cut) for cut in cuts]
+    return np.stack([bits(turn(each, to)) for each in found for to in turned], axis=1)
+
+
+def waves(pictures: Floats | Bytes, cut: float = WHOLE) -> Floats:
+    """Return the waves (n, 16, 16) of the centre of pictures; `cut` is its share of each side.
+
+    Subtle: the waves are rounded.  Those of a symmetric picture, a logo say, are exactly 0 by half;
+    what they are by chance of rounding would depend on the machine, and so would their bits.
+    """
+    _, height, width = pictures.shape
+    down, across = cosines_of(height, cut), cosines_of(width, cut)
+    exact = down @ (pictures.astype(np.float32, copy=False) @ across.T)
+    return np.rint(exact / np.float32(STEP))
+
+
+def turn(waves_: Floats, symmetry: Symmetry) -> Floats:
+    """Return the waves (n, 16, 16) of pictures as a symmetry shows them."""
+    if symmetry.transposed:
+        waves_ = waves_.transpose(0, 2, 1)
+    signs = np.where(np.arange(WAVES) % 2, 1, -1).astype(np.float32)  # of waves 1, 2, …
+    if symmetry.rows:
+        waves_ = waves_ * signs[:, np.newaxis]
+    return waves_ * signs if symmetry.columns else waves_
+
+
+def bits(waves_: Floats) -> Bytes:
+    """Return the hashes (n, 32) of waves: which are above their median.
+
+    The first bit of the first byte, and so of the first hex digit, is that of the waves (16, 16);
+    (16, 15) follows, and (1, 1) is the last.  This is the order in which PDQ hashes are printed.
+    """
+    flat = waves_.reshape(len(waves_), BITS)
+    median = np.partition(flat, BELOW, axis=1)[:, BELOW, np.newaxis]
+    return np.packbits((flat > median)[:, ::-1], axis=1)
+
+
+def quality(pictures: Floats | Bytes) -> NDArray[np.int64]:
+    """Return how much there is to see in each of n pictures, 0 (nothing) … 100, as PDQ does.
+
+    Neighbours among 64 × 64 areas are compared; differences below a hundredth are not counted.
+
+    >>> quality(np.full((1, 64, 64), 7.0)), quality(np.arange(4096.0).reshape(1, 64, 64) * 9 % 255)
+    (array([0]), array([100]))
+    """
+    small = shrunk(pictures)
+    down, across = (
+        np.floor(np.abs(np.diff(small, axis=axis)) * np.float32(100 / 255)).sum(axis=(1, 2))
+        for axis in (1, 2)
+    )
+    return np.minimum(100, ((down + across) / STEEP).astype(np.int64))
+
+
+def shrunk(pictures: Floats | Bytes) -> Floats:
+    """Return pictures (n, height, width) as means of 64 × 64 areas, float32 (n, 64, 64)."""
+    _, height, width = pictures.shape
+    as_floats = pictures.astype(np.float32, copy=False)
+    if (height, width) == (SIDE, SIDE):
+        return as_floats
+    return areas(height) @ (as_floats @ areas(width).T)
+
+
+@lru_cache(maxsize=64)
+def cosines_of(length: int, cut: float) -> Floats:
+    """Return C·A, the cosines of 64 areas as weights of the pixels of a side: (16, length)."""
+    wave, x = np.arange(1, WAVES + 1)[:, np.newaxis], np.arange(SIDE)
+    cosines = np.sqrt(2 / SIDE) * np.cos(np.pi * wave * (2 * x + 1) / (2 * SIDE))
+    return (cosines @ areas(length, cut)).astype(np.float32)
+
+
+@lru_cache(maxsize=64)
+def areas(length: int, cut: float = WHOLE) -> Floats:
+    """Return the share of each pixel of a side in each of 64 areas of its centre: (64, length).
+
+    >>> areas(128)[0, :3].tolist(), areas(32)[:3, 0].tolist(), areas(64, cut=0.5)[0, 16:18].tolist()
+    ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0])
+    """
+    edges = length * (0.5 + cut * (np.arange(SIDE + 1) / SIDE - 0.5))
+    pixel = np.arange(length)
+    common = np.minimum(edges[1:, np.newaxis], pixel + 1) - np.maximum(
+        edges[:-1, np.newaxis], pixel
+    )
+    return (np.maximum(common, 0) / (edges[1] - edges[0])).astype(np.float32)

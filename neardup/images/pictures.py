@@ -1,0 +1,264 @@
+"""Decode a picture file as a small grey picture, in bounded memory, with Pillow.
+
+    file ─▶ format, by content ─▶ limits ─▶ first frame ─▶ on white, grey ─▶ 128 × 128 ─▶ upright
+
+JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixels are left on each
+side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
+afterwards, since a turned mean is the mean of what was turned.
+
+Whatever is wrong with a file raises `RefusedError` with one of REASONS.
+
+Memory: a file may have 250 million pixels, of which 100 million may be decoded.  That takes up to
+0.8 GB (RGBA, and three grey pictures of its size); a process takes 35 MB for a JPEG photo of 12
+million pixels, and 70 MB if it is progressive.  `bound_memory` lets a process take 2 GiB more than
+it has at first, whatever a decoder tries.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.runtime.program import UsageError, shown
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+NOT_A_PICTURE = "not a picture"  # which is no failure
+DAMAGED, TOO_LARGE, NO_DECODER = "damaged", "too large", "no decoder"
+UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"
+REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
+PIXELS = 250_000_000  # of a file
+DECODED_PIXELS = 100_000_000
+LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
+MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
+# Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
+FORMATS = [
+    *["JPEG", "MPO", "PNG", "GIF", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "JPEG2000", "PPM"],
+    *["ICO", "ICNS", "PSD", "QOI", "DDS", "BLP", "SGI", "XBM", "XPM", "FLI"],
+]
+# Recognised by their name too: their first bytes are often those of other files.
+NAMED_FORMATS = {
+    ".cur": "CUR",
+    ".dib": "DIB",
+    ".msp": "MSP",
+    ".pcx": "PCX",
+    ".spi": "SPIDER",
+    ".tga": "TGA",
+}
+NAMES = {
+    *[".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".webp", ".avif", ".heic"],
+    *[".heif", ".tif", ".tiff", ".bmp", ".jp2", ".j2k", ".jpx", ".jxl", ".ppm", ".pgm", ".pbm"],
+    *[".pnm", ".ico", ".icns", ".psd", ".qoi", ".dds", ".blp", ".sgi", ".xpm", ".fli", ".flc"],
+    *NAMED_FORMATS,
+}  # a file so named is a damaged picture if it is not recognised
+SIGNATURES = re.compile(
+    rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\x00|MM\x00\*|8BPS\x00\x01|qoif", re.DOTALL
+)
+OTHER_DECODERS = {
+    re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL): "pip install pillow-heif",
+    re.compile(rb"....ftypavi[fs]", re.DOTALL): "pip install --upgrade pillow",
+    re.compile(rb"\xff\x0a|\0\0\0\x0cJXL ", re.DOTALL): "convert JPEG XL to another format",
+}
+ORIENTATION, EXIF, TAKEN, CHANGED = 0x112, 0x8769, 0x9003, 0x132  # tags
+DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
+
+
+class Picture(NamedTuple):
+    """A decoded picture, and what its file says about it."""
+
+    grey: NDArray[np.uint8]  # (height, width), at most 128 each, upright
+    width: int  # of the picture in the file, upright
+    height: int
+    date: str  # of EXIF, as "2024-05-31 18:00:00", or ""
+
+
+class RefusedError(Exception):
+    """Raised for a file that cannot be used; `args` are a reason and more about it."""
+
+    @property
+    def reason(self) -> str:
+        return str(self.args[0])
+
+
+def decoded(path: bytes) -> Picture:
+    """Return the picture in a file; RefusedError if there is none, or it cannot be decoded."""
+    try:
+        with open(path, "rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd but harmless files
+            return _decoded(file, os.path.splitext(path)[1].lower().decode("latin-1"))
+    except RefusedError:
+        raise
+    except MemoryError:
+        raise RefusedError(OUT_OF_MEMORY, f"needs more than {MEMORY >> 30} GiB") from None
+    except Exception as error:  # decoders raise nearly anything
+        raise RefusedError(*_reason(error)) from None
+
+
+def _decoded(file: Any, suffix: str) -> Picture:
+    from PIL import Image, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = PIXELS // 2  # Pillow itself refuses twice as many
+    first = file.read(32)
+    try:
+        file.seek(0)
+        image = Image.open(file, formats=_formats(suffix))
+    except UnidentifiedImageError:
+        raise RefusedError(*_unrecognised(first, suffix)) from None
+    width, height = image.size
+    if image.format in ("JPEG", "MPO"):
+        image.draft("L", (LARGEST, LARGEST))
+    if image.width * image.height > DECODED_PIXELS:
+        raise RefusedError(TOO_LARGE, f"{width} x {height} pixels")
+    small = on_white(image)
+    exif = _exif(image)  # subtle: some formats are turned when they are loaded, and say so then
+    if max(small.size) > LARGEST:
+        size = min(small.width, LARGEST), min(small.height, LARGEST)
+        small = small.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
+    orientation = exif.get(ORIENTATION, 1)
+    if orientation in (5, 6, 7, 8):
+        width, height = height, width
+    return Picture(np.asarray(_upright(small, orientation)), width, height, _date(exif))
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """Return the first frame in grey (mode L), with transparent parts on white.
+
+    Its size is that of the file or, for JPEG, a part of it.
+    """
+    from PIL import Image
+
+    image.load()
+    if image.mode in ("F", "I", "I;16", "I;16B", "I;16L", "I;16N"):
+        return Image.fromarray(_eight_bits(np.asarray(image)))
+    if image.has_transparency_data:
+        image = image if image.mode in ("LA", "RGBA") else image.convert("RGBA")
+        white = Image.new("L", image.size, 255)
+        white.paste(image.convert("L"), mask=image.getchannel("A"))
+        return white
+    if image.mode in ("L", "P", "1", "RGB", "RGBX", "YCbCr"):
+        return image if image.mode == "L" else image.convert("L")
+    if image.mode == "LAB":
+        return image.getchannel("L")
+    return image.convert("RGB").convert("L")  # such as CMYK
+
+
+def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return grey values of more bits, or fractions, as 0 … 255.
+
+    16 bits are divided by 257; of larger integers and fractions, the least becomes 0 and the
+    greatest 255.
+    """
+    if values.dtype.itemsize == 2:
+        return (values >> 8).astype(np.uint8)
+    finite = np.nan_to_num(values.astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(finite.min()), float(finite.max())
+    if values.dtype.kind == "i" and low >= 0 and high < 1 << 16:  # 16 bits, by older Pillows
+        low, high = 0.0, 65535.0
+    return ((finite - low) * (255 / max(high - low, 1e-30))).astype(np.uint8)
+
+
+def _upright(image: Image.Image, orientation: Any) -> Image.Image:
+    """Return a picture turned as its EXIF orientation, 1 … 8, demands."""
+    from PIL import Image
+
+    to = Image.Transpose
+    turns = [to.FLIP_LEFT_RIGHT, to.ROTATE_180, to.FLIP_TOP_BOTTOM, to.TRANSPOSE]
+    turns += [to.ROTATE_270, to.TRANSVERSE, to.ROTATE_90]
+    return image.transpose(turns[orientation - 2]) if orientation in range(2, 9) else image
+
+
+def _exif(image: Image.Image) -> dict[int, Any]:
+    """Return the tags of the picture and of how it was taken; none if they are damaged."""
+    try:
+        exif = image.getexif()
+        return {**exif, **exif.get_ifd(EXIF)}
+    except Exception:  # the picture may be whole
+        return {}
+
+
+def _date(exif: dict[int, Any]) -> str:
+    """Return when a picture was taken, or else changed, or "".
+
+    >>> _date({CHANGED: "2024:05:31 18:00:00"}), _date({TAKEN: "0000:00:00 00:00:00"})
+    ('2024-05-31 18:00:00', '')
+    """
+    for tag in (TAKEN, CHANGED):
+        found = DATE.match(str(exif.get(tag, "")))
+        if found and int(found[1]):
+            return "{}-{}-{} {}".format(*found.groups())
+    return ""
+
+
+def _formats(suffix: str) -> list[str]:
+    """Return the formats to try; HEIF is one of them only where pillow-heif is installed."""
+    from PIL import Image
+
+    Image.init()
+    named = NAMED_FORMATS.get(suffix)
+    return [name for name in [*FORMATS, *([named] if named else [])] if name in Image.OPEN]
+
+
+def _unrecognised(first: bytes, suffix: str) -> tuple[str, str]:
+    for signature, remedy in OTHER_DECODERS.items():
+        if signature.match(first):
+            return NO_DECODER, remedy
+    if suffix in NAMES or SIGNATURES.match(first):
+        return DAMAGED, "the file is empty" if not first else "Pillow does not recognise it"
+    return NOT_A_PICTURE, suffix or "no extension"
+
+
+def _reason(error: Exception) -> tuple[str, str]:
+    """Return the reason for an error, and a line about it."""
+    from PIL import Image
+
+    text = shown((str(error) or type(error).__name__).encode("utf-8", "replace"))[1:].rstrip("'")
+    if isinstance(error, OSError) and error.errno is not None:
+        return UNREADABLE, error.strerror or text
+    if isinstance(error, Image.DecompressionBombError):
+        return TOO_LARGE, f"more than {PIXELS // 10**6} million pixels"
+    return DAMAGED, text
+
+
+def require_pillow() -> None:
+    """Load Pillow, and pillow-heif if installed; UsageError if there is no Pillow."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise UsageError(
+            f"pictures need Pillow ({error}); type: pip install 'neardup[images]'"
+        ) from None
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        pass
+    else:
+        register_heif_opener()
+    Image.init()  # before processes are forked
+
+
+def decoder_versions() -> str:
+    """Return the versions of the decoders, by which results may differ."""
+    import PIL
+
+    heif = sys.modules.get("pillow_heif")
+    return f"pillow {PIL.__version__}" + (f", heif {heif.__version__}" if heif else "")
+
+
+def bound_memory() -> None:
+    """Let this process take at most 2 GiB more than it has, on systems that can tell how much."""
+    import resource
+
+    try:
+        with open("/proc/self/statm") as file:
+            has = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (has + MEMORY, hard))
+    except (OSError, ValueError):  # no /proc, or a lower limit already
+        return

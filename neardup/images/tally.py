@@ -1,0 +1,142 @@
+"""Counts of what became of files, and the summary of a run over pictures.
+
+    1,234 pictures in 1,310 files, 12 of them flat; 33 not pictures: 30 .txt, 3 .mp4
+    5 files could not be read: 3 damaged, 1 too large, 1 time limit
+    12.3 seconds, 1,000 pictures from the cache
+
+A flat picture, such as a white page, has too little in it to be told from others; it has no
+fingerprint.  With -v all counts are printed, one a line.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Callable, NamedTuple
+
+from neardup.images import pictures
+from neardup.images.fingerprints import Failure, Fingerprint, Outcome
+from neardup.images.folder_walk import path_id
+from neardup.runtime.program import StageError, shown
+from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE
+
+SHOWN_KINDS = 4  # of files that are not pictures
+
+
+class Rules(NamedTuple):
+    """What is done with a file that cannot be read, and with a picture of low quality."""
+
+    program: str
+    quality: int
+    strict: bool
+    verbosity: int
+
+
+class Tally:
+    """Counts the outcomes of a run, and prints the first failures."""
+
+    def __init__(self, rules: Rules, clear: Callable[[], None] = lambda: None):
+        """Begin at zero; `clear` makes room on stderr for a message."""
+        self._rules, self._clear = rules, clear
+        self._began = time.monotonic()
+        self.files = self.pictures = self.cached = self.flat = self.failed = 0
+        self.failures: Counter[str] = Counter()
+        self.others: Counter[str] = Counter()
+
+    def kept(self, outcome: Outcome) -> Fingerprint | None:
+        """Count an outcome; return its fingerprint if it has one that can be used.
+
+        StageError for a failure, if the rules are strict.
+        """
+        self.files += 1
+        result = outcome.result
+        if isinstance(result, Failure):
+            if result.reason == pictures.NOT_A_PICTURE:
+                self.others[result.detail] += 1
+            else:
+                self.fail(outcome.file.path, result)
+            return None
+        self.pictures += 1
+        self.cached += outcome.cached
+        flat = result.quality < self._rules.quality
+        self.flat += flat
+        return None if flat else result
+
+    def fail(self, path: bytes, why: Failure) -> None:
+        """Count a failure, and print it if it is among the first ten, or with -v."""
+        message = ": ".join([path_id(path), why.reason, *filter(None, [why.detail])])
+        if self._rules.strict:
+            raise StageError(f"{message}; without --strict it is counted and left out")
+        self.failed += 1
+        self.failures[why.reason] += 1
+        few = self.failed <= SHOWN_BAD_LINES and self._rules.verbosity > QUIET
+        if few or self._rules.verbosity >= VERBOSE:
+            self._clear()
+            print(f"{self._rules.program}: {message}", file=sys.stderr)
+
+    def report(self, skipped: Mapping[str, int], note: str) -> None:
+        """Print the summary; StageError if no file was a picture that could be read."""
+        if self._rules.verbosity > QUIET:
+            print(self.summary(skipped, note), file=sys.stderr)
+        if not self.pictures:
+            raise StageError("found no picture that could be read; name a folder of pictures")
+
+    def summary(self, skipped: Mapping[str, int], note: str) -> str:
+        """Return the summary; `skipped` are the counts of the walk, `note` is that of the cache."""
+        if self._rules.verbosity >= VERBOSE:
+            return "\n".join([*self._all_counts(skipped), *filter(None, [note])])
+        first = f"{many(self.pictures, 'picture')} in {many(self.files, 'file')}"
+        first += f", {self.flat:,} of them flat" * bool(self.flat)
+        if self.others:
+            first += f"; {sum(self.others.values()):,} not pictures: {listed(self.others)}"
+        lines = [first]
+        if self.failed:
+            lines.append(f"{many(self.failed, 'file')} could not be read: {listed(self.failures)}")
+        last = f"{self._seconds():.1f} seconds"
+        lines.append(last + f", {many(self.cached, 'picture')} from the cache" * bool(self.cached))
+        return "\n".join(lines)
+
+    def _all_counts(self, skipped: Mapping[str, int]) -> list[str]:
+        counts = {
+            "files": self.files,
+            "pictures": self.pictures,
+            "… from the cache": self.cached,
+            "… flat": self.flat,
+            "files that could not be read": self.failed,
+            **{f"… {reason}": count for reason, count in self.failures.most_common()},
+            "files that are not pictures": sum(self.others.values()),
+            **{f"… {kind}": count for kind, count in self.others.most_common()},
+            **{f"skipped: {why}": count for why, count in sorted(skipped.items())},
+        }
+        lines = [f"{name:33} {count:>10,}" for name, count in counts.items()]
+        return [*lines, f"{'seconds':33} {self._seconds():>10.1f}"]
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began
+
+
+def many(count: int, name: str) -> str:
+    """Format a number and a noun.
+
+    >>> many(1, "file"), many(1200, "file")
+    ('1 file', '1,200 files')
+    """
+    return f"{count:,} {name}{'s' * (count != 1)}"
+
+
+def listed(counts: Counter[str]) -> str:
+    """Return the largest counts in words.
+
+    >>> listed(Counter({".txt": 30, ".mp4": 3}))
+    '30 .txt, 3 .mp4'
+    """
+    first = [f"{count:,} {printable(name)}" for name, count in counts.most_common(SHOWN_KINDS)]
+    rest = len(counts) - len(first)
+    return ", ".join(first) + f" and {many(rest, 'other kind')}" * bool(rest)
+
+
+def printable(name: str) -> str:
+    """Return a name with control characters escaped, and shortened."""
+    return shown(name.encode("utf-8", "surrogateescape"))[1:].rstrip("'")

@@ -1,0 +1,160 @@
+"""From files to lines: what is computed, cached, left out, and in which order."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.images import perceptual_hash, pictures
+from neardup.images.cache import PictureCache
+from neardup.images.fingerprints import (
+    KEEP,
+    Failure,
+    Fingerprint,
+    Outcome,
+    Variants,
+    fingerprint,
+    fingerprints,
+    from_cache,
+    in_order,
+    keep_rules,
+    to_cache,
+)
+from neardup.images.folder_walk import FoundFile, Walk
+from tests.support.drawn_pictures import differing, drawing, saved
+
+ALL = Variants(mirror=True, rotate=True, crops=True)
+texts = st.text(max_size=20)
+numbers = st.integers(0, 2**40)
+
+
+@pytest.fixture(autouse=True)
+def _loaded() -> None:
+    pictures.require_pillow()
+
+
+def found_in(folder: Path, variants: Variants, cache: PictureCache) -> dict[str, Outcome]:
+    files = Walk().files([str(folder)])
+    outcomes = fingerprints(files, variants, cache, 2, 60)
+    return {os.path.basename(os.fsdecode(each.file.path)): each for each in outcomes}
+
+
+def hashes(result: Fingerprint | Failure) -> list[np.ndarray]:
+    assert isinstance(result, Fingerprint)
+    return list(np.frombuffer(result.hashes, np.uint8).reshape(-1, 32))
+
+
+def test_variants_of_one_picture(tmp_path: Path) -> None:
+    """Each of the 24 hashes is that of the picture so edited, and of no other edit."""
+    image = drawing(1, 400, 300)
+    file = FoundFile(os.fsencode(saved(image, tmp_path / "x.png")), 1, 1)
+    found = hashes(fingerprint(file, ALL))
+    assert len(found) == ALL.number() == 24
+    for cut in (1.0, 0.95, 0.9):
+        dx, dy = round(200 * (1 - cut)), round(150 * (1 - cut))
+        inside = image.crop((dx, dy, 400 - dx, 300 - dy))
+        for symmetry in perceptual_hash.ALL_EIGHT:
+            turned = inside.transpose(5) if symmetry.transposed else inside
+            turned = turned.transpose(1) if symmetry.rows else turned
+            turned = turned.transpose(0) if symmetry.columns else turned
+            path = saved(turned, tmp_path / "edit.png")
+            own = hashes(fingerprint(file._replace(path=os.fsencode(path)), Variants()))[0]
+            near = [differing(own, each) for each in found]
+            k = 8 * (1.0, 0.95, 0.9).index(cut) + perceptual_hash.ALL_EIGHT.index(symmetry)
+            assert near.index(min(near)) == k
+            assert near[k] <= 12
+
+
+def test_the_first_hash_is_the_same_with_all_variants(tmp_path: Path) -> None:
+    file = FoundFile(os.fsencode(saved(drawing(1), tmp_path / "x.png")), 1, 1)
+    first = hashes(fingerprint(file, Variants()))
+    assert len(first) == 1
+    for variants in (Variants(True), Variants(False, True), Variants(False, False, True), ALL):
+        found = hashes(fingerprint(file, variants))
+        assert len(found) == variants.number()
+        assert (found[0] == first[0]).all()
+
+
+def test_the_cache_gives_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    for seed in range(5):
+        saved(drawing(seed), folder / f"{seed}.png")
+    (folder / "broken.png").write_bytes(b"\x89PNG")
+    (folder / "text").write_bytes(b"text")
+    runs = []
+    for _ in range(2):
+        cache = PictureCache(tmp_path / "c", ALL.kind())
+        runs.append(found_in(folder, ALL, cache))
+        cache.close()
+    first, second = runs
+    assert {name: each.result for name, each in first.items()} == {
+        name: each.result for name, each in second.items()
+    }
+    assert [each.cached for each in first.values()] == [False] * 7
+    assert [each.cached for each in second.values()] == [True] * 7
+    saved(drawing(9), folder / "1.png")
+    os.utime(folder / "1.png", ns=(1, 1))
+    cache = PictureCache(tmp_path / "c", ALL.kind())
+    third = found_in(folder, ALL, cache)
+    assert [name for name, each in third.items() if not each.cached] == ["1.png"]
+    assert third["1.png"].result != first["1.png"].result
+    assert Variants(True).kind() != ALL.kind()
+
+
+def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
+    gone = FoundFile(os.fsencode(tmp_path / "gone.png"), 1, 1)
+    cache = PictureCache(tmp_path / "c", "k")
+    for _ in range(2):
+        (outcome,) = fingerprints([gone], Variants(), cache, 1, 60)
+        assert outcome.result == Failure(pictures.UNREADABLE, "No such file or directory")
+        assert not outcome.cached
+
+
+@given(st.binary(min_size=1, max_size=70), st.integers(0, 100), numbers, numbers, texts)
+def test_cached_fingerprints(of: bytes, quality: int, width: int, height: int, date: str) -> None:
+    result = Fingerprint(of, quality, width, height, date)
+    assert from_cache(to_cache(result)) == result
+
+
+@given(texts, texts, st.binary(max_size=30))
+def test_cached_failures(reason: str, detail: str, other: bytes) -> None:
+    assert from_cache(to_cache(Failure(reason, detail))) == Failure(reason, detail)
+    assert not isinstance(from_cache(other), Fingerprint)
+
+
+def picture(path: str, size: int, width: int, date: str = "") -> tuple[FoundFile, Fingerprint]:
+    return FoundFile(path.encode(), size, 10**18), Fingerprint(bytes(32), 99, width, 10, date)
+
+
+def test_the_order_of_preference() -> None:
+    """10**18 ns are in September 2001."""
+    files = [
+        picture("c", 5, 20),
+        picture("a", 5, 20, "1999-01-01 00:00:00"),
+        picture("b", 7, 20, "2020-01-01 00:00:00"),
+        picture("d", 1, 30, "2020-01-01 00:00:01"),
+    ]
+    for rules, order in {
+        "max:pixels": "dabc",
+        "max:pixels,max:bytes": "dbac",
+        "max:bytes": "bacd",
+        "min:bytes": "dacb",
+        "max:date": "dbca",
+        "min:date": "acbd",
+        "min:bytes,max:date": "dcab",
+    }.items():
+        for given_ in (files, files[::-1]):
+            found = [line.split()[0] for line in in_order(given_, keep_rules(rules))]
+            assert b"".join(found).decode() == order, rules
+
+
+def test_rules_that_do_not_exist() -> None:
+    assert keep_rules(",".join(KEEP)) == list(KEEP)
+    for text in ("", "max:pixels,", "max:size", "max:pixel"):
+        with pytest.raises(ValueError, match="is not one of max:pixels, max:bytes"):
+            keep_rules(text)

@@ -1,0 +1,93 @@
+"""Counts and summaries of runs over pictures."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from neardup.images import pictures
+from neardup.images.fingerprints import Failure, Fingerprint, Outcome
+from neardup.images.folder_walk import FoundFile
+from neardup.images.tally import Rules, Tally, listed
+from neardup.runtime.program import StageError
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
+
+
+def rules(verbosity: int = SHORT_SUMMARY, strict: bool = False) -> Rules:
+    return Rules("neardup images", 50, strict, verbosity)
+
+
+def outcome(result: Fingerprint | Failure, cached: bool = False) -> Outcome:
+    return Outcome(FoundFile(b"a b\xff", 1, 1), result, cached)
+
+
+def picture(quality: int = 99) -> Fingerprint:
+    return Fingerprint(bytes(32), quality, 1, 1, "")
+
+
+def test_what_is_kept() -> None:
+    tally = Tally(rules())
+    good = picture(50)
+    assert tally.kept(outcome(good, cached=True)) is good
+    assert tally.kept(outcome(picture(49))) is None
+    assert tally.kept(outcome(Failure(pictures.NOT_A_PICTURE, ".txt"))) is None
+    assert tally.kept(outcome(Failure(pictures.DAMAGED, "cut"))) is None
+    lines = tally.summary({}, "").splitlines()
+    assert lines[0] == "2 pictures in 4 files, 1 of them flat; 1 not pictures: 1 .txt"
+    assert lines[1] == "1 file could not be read: 1 damaged"
+    assert lines[2].endswith(" seconds, 1 picture from the cache")
+    assert len(lines) == 3
+
+
+def test_nothing_odd_is_two_lines() -> None:
+    tally = Tally(rules())
+    tally.kept(outcome(picture()))
+    first, last = tally.summary({"hidden": 3}, "no cache: why").splitlines()
+    assert first == "1 picture in 1 file"
+    assert last.endswith(" seconds")
+
+
+@pytest.mark.parametrize(("verbosity", "shown"), [(QUIET, 0), (SHORT_SUMMARY, 10), (VERBOSE, 12)])
+def test_first_failures(verbosity: int, shown: int, capsys: pytest.CaptureFixture[str]) -> None:
+    cleared = []
+    tally = Tally(rules(verbosity), lambda: cleared.append(1))
+    for _ in range(12):
+        tally.kept(outcome(Failure(pictures.DAMAGED, "cut")))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["neardup images: a%20b%FF: damaged: cut"] * shown
+    assert len(cleared) == shown
+
+
+def test_strict() -> None:
+    tally = Tally(rules(strict=True))
+    tally.kept(outcome(Failure(pictures.NOT_A_PICTURE, ".txt")))
+    with pytest.raises(StageError, match="a%20b%FF: damaged: cut; without --strict"):
+        tally.kept(outcome(Failure(pictures.DAMAGED, "cut")))
+
+
+def test_all_counts() -> None:
+    tally = Tally(rules(VERBOSE))
+    tally.kept(outcome(picture()))
+    tally.kept(outcome(Failure(pictures.NOT_A_PICTURE, ".x")))
+    lines = tally.summary({"hidden": 3}, "no cache: why").splitlines()
+    counts = dict(line.rsplit(maxsplit=1) for line in lines[:-1])
+    assert counts["files"] == "2"
+    assert counts["… .x"] == "1"
+    assert counts["skipped: hidden"] == "3"
+    assert lines[-1] == "no cache: why"
+
+
+def test_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    tally = Tally(rules(QUIET))
+    with pytest.raises(StageError, match="found no picture"):
+        tally.report({}, "")
+    tally.kept(outcome(picture(0)))
+    tally.report({}, "")
+    assert capsys.readouterr().err == ""
+
+
+def test_many_kinds() -> None:
+    text = listed(Counter({f".{k}": 10 - k for k in range(9)}))
+    assert text == "10 .0, 9 .1, 8 .2, 7 .3 and 5 other kinds"
+    assert "\x1b" not in listed(Counter({".\x1b[2J\udcff": 1}))
