@@ -104,7 +104,8 @@ class Prints:
 
         Two different records are taken for equal once in 2^64.
         """
-        hashes = combine(np.ascontiguousarray(self.vectors.T), seed=0)
+        # Subtle: the highest bits of two words would cancel out in `combine`.
+        hashes = combine(mix(np.ascontiguousarray(self.vectors.T)), seed=0)
         variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
         mixed = mix(hashes + variant.astype(np.uint64))
         digests = np.add.reduceat(mixed, self.own) if len(mixed) else mixed

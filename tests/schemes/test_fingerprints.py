@@ -36,7 +36,7 @@ BITS = [32, 36, 40, 64, 256, 1020, 1024]
 FLAGS = ("--input=fingerprints",)
 # Of every kind of masks, with as many bits in the last word and the last block as there are.
 KINDS = {
-    "--bits=64 --distance=3": Blocks(64, 5, 3),
+    "--bits=64 --distance=3": Blocks(64, 4, 3),
     "--bits=36 --distance=0 --exact": Blocks(36, 1, 0),
     "--bits=256": Drawn(256, 114, 19, 0),
     "--bits=1020 --distance=200 --seed=5": Drawn(1020, 124, 12, 5),
