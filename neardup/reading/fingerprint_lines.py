@@ -123,7 +123,11 @@ def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":
     ends = np.flatnonzero(bytes_ == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
     blanks = ends - form.digits - 1
-    if (blanks <= starts).any() or np.count_nonzero(bytes_ <= ord(" ")) != 2 * len(ends):
+    if (
+        not len(ends)
+        or (blanks <= starts).any()
+        or np.count_nonzero(bytes_ <= ord(" ")) != 2 * len(ends)
+    ):
         return None
     if not np.isin(bytes_[blanks], BLANKS).all() or flaws.flaw_in(block):
         return None

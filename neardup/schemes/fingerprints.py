@@ -35,6 +35,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.program import WireError
 from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import Option, Request, shown
 from neardup.sets.hashing import combine, mix, random_words
@@ -42,7 +43,8 @@ from neardup.sets.ragged import Ragged, spans
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 
-DEFAULT_BITS, DIGIT_BITS, BLOCK_BITS = 256, 4, 16  # as in `reading.fingerprint_lines`
+DEFAULT_BITS, DIGIT_BITS = 256, 4  # as in `reading.fingerprint_lines`
+BLOCK_BITS, PLACE_BITS = 16, 8
 DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told
@@ -59,7 +61,7 @@ class Prints:
 
     @classmethod
     def of(cls, sets: Ragged, bits: int) -> Prints:
-        """Put the blocks together again.
+        """Put the blocks together again; WireError if they are not those of fingerprints.
 
         >>> sets = Ragged.from_rows([[1, 1 << 16 | 2], [3, 1 << 16, 1 << 24, 1 << 24 | 1 << 16]])
         >>> prints = Prints.of(sets, 32)
@@ -68,6 +70,14 @@ class Prints:
         """
         blocks = -(-bits // BLOCK_BITS)
         words = -(-bits // bit_keys.WORD_BITS)
+        numbers = np.arange(len(sets.values)) - np.repeat(sets.offsets[:-1], sets.sizes)
+        places = numbers // blocks << PLACE_BITS | numbers % blocks
+        tops = sets.values >> np.uint64(BLOCK_BITS)
+        if (sets.sizes % blocks).any() or (tops != places.astype(np.uint64)).any():
+            raise WireError(
+                f"expected fingerprints of {bits} bits, got something else: mapper and reducer "
+                "need the same --input and --bits"
+            )
         whole = np.zeros((len(sets.values) // blocks, words * 4), "<u2")
         whole[:, :blocks] = (sets.values & np.uint64(0xFFFF)).reshape(-1, blocks)
         return cls(whole.view("<u8").astype(np.uint64), sets.sizes // blocks)
@@ -94,7 +104,8 @@ class Prints:
 
         Two different records are taken for equal once in 2^64.
         """
-        hashes = combine(np.ascontiguousarray(self.vectors.T), seed=0)
+        # Subtle: the highest bits of two words would cancel out in `combine`.
+        hashes = combine(mix(np.ascontiguousarray(self.vectors.T)), seed=0)
         variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
         mixed = mix(hashes + variant.astype(np.uint64))
         digests = np.add.reduceat(mixed, self.own) if len(mixed) else mixed
