@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.engines.local.near_keys import Near, marked_keys
+from neardup.engines.local.near_keys import NearRecords, marked_keys
 from neardup.runtime.program import StageError
 from neardup.schemes.fingerprints import Fingerprints, Prints
 from neardup.sets.ragged import Ragged, shared
@@ -84,7 +84,7 @@ def scheme_of(*flags: str) -> Fingerprints:
 def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragged:
     shares = []
     for turn in range(turns):
-        near = Near.of(Prints.of(sets, scheme.bits), scheme, every)
+        near = NearRecords.of(Prints.of(sets, scheme.bits), scheme, every)
         near.mark(scheme, every, turn, turns)
         shares.append(near.of_records())
     return marked_keys(scheme, sets, np.unique(np.concatenate(shares)))
