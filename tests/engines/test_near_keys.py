@@ -94,7 +94,7 @@ def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragge
     "flags", [MISSING, [*FLAGS, "--exact"], [*FLAGS, "--bands=90", "--rows=20"]], ids=" ".join
 )
 @pytest.mark.parametrize("variants", [1, 3])
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     seed=st.integers(0, 999), turns=st.integers(1, 4), every=st.booleans(), count=st.integers(1, 40)
 )

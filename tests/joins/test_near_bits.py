@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from neardup.joins import near_bits
 from neardup.joins.near_bits import Sorted, bits_in, cheapest, flips, near_pairs
 from neardup.runtime import kernels
+from tests.support.cases import crossed
 from tests.support.fingerprints import distances, drawn_prints, vectors_of
 from tests.support.oracle import hamming
 
@@ -46,8 +47,7 @@ def expected(x: list[int], y: list[int], bits: int, distance: int) -> set[tuple[
 
 
 @pytest.mark.usefixtures("_kind")
-@pytest.mark.parametrize("part", [0, 1 / 8, 1 / 3, 1 / 2])
-@pytest.mark.parametrize("bits", BITS)
+@crossed(bits=BITS, part=[0, 1 / 8, 1 / 3, 1 / 2])
 def test_all_pairs_of_one_collection_and_of_two(bits: int, part: float) -> None:
     distance = int(bits * part)
     x = values(600 if part < 1 / 3 else 150, bits, distance)
@@ -61,8 +61,7 @@ def test_all_pairs_of_one_collection_and_of_two(bits: int, part: float) -> None:
 
 
 @pytest.mark.usefixtures("_kind")
-@pytest.mark.parametrize("number", [0, 1, 2, 3, 7, 24])
-@pytest.mark.parametrize("distance", [0, 3, 6])
+@crossed(number=[0, 1, 2, 3, 7, 24], distance=[6, 0, 3])
 def test_any_number_of_blocks_and_of_turns(
     number: int, distance: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
