@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
-from neardup.engines.local import key_pruning, near_keys
+from neardup.engines.local import key_pruning
 from neardup.library import keywords
 from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
@@ -36,11 +36,12 @@ from neardup.options.settings import Settings, counts_first, form_of, settings_b
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
-from neardup.schemes.fingerprints import Fingerprints, Prints
+from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
 from neardup.similarity.weighted_measures import TokenWeights
+from neardup.stages import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
 
@@ -205,7 +206,7 @@ class _Run:
         done = 0
         batches, scheme = portions(batches, self.settings), self.settings.scheme
         each = with_keys(batches, self.settings, _counters())
-        if isinstance(scheme, Fingerprints):
+        if scheme.joined_in_memory:
             each = _near(batches, scheme)
         for batch, keys in each:
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
@@ -273,13 +274,12 @@ class _Run:
         return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 
-def _near(batches: Iterable[Batch], scheme: Fingerprints) -> Iterator[tuple[Batch, Ragged]]:
+def _near(batches: Iterable[Batch], scheme: Scheme) -> Iterator[tuple[Batch, Ragged]]:
     """Return batches of fingerprints with those keys that a near one has, too."""
     held = list(batches)
-    sets = Ragged.end_to_end([batch.sets for batch in held])
-    near = near_keys.NearRecords.of(Prints.of(sets, scheme.bits), scheme, every=False)
-    near.mark(scheme, every=False)
-    return near_keys.with_marked_keys(held, scheme, near.of_records())
+    prints = [near_keys.prints_of(scheme, batch.sets) for batch in held]
+    (marks,) = near_keys.marks_of(scheme, [prints], every=False)
+    return near_keys.with_marked_keys(held, scheme, marks)
 
 
 def _counters() -> Counters:

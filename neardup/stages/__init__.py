@@ -6,5 +6,5 @@ bounded memory, for every engine.
 
 In: blocks of whole lines, and `Settings`.
 Out: bytes to write, by the number of a partition.
-May import: everything before but joins.
+May import: everything before.
 """

@@ -22,7 +22,7 @@ from typing import IO, Callable
 import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
-from neardup.engines.local import key_pruning, near_keys
+from neardup.engines.local import key_pruning, near_marks
 from neardup.engines.local import plan as plans
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
@@ -56,9 +56,9 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
-    marks = near_keys.are_used(plan)
+    marks = near_marks.are_used(plan)
     if marks:
-        near_keys.find_marks(workers, plan)
+        near_marks.find_marks(workers, plan)
         source = plans.kept_records
     write_postings(workers, plan, source, marks)
     plan.unchanged.check()
@@ -92,7 +92,7 @@ def count(plan: Plan, k: int, source: plans.Source, marks: bool) -> None:
         done = 0
         batches = source(plan, k, counters)
         if marks:
-            keyed = near_keys.marked(plan, k, batches, counters)
+            keyed = near_marks.marked(plan, k, batches, counters)
         else:
             keyed = with_keys(batches, plan.settings, counters)
         for batch, keys in keyed:

@@ -5,29 +5,22 @@ machine all fingerprints fit into memory, so those that are near each other are 
 (`joins.near_bits`), and a record posts only the keys that it shares with such a one.  What follows
 is as for other schemes, and so are the pairs: a pair that shares no key is not found here either.
 
-    mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 posts marked keys
-    mapper 2 ── prints ─┴─ blocks 2, 4 … ── marks ─┴─ mapper 2
-
 A mark is a record and one of its bands.  A pair is written at the first band in which its records
 share a key, and only --output links looks at others, where an edge may connect two without being
 written.  Equal records are compared once.
 """
 
-import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from itertools import chain
 
 import numpy as np
 
-from neardup.engines.local.plan import Plan, everywhere, parsed_records
-from neardup.engines.local.workers import Workers, total_size
 from neardup.joins.near_bits import near_records
 from neardup.lines.keyed_lines import BAND_BITS, HASH_BITS, MAX_BANDS
-from neardup.runtime.counters import Counters
 from neardup.schemes.fingerprints import Fingerprints, Prints
+from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Batch, Ragged, distinct, first_of_run, shared, spans
-from neardup.verification import OUTPUTS
 
 PAIRS_AT_ONCE = 1 << 12
 MOST_NEW = 1 << 21  # marks with repeats
@@ -96,7 +89,7 @@ class NearRecords:
             low, high = high, 2 * high
 
 
-def marked_keys(scheme: Fingerprints, sets: Ragged, marks: np.ndarray) -> Ragged:
+def marked_keys(scheme: Scheme, sets: Ragged, marks: np.ndarray) -> Ragged:
     """Return the marked keys of sets; marks: int64, ascending, see `NearRecords`."""
     some = distinct(marks >> BAND_BITS)[0]
     keys = scheme.keys(sets.take(some))
@@ -108,7 +101,7 @@ def marked_keys(scheme: Fingerprints, sets: Ragged, marks: np.ndarray) -> Ragged
 
 
 def with_marked_keys(
-    batches: Iterable[Batch], scheme: Fingerprints, marks: np.ndarray
+    batches: Iterable[Batch], scheme: Scheme, marks: np.ndarray
 ) -> Iterator[tuple[Batch, Ragged]]:
     """Yield each batch with its marked keys; marks: of the records of all batches."""
     done = 0
@@ -118,62 +111,29 @@ def with_marked_keys(
         done += len(batch.ids)
 
 
-def find_marks(workers: Workers, plan: Plan) -> None:
-    """Parse the records, and write the marks of all workers."""
-    plan.progress.stage("parse", total_size(plan.files), together=True)
-    everywhere(workers, plan, "mapper", _write_prints)
-    plan.progress.stage("near", 0)
-    everywhere(workers, plan, "near", _write_marks)
+def prints_of(scheme: Scheme, sets: Ragged) -> Prints:
+    """Return the fingerprints of records."""
+    return Prints.of(sets, _of_fingerprints(scheme).bits)
 
 
-def _write_prints(plan: Plan, k: int) -> None:
-    """Parse mapper k's share of the input, and keep the fingerprints of its records."""
-    counters = Counters("parse", reports=str(plan.folder))
-    with open(plan.path("prints", k), "wb") as file:
-        for batch in parsed_records(plan, k, counters):
-            pickle.dump(Prints.of(batch.sets, _scheme(plan).bits), file, protocol=5)
-    counters.report()
+def marks_of(
+    scheme: Scheme, parts: "list[list[Prints]]", every: bool, turn: int = 0, turns: int = 1
+) -> list[np.ndarray]:
+    """Return the marks of the records of each part (int64, ascending), numbered by part.
+
+    parts: fingerprints, some records after the other; `every`, turn, turns: see `NearRecords`.
+    """
+    prints = _of_fingerprints(scheme)
+    none = Prints.of(Ragged.from_rows([]), prints.bits)
+    near = NearRecords.of(Prints.end_to_end([none, *chain.from_iterable(parts)]), prints, every)
+    near.mark(prints, every, turn, turns)
+    counts = [sum(len(some.counts) for some in part) for part in parts]
+    starts = np.append(0, np.cumsum(counts)) << BAND_BITS
+    marks = near.of_records()
+    cuts = np.searchsorted(marks, starts)
+    return [marks[low:high] - start for low, high, start in zip(cuts, cuts[1:], starts)]
 
 
-def _write_marks(plan: Plan, k: int) -> None:
-    """Write worker k's share of the marks, packed, for the records of each mapper."""
-    parts, counts = [Prints.of(Ragged.from_rows([]), _scheme(plan).bits)], []
-    for path in plan.paths("prints"):
-        before = sum(len(part.counts) for part in parts)
-        with open(path, "rb") as file:
-            while file.peek(1):
-                parts.append(pickle.load(file))
-        counts.append(sum(len(part.counts) for part in parts) - before)
-    every = plan.settings.output is OUTPUTS["links"]
-    near = NearRecords.of(Prints.end_to_end(parts), _scheme(plan), every)
-    parts.clear()
-    near.mark(_scheme(plan), every, k, plan.jobs)
-    marks, ends = near.of_records(), np.cumsum(counts) << BAND_BITS
-    cuts = np.searchsorted(marks, np.append(0, ends))
-    for mapper, (low, high) in enumerate(zip(cuts, cuts[1:])):
-        np.save(
-            plan.path("marks", k, mapper), marks[low:high] - (ends[mapper - 1] if mapper else 0)
-        )
-
-
-def marked(
-    plan: Plan, k: int, batches: Iterable[Batch], counters: Counters
-) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the batches of mapper k with their marked keys."""
-    scheme = _scheme(plan)
-    counters.promise = scheme.promise
-    counters.add("keys", 0)
-    marks = reduce(np.union1d, [np.load(f"{path}.npy") for path in plan.paths("marks", k)])
-    for batch, keys in with_marked_keys(batches, scheme, marks):
-        counters.add("keys", len(keys.values))
-        yield batch, keys
-
-
-def are_used(plan: Plan) -> bool:
-    """Return whether keys are marked first; those of an index are on disk already."""
-    return plan.settings.scheme.joined_in_memory and not plan.segments
-
-
-def _scheme(plan: Plan) -> Fingerprints:
-    assert isinstance(plan.settings.scheme, Fingerprints)
-    return plan.settings.scheme
+def _of_fingerprints(scheme: Scheme) -> Fingerprints:
+    assert isinstance(scheme, Fingerprints)
+    return scheme

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.engines.local.near_keys import NearRecords, marked_keys
 from neardup.runtime.program import StageError
 from neardup.schemes.fingerprints import Fingerprints, Prints
 from neardup.sets.ragged import Ragged, shared
+from neardup.stages.near_keys import NearRecords, marked_keys
 from tests.support import decision_oracle
 from tests.support.cases import crossed, some
 from tests.support.decision_oracle import Line

@@ -1,0 +1,71 @@
+"""Fingerprints on this machine: post only those keys that a near record has, too.
+
+    mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 posts marked keys
+    mapper 2 ── prints ─┴─ blocks 2, 4 … ── marks ─┴─ mapper 2
+
+See `stages.near_keys`.
+"""
+
+import pickle
+from collections.abc import Iterable, Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neardup.engines.local.plan import Plan, everywhere, parsed_records
+from neardup.engines.local.workers import Workers, total_size
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged
+from neardup.stages.near_keys import marks_of, prints_of, with_marked_keys
+from neardup.verification import OUTPUTS
+
+
+def are_used(plan: Plan) -> bool:
+    """Return whether keys are marked first; those of an index are on disk already."""
+    return plan.settings.scheme.joined_in_memory and not plan.segments
+
+
+def find_marks(workers: Workers, plan: Plan) -> None:
+    """Parse the records, and write the marks of all workers."""
+    plan.progress.stage("parse", total_size(plan.files), together=True)
+    everywhere(workers, plan, "mapper", _write_prints)
+    plan.progress.stage("near", 0)
+    everywhere(workers, plan, "near", _write_marks)
+
+
+def _write_prints(plan: Plan, k: int) -> None:
+    """Parse mapper k's share of the input, and keep the fingerprints of its records."""
+    counters = Counters("parse", reports=str(plan.folder))
+    with open(plan.path("prints", k), "wb") as file:
+        for batch in parsed_records(plan, k, counters):
+            pickle.dump(prints_of(plan.settings.scheme, batch.sets), file, protocol=5)
+    counters.report()
+
+
+def _write_marks(plan: Plan, k: int) -> None:
+    """Write worker k's share of the marks, a file for the records of each mapper."""
+    every = plan.settings.output is OUTPUTS["links"]
+    parts = [list(_pickled(path)) for path in plan.paths("prints")]
+    found = marks_of(plan.settings.scheme, parts, every, k, plan.jobs)
+    for mapper, marks in enumerate(found):
+        np.save(plan.path("marks", k, mapper), marks)
+
+
+def _pickled(path: Path) -> Iterator[Any]:
+    with open(path, "rb") as file:
+        while file.peek(1):
+            yield pickle.load(file)
+
+
+def marked(
+    plan: Plan, k: int, batches: Iterable[Batch], counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield the batches of mapper k with their marked keys."""
+    counters.promise = plan.settings.scheme.promise
+    counters.add("keys", 0)
+    marks = reduce(np.union1d, [np.load(f"{path}.npy") for path in plan.paths("marks", k)])
+    for batch, keys in with_marked_keys(batches, plan.settings.scheme, marks):
+        counters.add("keys", len(keys.values))
+        yield batch, keys
