@@ -1,4 +1,4 @@
-"""The edges for a decision in a file, and numbers for their records.
+"""A file of the edges for a decision, and numbers for their records.
 
 A number is the rank of a record by its place in the input, old records first.  An edge is a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,

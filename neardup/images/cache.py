@@ -81,7 +81,7 @@ class PictureCache:
         self._open(again=True)
 
     def get(self, file: FoundFile) -> bytes | None:
-        """Return the value of a picture as it is now, or None."""
+        """Return the cached value of a picture; None if there is none, or the file has changed."""
         key = os.path.abspath(file.path), self._kind
         rows = self._run(FIND, [(*key, file.size, file.mtime_ns)])
         if not rows:
@@ -115,7 +115,7 @@ class PictureCache:
             self._write()
 
     def _write(self) -> None:
-        """Write what is waiting, in one transaction."""
+        """Write what is waiting: new values in one transaction, dates of use in another."""
         waiting, self._waiting = self._waiting, []
         for command in (WRITE, USE):
             values = [row for which, row in waiting if which == command]

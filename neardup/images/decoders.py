@@ -131,7 +131,7 @@ class _Process(Generic[Item]):
             self.pipe.send(item)
 
     def ends(self, seconds: float) -> float:
-        """Return when the time of the item under way is over."""
+        """Return the time at which the item under way times out, `seconds` after its start."""
         return self._since + seconds
 
     def outcome(self, ready: bool, seconds: float) -> tuple[Item, Any] | None:

@@ -97,7 +97,7 @@ class Walk:
             return iter(())
 
     def _file(self, path: bytes, status: os.stat_result) -> Iterator[FoundFile]:
-        """Yield a file, unless it is not a regular file or known by another path."""
+        """Yield the file at `path` if it is a regular file and not yet known by another path."""
         if not stat.S_ISREG(status.st_mode):
             self._skip(SPECIAL)
             return

@@ -165,7 +165,7 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
 
 
 def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
-    """Return the keys at `places` with the token above the record, so that they sort by token."""
+    """Return the keys at `places` with the token in the high bits, so that they sort by token."""
     keys = records.keys[places]
     high = token_of(keys, records.bits) << np.uint64(len(records).bit_length())
     return high | keys >> np.uint64(records.bits)

@@ -158,8 +158,8 @@ def form_of(options: Options) -> InputFormat:
         prints["bits"] = read(bits.flag, bits.read, options.own[bits.flag])
         if prints["bits"] % DIGIT_BITS:
             raise UsageError(
-                f"{bits.flag} {prints['bits']} is not a multiple of {DIGIT_BITS}, as hexadecimal "
-                "digits have it"
+                f"{bits.flag} {prints['bits']} is not a multiple of {DIGIT_BITS}, the bits of a "
+                "hexadecimal digit"
             )
     return InputFormat.of(*how, [*old, *options.files], options.fingerprint, **prints)
 

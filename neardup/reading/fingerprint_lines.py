@@ -55,7 +55,7 @@ class BlockPlaces(NamedTuple):
         return "" if all(len(t) == self.digits for t in hexadecimal) else flaws.OTHER_LENGTH
 
     def tokens(self, digits: np.ndarray, variants: np.ndarray) -> np.ndarray:
-        """Return the tokens (uint64 (n, blocks)) of digits (uint8 (n, F/4)), by variant (int64)."""
+        """Return tokens (uint64 (n, blocks)) of n fingerprints from digits and variant numbers."""
         missing = self.blocks * DIGITS_OF_BLOCK - self.digits  # in front of the last block
         if missing:
             at = self.digits - DIGITS_OF_BLOCK + missing

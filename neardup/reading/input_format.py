@@ -71,7 +71,8 @@ class InputFormat(NamedTuple):
         fields = None
         if fingerprint is not None and (text is not None or kind in LINES):
             other = f"--input is {kind}" if kind in LINES else "--text names a field, too"
-            raise UsageError(f"--fingerprint needs --input {' or '.join(ROWS)}, but {other}")
+            rows = " or ".join(ROWS)
+            raise UsageError(f"--fingerprint needs --input {rows} without --text, but {other}")
         if kind not in LINES:
             fields = Fields.of(
                 id_, text if fingerprint is None else fingerprint, binary=fingerprint is not None

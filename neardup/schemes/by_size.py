@@ -106,8 +106,9 @@ def first_tokens(
 
 @dataclass(eq=False)
 class Groups:
-    """G size groups: `highs`, the largest size in each (int64 (G,), ascending), and `differ`, the
-    maximum number of elements in which a pair of it differs.
+    """G size groups: the largest size of each, and in how many elements its pairs may differ.
+
+    highs: int64 (G,), ascending; differ: int64 (G,).
 
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()

@@ -103,7 +103,7 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Find common values in one sort, with the pair's number above each value."""
+    """Find the common values of each pair by one sort, of pair number (high bits) and value."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])

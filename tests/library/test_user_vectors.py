@@ -133,7 +133,7 @@ REFUSED = [
     ([HEX, 5], {}, "record 1 is an integer; give the number of bits, as bits=64"),
     ([5, -1], {"bits": 64}, "record 1: -1 is outside 0 … 2^64-1"),
     ([1 << 64], {"bits": 64}, f"record 0: {1 << 64} is outside 0 … 2^64-1"),
-    ([5], {"bits": 33}, "bits 33 is not a multiple of 4, as hexadecimal digits have it"),
+    ([5], {"bits": 33}, "bits 33 is not a multiple of 4, the bits of a hexadecimal digit"),
     ([5], {"bits": 24}, "bits='24' is not an integer from 32 to 1024"),
     (["abc"], {}, "record 0 has 12 bits; expected 32 to 1024"),
     ([""], {}, "record 0 has 0 bits; expected 32 to 1024"),

@@ -126,7 +126,7 @@ def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
 
 
 def line_bytes(files: Iterable[File], settings: Settings) -> int:
-    """Estimate the bytes of all keyed lines, such as 3.8 GB for a million videos of 726 bytes."""
+    """Estimate the bytes of all keyed lines: 3.8 GB for a million shingle lines of 726 bytes."""
     plain = sum(file.bytes * (PACKED_TO if file.name.endswith(PACKED) else 1) for file in files)
     keys = int(settings.scheme.key_counts(np.array([USUAL_SIZE]))[0])
     shingler = settings.form.shingle
