@@ -25,21 +25,25 @@ def _load() -> "ctypes.CDLL | None":
     path = Path(__file__).with_name(FILE)
     if os.environ.get("NEARDUP_KERNELS") == "numpy":
         return None
-    with suppress(OSError):
+    with suppress(OSError, AttributeError):  # of another machine, or an older version
         if path.exists():
-            return ctypes.CDLL(str(path))
+            return _with_types(ctypes.CDLL(str(path)))
         # Subtle: on Spark this package is an archive, and only a file can be loaded.
         with tempfile.NamedTemporaryFile(suffix=FILE) as copy:
             copy.write(__loader__.get_data(str(path)))  # type: ignore[name-defined]
             copy.flush()
-            return ctypes.CDLL(copy.name)
+            return _with_types(ctypes.CDLL(copy.name))
     return None
+
+
+def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Declare what the kernels return; AttributeError if one is missing."""
+    library.parse_shingles.restype = library.close_pairs.restype = ctypes.c_int64
+    return library
 
 
 _LIBRARY: Any = _load()
 COMPILED = _LIBRARY is not None
-if COMPILED:
-    _LIBRARY.parse_shingles.restype = _LIBRARY.close_pairs.restype = ctypes.c_int64
 
 
 def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
