@@ -40,10 +40,10 @@ from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_k
 from neardup.stages.token_counting import settings_with_counts
 
 
-def steps(options: Options, settings: Settings) -> list[str]:
+def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
     """Return the names of all stages that the progress shows, in order."""
     names = ["tokens"] if counts_first(options) else []
-    names += ["parse", "near"] if settings.scheme.joined_in_memory else []
+    names += ["parse", "near"] if settings.scheme.joined_in_memory and not indexed else []
     names += ["count", "prune", "send", "reduce"]
     if settings.output.decides:
         names += ["decide", "keep"] if options.output == "kept" else ["decide"]

@@ -87,7 +87,14 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         removed = stack.enter_context(beside)
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
         plan = Plan.of(
-            name, steps(options, settings), settings, names, places, folder, asked, segments
+            name,
+            steps(options, settings, bool(segments)),
+            settings,
+            names,
+            places,
+            folder,
+            asked,
+            segments,
         )
         plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
         if options.output == "kept" and not answer.folder:
