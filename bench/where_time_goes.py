@@ -4,9 +4,9 @@
     python3 -m bench.where_time_goes --exact .bench/packages.txt
 
 takes what run_local.sh takes, and prints a table instead of the answer: seconds of all workers
-together, on a machine that has nothing else to do.  What a function calls of Python, numpy and
-neardup.sets, which are the same everywhere, is counted as its own.  The start of the program is not
-in it, and `sort` where there is one; loops in Python look dearer than they are.
+together, on a machine that has nothing else to do.  What a function calls of Python, numpy, the
+kernels and neardup.sets, which are the same everywhere, is counted as its own.  The start of the
+program is not in it, and `sort` where there is one; loops in Python look dearer than they are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from neardup.engines.local import run
 from neardup.engines.local.workers import Workers
 
 PACKAGE = f"{ROOT}/neardup/"
-TOOLS = f"{PACKAGE}sets/"  # of which only the callers say what for
+TOOLS = (f"{PACKAGE}sets/", f"{PACKAGE}runtime/kernels.py")  # only their callers say what for
 SHOWN = 14  # files
 DEEPEST = 20  # calls from one of our functions to numpy's; those below are "other"
 Function = tuple[str, int, str]  # file, line, name

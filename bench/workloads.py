@@ -2,7 +2,7 @@
 
 A workload is made once and kept in .bench/, its exact answer beside it:
 
-    .bench/videos.100000.txt          python3 -m neardup videos --records 100000 --seed 1
+    .bench/videos.100000.txt          python3 -m neardup example --records 100000 --seed 1
     .bench/videos.100000.pairs.tsv    python3 -m bench.data.exact_answer .bench/videos.100000.txt
 
 Its *kind* says who runs on it (`bench.contestants`):
@@ -36,7 +36,7 @@ class Workload(NamedTuple):
     name: str  # in the tables
     kind: str
     file: str  # from the root of the project
-    module: list[str]  # prints the file: ["neardup", "videos", "--records", "100000"]
+    module: list[str]  # prints the file: ["neardup", "example", "--records", "100000"]
     answer: list[str]  # prints the exact answer; empty where there is none
     options: list[str] = []  # of ours
 
@@ -68,14 +68,14 @@ class CannotMakeError(Exception):
 
 
 def videos(records: int, kind: str = "all", name: str = "", more: str = "") -> Workload:
-    """Made-up videos; `more` are further options of `neardup videos`.
+    """Made-up videos; `more` are further options of `neardup example`.
 
     >>> videos(20_000, more="--copies 0.01").file
     '.bench/videos.20000.copies.0.01.txt'
     """
     tag = more.replace("--", "").replace(" ", ".")
     file = f".bench/{'.'.join(filter(None, ['videos', str(records), tag]))}.txt"
-    module = ["neardup", "videos", "--records", str(records), "--seed", "1", *more.split()]
+    module = ["neardup", "example", "--records", str(records), "--seed", "1", *more.split()]
     return Workload(name or f"{records:,}", kind, file, module, ["bench.data.exact_answer", file])
 
 

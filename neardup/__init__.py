@@ -10,7 +10,7 @@ A folder imports only from those before it; its docstring lists them:
     reading, images, similarity
     lines
     schemes, joins
-    verification
+    verification, videos
     decisions
     options
     stages, stored

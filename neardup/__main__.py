@@ -17,7 +17,7 @@ from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
-    "videos": "synthetic records, as many as wanted, to try everything on",
+    "example": "synthetic records, as many as wanted, to try everything on",
     "curve": "what a setting finds: the probability to share a key, for each similarity",
     "tune": "the setting that suits a file: what each would find and cost, from a sample",
     "evaluate": "precision and recall of a run, against the exact answer",
@@ -48,7 +48,7 @@ In order of use:
 
 0.  Try: records to play with.
 
-        python3 -m neardup videos --records 1000 > synthetic.txt
+        python3 -m neardup example --records 1000 > synthetic.txt
 
 1.  Choose: `curve` shows what threshold and recall promise; `tune` reads a sample of a file, and
     recommends a setting for it.

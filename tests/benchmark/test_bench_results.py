@@ -55,7 +55,7 @@ def test_each_fault_is_a_problem(changed: dict, message: str) -> None:
 
 def test_the_table_of_a_workload() -> None:
     lines = tables(written()).splitlines()
-    assert "## W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup videos`)" in lines
+    assert "## W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup example`)" in lines
     for row in (
         "| floor | – | 1 | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
         "| run_local.sh | 15×7 | 3 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",

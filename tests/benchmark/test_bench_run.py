@@ -205,7 +205,7 @@ def test_names_are_unique_and_kinds_known() -> None:
 
 
 def test_a_long_record_comes_last() -> None:
-    command = [sys.executable, "-m", "neardup", "videos", "--records", "3", "--long", "5"]
+    command = [sys.executable, "-m", "neardup", "example", "--records", "3", "--long", "5"]
     lines = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     assert lines.splitlines()[-1] == b"VIDEO_000000004 0 1 2 3 4"
     assert lines.count(b"\n") == 4

@@ -87,7 +87,7 @@ PROGRAMS = {
         ("in", "out"),
     ),
     "curve": tool("curve"),
-    "videos": tool("videos"),
+    "example": tool("example"),
     "tune": tool("tune", "-"),
     "truth": tool("truth", "-"),
     "audit": tool("audit", "records.txt", "pairs.tsv"),
@@ -185,7 +185,7 @@ def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
 
 # Files.
 
-NO_FILES = ("reducer.py", "step.py share reduce", " sum", "videos")
+NO_FILES = ("reducer.py", "step.py share reduce", " sum", "example")
 TAKES_FILES = [name for name in PROGRAMS if not name.endswith(NO_FILES)]
 NAMES = (
     *("-x.txt", "a[1].txt", f"{NO_TEXT}.txt", "a b.txt", "ä.txt", "a\nb.txt", "%s{}.txt", "--"),

@@ -26,7 +26,7 @@ CALLS = {
     "why": ["{records}", "a", "b"],
     "report": ["{pairs}", "--records", "{records}", "-o", "{new}"],
     "curve": [],
-    "videos": [],
+    "example": [],
     "convert": ["--input=text", "{records}"],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
@@ -69,7 +69,7 @@ def test_it_does_something(command: str, tmp_path: Path) -> None:
 def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
     good = call(command, tmp_path)
     files = [part for part in good if part.startswith(str(tmp_path))]
-    assert bool(files) == (command not in ("curve", "videos"))
+    assert bool(files) == (command not in ("curve", "example"))
     for file in files:
         missing = [f"{file}.gone" if part == file else part for part in good]
         result = run(missing, tmp_path)
@@ -138,7 +138,7 @@ def test_standard_input_comes_once(tmp_path: Path) -> None:
         assert result.err.endswith(": -: standard input can be read only once\n")
 
 
-@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "videos", "--help"])
+@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "example", "--help"])
 def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
     line = [*NEARDUP, command] if command == "--help" else call(command, tmp_path)
     read, write = os.pipe()
@@ -151,7 +151,7 @@ def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
 
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        for command in ("truth", "curve", "tune", "videos"):
+        for command in ("truth", "curve", "tune", "example"):
             result = run(call(command, tmp_path), tmp_path, stdout=full.fileno())
             assert result.code == 1
             assert f"neardup {command}: " in result.err

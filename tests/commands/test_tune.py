@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.commands.videos import lines as videos
+from neardup.commands.example import lines as videos
 from neardup.evaluation.choices import Choice, Cost, best, cost
 from neardup.evaluation.choices import choices as settings
 from neardup.evaluation.estimates import Survey, Weights, candidate_counts, likeness

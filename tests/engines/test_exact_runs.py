@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neardup.commands.videos import lines as videos
+from neardup.commands.example import lines as videos
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import Threshold, six_decimals

@@ -32,7 +32,7 @@ ONCE = ["-D", "mapreduce.map.speculative=false", "-D", "mapreduce.reduce.specula
 def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
     """Synthetic videos in HDFS, in four blocks, and their pairs."""
     tmp = tmp_path_factory.mktemp("faults")
-    make = [sys.executable, "-m", "neardup", "videos", f"--records={RECORDS}", "--seed=4"]
+    make = [sys.executable, "-m", "neardup", "example", f"--records={RECORDS}", "--seed=4"]
     data = subprocess.run(make, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
     (tmp / "videos.txt").write_bytes(data)
     pairs = succeed([*RUN_LOCAL, tmp / "videos.txt"], tmp).out

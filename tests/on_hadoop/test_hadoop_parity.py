@@ -46,7 +46,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Input]:
     tmp = tmp_path_factory.mktemp("inputs")
     generated, exact = tmp / "generated.txt", tmp / "generated.tsv"
     for target, *command in (
-        (generated, "neardup", "videos", "--records=20000", "--seed=3"),
+        (generated, "neardup", "example", "--records=20000", "--seed=3"),
         (exact, "bench.data.exact_answer", str(generated)),
     ):
         with target.open("wb") as stdout:

@@ -54,7 +54,7 @@ def written() -> dict:
             {
                 "name": name,
                 "kind": "all",
-                "command": "python3 -m neardup videos",
+                "command": "python3 -m neardup example",
                 "options": [],
                 "bytes": 1000,
                 "records": records,

@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 import pytest
 
-from neardup.commands import videos as synthetic_videos
-from neardup.commands.videos import LARGEST, SMALLEST, UNIVERSE, lines
+from neardup.commands import example as synthetic_videos
+from neardup.commands.example import LARGEST, SMALLEST, UNIVERSE, lines
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
 
 
@@ -43,7 +43,7 @@ def test_lines_are_plain_text() -> None:
 
 
 def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
-    command = [*NEARDUP, *["videos", "--records", "400", "--cluster", "5", "--hot", "6", "--seed"]]
+    command = [*NEARDUP, *["example", "--records", "400", "--cluster", "5", "--hot", "6", "--seed"]]
     once = succeed([*command, "3"], tmp_path, PYTHONHASHSEED="1").out
     assert once.count(b"\n") == 400
     assert succeed([*command, "3"], tmp_path, PYTHONHASHSEED="2").out == once
@@ -53,7 +53,7 @@ def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
     """And a reader that has seen enough ends it, quietly: of 999,999,999 records here."""
-    command = [*NEARDUP, "videos", "--records", "999999999"]
+    command = [*NEARDUP, "example", "--records", "999999999"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -90,10 +90,10 @@ def test_planted_sets_are_all_there_and_spread(records: int) -> None:
 
 
 def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
-    words = "videos --records 2000 --seed 1 --cluster 30"
+    words = "example --records 2000 --seed 1 --cluster 30"
     assert f"python3 -m neardup {words} > data/videos.txt" in (synthetic_videos.__doc__ or "")
     assert succeed([*NEARDUP, *words.split()], tmp_path).out == VIDEOS.read_bytes()
-    assert succeed([*NEARDUP, "videos", "--cluster=30"], tmp_path).out == VIDEOS.read_bytes()
+    assert succeed([*NEARDUP, "example", "--cluster=30"], tmp_path).out == VIDEOS.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -110,5 +110,5 @@ def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
     ],
 )
 def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
-    result = run([*NEARDUP, "videos", *words], tmp_path)
-    assert (result.code, result.out, result.err) == (2, b"", f"neardup videos: {said}\n")
+    result = run([*NEARDUP, "example", *words], tmp_path)
+    assert (result.code, result.out, result.err) == (2, b"", f"neardup example: {said}\n")

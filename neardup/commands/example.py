@@ -1,6 +1,6 @@
-"""`videos`: write any number of synthetic records, shaped like those of real videos.
+"""`example`: write any number of synthetic records, shaped like those of real videos.
 
-    python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
+    python3 -m neardup example --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
 A line is `VIDEO_000000001 4711 17 9 4711 …`: 50-256 different shingles below 20,000 (half of the
 records have 101 or fewer) in random order, one in ten of them given twice.
@@ -43,13 +43,13 @@ A record has 50 to 256 different shingles.  A tenth of them have one to three ne
 a fifth are equal to them, and another fifth are at 0.9 exactly.  The same options give the same
 bytes on any machine, and take the same memory for any number of records.
 
-    python3 -m neardup videos --records 100000 > videos.txt
-    python3 -m neardup videos --records 2000 --cluster 30 > the-same-as-data-videos.txt
+    python3 -m neardup example --records 100000 > videos.txt
+    python3 -m neardup example --records 2000 --cluster 30 > the-same-as-data-videos.txt
 """
 
 
 def main() -> None:
-    parser = CommandParser("python3 -m neardup videos", DESCRIPTION)
+    parser = CommandParser("python3 -m neardup example", DESCRIPTION)
     for flag, metavar, default, about in (
         ("--records", "N", "2000", "number of lines"),
         ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),

@@ -1,0 +1,6 @@
+"""Videos: frames as fingerprints, and the stretches that two videos have in common, with the times.
+
+In: names of folders and files.
+Out: prints of videos (JSON lines), runs that two videos have in common, and common stretches.
+May import: images, joins, sets, similarity, runtime.
+"""

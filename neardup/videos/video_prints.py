@@ -1,0 +1,85 @@
+"""The print of a video: the fingerprints of its frames, with the times at which each is shown.
+
+A *tick* is a moment at which a frame is looked at (4 a second).  Frames that follow each other and
+look the same are one *span*.  A span has V fingerprints: that of the frame, and those of variants
+such as its mirror image, in the order of `variants`.
+
+As a line, a print is a JSON object, with spans in milliseconds and fingerprints in hex:
+
+    {"id": "a.mp4", "facts": {"seconds": 60.0, …}, "variants": ["whole", "mirror"],
+     "frames": ["0 250 0123… 89ab…", …]}
+
+Letters: n spans, V variants.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.runtime.program import WireError
+
+WORDS = 4  # of 64 bits, of a fingerprint
+HEX_DIGITS = 64
+WHOLE = "whole"  # the first variant: the frame itself
+
+
+class VideoPrint(NamedTuple):
+    """The fingerprints of n spans of a video."""
+
+    id: str
+    facts: dict[str, Any]  # seconds, width, height, bytes, …: of the file
+    variants: tuple[str, ...]
+    spans: NDArray[np.int64]  # (n, 2), milliseconds: from, and to (not included); in order
+    hashes: NDArray[np.uint64]  # (n, V, 4)
+
+
+def to_line(video: VideoPrint) -> bytes:
+    r"""Return a print as a line.
+
+    >>> hashes = np.arange(4, dtype=np.uint64).reshape(1, 1, 4)
+    >>> line = to_line(VideoPrint("a", {}, ("whole",), np.array([[0, 250]]), hashes))
+    >>> line[:70]
+    b'{"id":"a","facts":{},"variants":["whole"],"frames":["0 250 00000000000'
+    >>> from_line(line).hashes.tolist()
+    [[[0, 1, 2, 3]]]
+    """
+    words = video.hashes.astype(">u8").tobytes().hex()
+    each = [words[k : k + HEX_DIGITS] for k in range(0, len(words), HEX_DIGITS)]
+    many = len(video.variants)
+    frames = [
+        " ".join([f"{start} {end}", *each[k * many : (k + 1) * many]])
+        for k, (start, end) in enumerate(video.spans.tolist())
+    ]
+    fields = {"id": video.id, "facts": video.facts, "variants": video.variants, "frames": frames}
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def from_line(line: bytes) -> VideoPrint:
+    """Return the print in a line; WireError if there is none.
+
+    >>> from_line(b'{"id": "a"}')
+    Traceback (most recent call last):
+    neardup.runtime.program.WireError: expected the print of a video, got '{"id": "a"}'
+    """
+    try:
+        fields = json.loads(line)
+        variants = tuple(fields["variants"])
+        rows = [frame.split(" ") for frame in fields["frames"]]
+        spans = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2)
+        digits = [digits for row in rows for digits in row[2:]]
+        hashes = np.frombuffer(bytes.fromhex("".join(digits)), ">u8").astype(np.uint64)
+        shaped = hashes.reshape(len(rows), len(variants), WORDS)
+        good = bool(variants) and all(len(each) == HEX_DIGITS for each in digits)
+        good = good and bool(
+            (spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) >= 0).all()
+        )
+        if good and isinstance(fields["id"], str) and isinstance(fields["facts"], dict):
+            return VideoPrint(fields["id"], fields["facts"], variants, spans, shaped)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        pass  # told below
+    some = line[:60].decode("utf-8", "replace").rstrip()
+    raise WireError(f"expected the print of a video, got {some!r}") from None
