@@ -31,7 +31,8 @@ from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, as_called
 from neardup.runtime.summary import QUIET
-from neardup.schemes.fingerprints import Hamming, Prints
+from neardup.schemes.fingerprints import Hamming
+from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure

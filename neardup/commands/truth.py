@@ -12,7 +12,8 @@ from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
 from neardup.runtime.summary import QUIET
-from neardup.schemes.fingerprints import Hamming, Prints
+from neardup.schemes.fingerprints import Hamming
+from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure

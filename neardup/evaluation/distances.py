@@ -25,7 +25,8 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_check import Parser
 from neardup.schemes.bit_keys import Drawn, Ways
-from neardup.schemes.fingerprints import Fingerprints, Hamming, Prints, bits_apart
+from neardup.schemes.fingerprints import Fingerprints, Hamming
+from neardup.sets.bit_vectors import Prints, bits_apart
 from neardup.sets.ragged import Batch
 
 COUNTED = 1 << 18  # keys of a part of the sample

@@ -19,13 +19,13 @@ from neardup.evaluation.exact_answers import pair_lines
 from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, listed
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
-from neardup.reading.fingerprint_lines import BlockPlaces
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import shown
 from neardup.schemes import SCHEMES, bit_keys
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
+from neardup.sets.bit_vectors import BlockPlaces
 from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.similarity import intervals, measures
 

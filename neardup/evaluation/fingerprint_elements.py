@@ -16,9 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.evaluation.pair_elements import ONLY_A, ONLY_B, SAME, Lines
-from neardup.reading.fingerprint_lines import BLOCK_BITS, DIGIT_BITS, BlockPlaces
-
-DIGITS_OF_BLOCK = BLOCK_BITS // DIGIT_BITS
+from neardup.sets.bit_vectors import BLOCK_BITS, DIGITS_OF_BLOCK, BlockPlaces
 
 
 class Nearest(NamedTuple):
@@ -42,7 +40,7 @@ def nearest(a: Sequence[str], b: Sequence[str]) -> Nearest:
 
 
 def hexadecimal(tokens: np.ndarray, bits: int) -> list[str]:
-    """Return the fingerprints of a record (uint64, as `reading.fingerprint_lines` has them).
+    """Return the fingerprints of a record (uint64, as `sets.bit_vectors` has them).
 
     >>> hexadecimal(np.array([0xAB12, 1 << 16 | 0x3, 2 << 16 | 0xF], np.uint64), 36)
     ['ab120003f']

@@ -23,10 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.runtime import kernels
+from neardup.sets.bit_vectors import bits_in, popcount
 from neardup.sets.ragged import chunks, spans
-from neardup.similarity.sketches import popcount
 
-WORD_BITS = 64
 MOST_BLOCK_BITS = 24  # a table of its values has 128 MiB
 MOST_FLIPS = 5000
 PAIRS_AT_ONCE = 1 << 16
@@ -152,7 +151,7 @@ class Sorted(NamedTuple):
 
     @classmethod
     def by(cls, rows: np.ndarray, block: range) -> "Sorted":
-        values = bits_in(rows, block)
+        values = bits_in(rows, block).astype(np.int64)
         narrow = values.astype(np.min_scalar_type((1 << len(block)) - 1))
         order = np.argsort(narrow, kind="stable")  # a radix sort, of 16 bits or fewer
         sizes = np.bincount(values, minlength=1 << len(block))
@@ -181,19 +180,6 @@ def flips(width: int, most: int) -> Iterator[int]:
     for count in range(most + 1):
         for some in combinations(range(width), count):
             yield sum(1 << bit for bit in some)
-
-
-def bits_in(rows: np.ndarray, block: range) -> np.ndarray:
-    """Return some neighbouring bits, at most 64, of each row (uint64 (n, W)) as int64 (n,).
-
-    >>> bits_in(np.array([[0xAB << 56, 0xCD]], np.uint64), range(60, 72)).tolist() == [0xCDA]
-    True
-    """
-    word, shift = divmod(block.start, WORD_BITS)
-    values = rows[:, word] >> np.uint64(shift)
-    if shift + len(block) > WORD_BITS:
-        values |= rows[:, word + 1] << np.uint64(WORD_BITS - shift)
-    return (values & np.uint64((1 << len(block)) - 1)).astype(np.int64)
 
 
 def pairs_between(

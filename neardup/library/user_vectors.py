@@ -19,15 +19,8 @@ import numpy as np
 
 from neardup.library.user_records import apart, listed
 from neardup.reading import blocks
-from neardup.reading.fingerprint_lines import (
-    DEFAULT_BITS,
-    DIGIT_BITS,
-    DIGITS,
-    MAX_BITS,
-    MIN_BITS,
-    NO_DIGIT,
-    BlockPlaces,
-)
+from neardup.reading.fingerprint_lines import DIGITS, NO_DIGIT
+from neardup.sets.bit_vectors import DEFAULT_BITS, DIGIT_BITS, MAX_BITS, MIN_BITS, BlockPlaces
 from neardup.sets.ragged import Batch
 
 AT_ONCE = 1 << 14  # vectors

@@ -14,7 +14,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
-from neardup.reading.fingerprint_lines import DIGIT_BITS, FINGERPRINTS
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
@@ -25,6 +25,7 @@ from neardup.schemes import SCHEMES
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.minhash import Sketched
 from neardup.schemes.scheme import Request, Scheme, one_of
+from neardup.sets.bit_vectors import DIGIT_BITS
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, Threshold

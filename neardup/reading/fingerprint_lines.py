@@ -5,80 +5,26 @@ r"""Batches of records from fingerprints: bit vectors of a fixed length, one or 
 
 The first fingerprint of a record is its own, and others are those of variants, such as a mirrored
 picture.  All have the same number of bits, F (--bits), a multiple of 4.
-
-A record is the set of its blocks of 16 bits, each with its place and the number of the variant:
-`variant << 24 | place << 16 | block`.  The last block may have fewer bits.
 """
 
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.text_rows import Fields, FlawError, Record, Row
-from neardup.sets.ragged import Batch, Ragged
+from neardup.sets.bit_vectors import DIGIT_BITS, BlockPlaces
+from neardup.sets.ragged import Batch
 
 FINGERPRINTS = "fingerprints"
-DEFAULT_BITS, MIN_BITS, MAX_BITS = 256, 32, 1024
-DIGIT_BITS, BLOCK_BITS, PLACE_BITS = 4, 16, 8
-DIGITS_OF_BLOCK = BLOCK_BITS // DIGIT_BITS
 MOST_VARIANTS = 1 << 8
 BLANKS = list(b" \t")
 NO_DIGIT = 16
 DIGITS = np.full(256, NO_DIGIT, np.uint8)
 DIGITS[list(b"0123456789abcdef")] = DIGITS[list(b"0123456789ABCDEF")] = range(16)
-
-
-class BlockPlaces(NamedTuple):
-    """Where the digits of a fingerprint of `bits` bits stand in its blocks."""
-
-    bits: int
-
-    @property
-    def digits(self) -> int:
-        return self.bits // DIGIT_BITS
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.bits // BLOCK_BITS)
-
-    def flaw_in(self, hexadecimal: Sequence[bytes]) -> str:
-        """Return why these texts are not the fingerprints of a record, by their number and length,
-        or ""."""
-        if not hexadecimal:
-            return flaws.NO_FINGERPRINT
-        if len(hexadecimal) > MOST_VARIANTS:
-            return flaws.TOO_MANY
-        return "" if all(len(t) == self.digits for t in hexadecimal) else flaws.OTHER_LENGTH
-
-    def tokens(self, digits: np.ndarray, variants: np.ndarray) -> np.ndarray:
-        """Return tokens (uint64 (n, blocks)) of n fingerprints from digits and variant numbers."""
-        missing = self.blocks * DIGITS_OF_BLOCK - self.digits  # in front of the last block
-        if missing:
-            at = self.digits - DIGITS_OF_BLOCK + missing
-            digits = np.insert(digits, [at] * missing, 0, axis=1)
-        blocks = np.zeros((len(digits), self.blocks), np.uint16)
-        for i in range(DIGITS_OF_BLOCK):
-            blocks <<= np.uint16(DIGIT_BITS)
-            blocks |= digits[:, i::DIGITS_OF_BLOCK]
-        places = np.arange(self.blocks) | variants[:, np.newaxis] << PLACE_BITS
-        return blocks | (places << BLOCK_BITS).astype(np.uint64)
-
-    def batch(
-        self, ids: list[bytes], numbers: np.ndarray, digits: np.ndarray, counts: np.ndarray
-    ) -> Batch:
-        """Return records as a batch.
-
-        digits: uint8 (V, F/4), below 16, those of all fingerprints; counts: int64 (n,), how many
-        fingerprints each record has.
-        """
-        variants = np.arange(len(digits)) - np.repeat(np.cumsum(counts) - counts, counts)
-        offsets = np.append(0, np.cumsum(counts * self.blocks))
-        sets = Ragged(self.tokens(digits, variants).ravel(), offsets)
-        return Batch(ids, sets, places=numbers.astype(np.uint64))
 
 
 def fingerprint_parser(
@@ -98,7 +44,9 @@ def fingerprint_parser(
     def parse(block: Any) -> tuple[Batch, list[flaws.BadLine]]:
         if isinstance(block, bytes) and (batch := _plain_lines(block, form)):
             return batch, []
-        found = [(record, record.flaw or form.flaw_in(record.content)) for record in records(block)]
+        found = [
+            (record, record.flaw or _flaw_in(record.content, form)) for record in records(block)
+        ]
         bad = [(record, flaw) for record, flaw in found if flaw]
         good = [record for record, flaw in found if not flaw]
         counts = np.array([len(record.content) for record in good], np.int64)
@@ -115,6 +63,16 @@ def fingerprint_parser(
         return batch, sorted(flaws.BadLine(r.number, r.shown or r.id, why) for r, why in bad)
 
     return parse
+
+
+def _flaw_in(hexadecimal: Sequence[bytes], form: BlockPlaces) -> str:
+    """Return why these texts are not the fingerprints of a record, by their number and length,
+    or ""."""
+    if not hexadecimal:
+        return flaws.NO_FINGERPRINT
+    if len(hexadecimal) > MOST_VARIANTS:
+        return flaws.TOO_MANY
+    return "" if all(len(t) == form.digits for t in hexadecimal) else flaws.OTHER_LENGTH
 
 
 def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":

@@ -13,7 +13,6 @@ from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
 from neardup.reading.fingerprint_lines import (
-    DEFAULT_BITS,
     FINGERPRINTS,
     fingerprint_lines,
     fingerprint_parser,
@@ -27,6 +26,7 @@ from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_li
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
 from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
+from neardup.sets.bit_vectors import DEFAULT_BITS
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
 

@@ -36,15 +36,13 @@ import numpy as np
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes import banding, scheme
 from neardup.schemes.scheme import Option, Request, Scheme
+from neardup.sets.bit_vectors import MAX_BITS, MIN_BITS, WORD_BITS, bits_apart
 from neardup.sets.hashing import combine, hyperplane_sides, random_words, signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
-from neardup.similarity.sketches import popcount
 from neardup.similarity.weighted_measures import TokenWeights
 
 DEFAULT_BITS = 64
-MIN_BITS, MAX_BITS = 32, 1024
-WORD_BITS = 64
 MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
 SELDOM = 1e-3  # how often dissimilar records may share a key, for the sake of missing no pair
 HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
@@ -83,9 +81,7 @@ class EqualBits(UnboundedMeasure):
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
         vectors = self.vectors(sets.take(some))
         x, y = place.reshape(2, -1)
-        equal = np.full(len(left), self.bits)
-        for word in vectors.T:
-            equal -= popcount(word[x] ^ word[y])
+        equal = self.bits - bits_apart(vectors[x], vectors[y])
         good = equal >= self.least
         whole_ = np.full(int(good.sum()), self.bits)
         return Verified(left[good], right[good], equal[good], whole_)

@@ -24,7 +24,7 @@ Letters: F bits (256), D bits that may differ (31), m blocks (16), e bits left o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -35,92 +35,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.runtime.program import WireError
 from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import Option, Request, shown
-from neardup.sets.hashing import combine, mix, random_words
-from neardup.sets.ragged import Ragged, spans
+from neardup.sets.bit_vectors import BLOCK_BITS, DEFAULT_BITS, Prints, bits_apart
+from neardup.sets.hashing import random_words
+from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
-from neardup.similarity.sketches import popcount
 
-DEFAULT_BITS, DIGIT_BITS = 256, 4  # as in `reading.fingerprint_lines`
-BLOCK_BITS, PLACE_BITS = 16, 8
 DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
 UNRELATED = 0.5  # the share of equal bits
 MANY = 10**6  # records, of which costs are told
 KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters
 WORTH_SAYING = 1000  # candidate pairs of a record
-
-
-@dataclass(eq=False)
-class Prints:
-    """The fingerprints of n records: V rows of W words, all of a record one after the other."""
-
-    vectors: np.ndarray  # uint64 (V, W)
-    counts: np.ndarray  # int64 (n,), of the rows of each record; the first is its own
-
-    @classmethod
-    def of(cls, sets: Ragged, bits: int) -> Prints:
-        """Put the blocks together again; WireError if they are not those of fingerprints.
-
-        >>> sets = Ragged.from_rows([[1, 1 << 16 | 2], [3, 1 << 16, 1 << 24, 1 << 24 | 1 << 16]])
-        >>> prints = Prints.of(sets, 32)
-        >>> prints.vectors[:, 0].tolist(), prints.counts.tolist()
-        ([131073, 3, 0], [1, 2])
-        """
-        blocks = -(-bits // BLOCK_BITS)
-        words = -(-bits // bit_keys.WORD_BITS)
-        numbers = np.arange(len(sets.values)) - np.repeat(sets.offsets[:-1], sets.sizes)
-        places = numbers // blocks << PLACE_BITS | numbers % blocks
-        tops = sets.values >> np.uint64(BLOCK_BITS)
-        if (sets.sizes % blocks).any() or (tops != places.astype(np.uint64)).any():
-            raise WireError(
-                f"expected fingerprints of {bits} bits, got something else: mapper and reducer "
-                "need the same --input and --bits"
-            )
-        whole = np.zeros((len(sets.values) // blocks, words * 4), "<u2")
-        whole[:, :blocks] = (sets.values & np.uint64(0xFFFF)).reshape(-1, blocks)
-        return cls(whole.view("<u8").astype(np.uint64), sets.sizes // blocks)
-
-    @classmethod
-    def end_to_end(cls, parts: Sequence[Prints]) -> Prints:
-        vectors, counts = ([getattr(p, name) for p in parts] for name in ("vectors", "counts"))
-        return cls(np.concatenate(vectors), np.concatenate(counts))
-
-    @property
-    def rows(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.vectors, self.counts
-
-    @cached_property
-    def own(self) -> np.ndarray:
-        """The row of each record's own fingerprint (int64 (n,))."""
-        return np.cumsum(self.counts) - self.counts
-
-    def take(self, some: np.ndarray) -> Prints:
-        return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
-
-    def distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return one record of each kind, the kind of each record, and how many it has (int64).
-
-        Two different records are taken for equal once in 2^64.
-        """
-        # Subtle: the highest bits of two words would cancel out in `combine`.
-        hashes = combine(mix(np.ascontiguousarray(self.vectors.T)), seed=0)
-        variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
-        mixed = mix(hashes + variant.astype(np.uint64))
-        digests = np.add.reduceat(mixed, self.own) if len(mixed) else mixed
-        _, first, kind, counts = np.unique(
-            digests, return_index=True, return_inverse=True, return_counts=True
-        )
-        return first, kind, counts
-
-
-def bits_apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return in how many bits the rows of x and y (uint64 (P, W)) differ (int64)."""
-    apart = np.zeros(len(x), np.int64)
-    for a, b in zip(x.T, y.T):
-        apart += popcount(a ^ b)
-    return apart
 
 
 @dataclass(eq=False)
@@ -238,8 +164,6 @@ class Fingerprints(bit_keys.BitScheme):
             raise ValueError("--threshold has no use for fingerprints; use --distance")
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         distance = request.values.get("--distance", DISTANCE_OF_256 * bits // DEFAULT_BITS)
-        if bits % DIGIT_BITS:
-            raise ValueError(f"--bits {bits} is not a multiple of 4, the bits of a digit")
         if distance > bits // 2:
             raise ValueError(
                 f"--distance {distance} is more than half of {bits} bits, by which unrelated "

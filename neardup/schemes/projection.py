@@ -36,6 +36,7 @@ import numpy as np
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes import banding, bit_keys, scheme
 from neardup.schemes.scheme import Option, Request, Scheme
+from neardup.sets.bit_vectors import WORD_BITS, bits_in
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold
@@ -163,10 +164,13 @@ class Projection(Scheme):
         words = np.empty((len(sets), len(bands)), dtype=np.uint64)
         first, last = low * self.rows, (low + len(bands)) * self.rows
         vectors = bit_keys.sides(sets, self.weights, self.seed, first, last)
-        before = first // bit_keys.WORD_BITS * bit_keys.WORD_BITS  # the dimension of the first bit
+        before = first // WORD_BITS * WORD_BITS  # the dimension of the first bit
+        each = range(0, self.rows, WORD_BITS)
         for i in range(len(bands)):
             start = first + i * self.rows - before
-            words[:, i] = combine(_bits(vectors, start, start + self.rows), seed=0)
+            places = range(start, start + self.rows)
+            parts = [bits_in(vectors, places[k : k + WORD_BITS]) for k in each]
+            words[:, i] = combine(np.array(parts), seed=0)
         return scheme.banded(words, bands)
 
 
@@ -181,20 +185,3 @@ def _least_cosine(request: Request) -> float:
         )
     resemblance = float(request.least)
     return 2 * resemblance / (1 + resemblance)
-
-
-def _bits(words: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return bits low … high-1 of n rows of words, 64 bits in a word: uint64 (words, n).
-
-    >>> [hex(int(x)) for x in _bits(np.array([[0xAB << 56, 0xCD]], np.uint64), 60, 72)[:, 0]]
-    ['0xcda']
-    """
-    columns = []
-    for start in range(low, high, bit_keys.WORD_BITS):
-        word, shift = divmod(start, bit_keys.WORD_BITS)
-        width = min(high - start, bit_keys.WORD_BITS)
-        column = words[:, word] >> np.uint64(shift)
-        if shift + width > bit_keys.WORD_BITS:
-            column |= words[:, word + 1] << np.uint64(bit_keys.WORD_BITS - shift)
-        columns.append(column & np.uint64((1 << width) - 1))
-    return np.array(columns)

@@ -33,6 +33,7 @@ Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left
 
 import numpy as np
 
+from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import GOLDEN, mix, random_words
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run
 from neardup.similarity.measures import Measure
@@ -42,10 +43,6 @@ PAIR_HASHES = 32  # the fixed cost of a pair, in hashes: no step has 2^16 pairs
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the L2 cache
 MOST_BITS = 16  # of a bitmap, as a power of two
 BITS_AT_ONCE = 1 << 20
-
-_ONES = np.zeros(1, dtype=np.uint8)  # the number of bits that are set in 0 … 2^16-1
-for _ in range(16):  # one more bit, which is set in the upper half
-    _ONES = np.concatenate((_ONES, _ONES + np.uint8(1)))
 
 
 def min_s(sets: Ragged, s: int, seed: int = 0) -> Ragged:
@@ -168,15 +165,6 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
         odd = (np.bincount(flips, minlength=high - low << log) & 1).astype(np.uint8)
         maps[low << log - 6 : high << log - 6] = np.packbits(odd).view(np.uint64)
     return maps.reshape(len(sets), -1)
-
-
-def popcount(words: np.ndarray) -> np.ndarray:
-    """Return the number of set bits of each word (uint64) as int64.
-
-    >>> popcount(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
-    [0, 3, 64]
-    """
-    return _ONES[words.view(np.uint16).reshape(-1, 4)].sum(axis=1, dtype=np.int64)
 
 
 def may_reach(

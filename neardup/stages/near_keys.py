@@ -18,8 +18,9 @@ import numpy as np
 
 from neardup.joins.near_bits import near_records
 from neardup.lines.keyed_lines import BAND_BITS, HASH_BITS, MAX_BANDS
-from neardup.schemes.fingerprints import Fingerprints, Prints
+from neardup.schemes.fingerprints import Fingerprints
 from neardup.schemes.scheme import Scheme
+from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch, Ragged, distinct, first_of_run, shared, spans
 
 PAIRS_AT_ONCE = 1 << 12

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from neardup.reading import fingerprint_lines as lines
 from neardup.reading.fingerprint_lines import fingerprint_parser
 from neardup.reading.input_check import BadLine
-from neardup.schemes.fingerprints import Prints
+from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch
 from tests.support.engines import MAPPER, RUN_LOCAL, in_order, run, succeed
 from tests.support.fingerprints import (

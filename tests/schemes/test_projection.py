@@ -6,11 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from neardup.runtime.program import UsageError
-from neardup.schemes.projection import Projection, _bits
+from neardup.schemes.projection import Projection
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Cosine, Jaccard
@@ -76,20 +74,6 @@ def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
     assert not low <= scheme.recall(0.6) <= high
     low, high = interval(plain, pairs)
     assert low <= plain.recall(0.6) <= high
-
-
-@given(
-    st.lists(st.integers(0, 2**64 - 1), min_size=5, max_size=5),
-    st.integers(0, 319),
-    st.integers(1, 130),
-)
-def test_bits_are_cut_from_words(words, low, width):
-    high = min(low + width, 320)
-    number = sum(word << 64 * i for i, word in enumerate(words))
-    columns = _bits(np.array([words], dtype=np.uint64), low, high)[:, 0].tolist()
-    cut = sum(column << 64 * i for i, column in enumerate(columns))
-    assert cut == number >> low & (1 << high - low) - 1
-    assert len(columns) == -(-(high - low) // 64)
 
 
 def test_bands_of_more_bits_than_a_word():

@@ -13,10 +13,10 @@ from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.program import UsageError
 from neardup.schemes.bit_keys import SimHash, keys_of, most_blocks
 from neardup.sets import hashing as signs_module
+from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import mix, random_words, signs
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import NINE_TENTHS
-from neardup.similarity.sketches import popcount
 from neardup.similarity.weighted_measures import Idf, TokenWeights
 from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
 

@@ -9,10 +9,10 @@ import pytest
 
 from neardup.schemes.bit_keys import agreement
 from neardup.sets import hashing as module
+from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import hyperplane_sides, mix, quantiles, random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.intervals import clopper_pearson
-from neardup.similarity.sketches import popcount
 
 SIZES = [1, 2, 3, 40, 7, 300, 1, 1]
 

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.sets.bit_vectors import popcount
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity import sketches as module
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import MEASURES, Jaccard, Threshold
-from neardup.similarity.sketches import bitmaps, may_reach, popcount, wide_bitmaps
+from neardup.similarity.sketches import bitmaps, may_reach, wide_bitmaps
 from tests.support.drawn import shingle_sets
 
 Maps = Callable[[Ragged], np.ndarray]

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.runtime.program import StageError
-from neardup.schemes.fingerprints import Fingerprints, Prints
+from neardup.schemes.fingerprints import Fingerprints
+from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Ragged, shared
 from neardup.stages.near_keys import NearRecords, marked_keys
 from tests.support import decision_oracle
