@@ -16,8 +16,8 @@ from functools import cache, partial
 import numpy as np
 
 from neardup.decisions.edge_file import EdgeFile, Head, Heads, as_number
-from neardup.decisions.rules import NO_PAIR, NOBODY, Components, Reason, Rule
-from neardup.lines.answer_lines import Tag, is_old
+from neardup.decisions.rules import NOBODY, Components, Reason, Rule
+from neardup.lines.answer_lines import NO_PAIR, Tag, is_old
 from neardup.lines.keyed_lines import decode_sets
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters

@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
+from neardup.lines.answer_lines import NO_PAIR
 from neardup.sets.ragged import Forest
 
 AT_ONCE = 1 << 16
 KEPT, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`
 OLD_FIRST = 2 * IDENTICAL  # added to the rank of an old record
 NOBODY, SMALLEST, UNKNOWN = -1, -1, -2  # in `WholeClusters`
-NO_PAIR = b"-"
 
 
 class Components:

@@ -16,6 +16,7 @@ from neardup.options import table
 from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, of_fingerprints
 from neardup.reading.blocks import check_inputs, read_files
+from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, WireError, not_one_of
@@ -24,7 +25,6 @@ from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
-from neardup.stored.index_manifest import is_index
 
 MAX_LINE = 64 << 20  # of two ids
 MILLION = 10**6

@@ -25,22 +25,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.decisions.rules import NO_PAIR
 from neardup.engines.local import key_pruning
 from neardup.library import keywords
 from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
+from neardup.lines.answer_lines import NO_PAIR
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first, form_of, settings_before_counts
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
-from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
-from neardup.similarity.weighted_measures import TokenWeights
 from neardup.stages import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
@@ -192,8 +190,8 @@ class _Run:
         if isinstance(self.given, UserVectors):
             return self.given.batches()
         form = self.settings.form
-        weights = self.settings.scheme.weights or TokenWeights()
-        gather = counted if weights.repeats else Ragged.from_unsorted
+        weights = self.settings.scheme.weights
+        gather = counted if weights and weights.repeats else Ragged.from_unsorted
         if form.shingle is not None:
             batches = self.given.batches_of_texts(form.shingle, form.clean, gather)
         else:
@@ -204,10 +202,10 @@ class _Run:
         kept: list[Batch] = []
         entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
         done = 0
-        batches, scheme = portions(batches, self.settings), self.settings.scheme
+        batches = portions(batches, self.settings)
         each = with_keys(batches, self.settings, _counters())
-        if scheme.joined_in_memory:
-            each = _near(batches, scheme)
+        if self.settings.scheme.joined_in_memory:
+            each = _near(batches, self.settings)
         for batch, keys in each:
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
             done += len(batch.ids)
@@ -274,9 +272,9 @@ class _Run:
         return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 
-def _near(batches: Iterable[Batch], scheme: Scheme) -> Iterator[tuple[Batch, Ragged]]:
+def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch, Ragged]]:
     """Return batches of fingerprints with those keys that a near one has, too."""
-    held = list(batches)
+    held, scheme = list(batches), settings.scheme
     prints = [near_keys.prints_of(scheme, batch.sets) for batch in held]
     (marks,) = near_keys.marks_of(scheme, [prints], every=False)
     return near_keys.with_marked_keys(held, scheme, marks)

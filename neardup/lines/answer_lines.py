@@ -49,6 +49,7 @@ _PAIR = (
     rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?" % ((_NUMBER,) * 3)
 )
 SAME_SET = b"="
+NO_PAIR = b"-"  # as the similarity of a removed record and the kept one
 EDGE, MEMBER = 3, 4  # fields of their lines
 _SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
 _PRESENCE_OR_MEMBER = rb"[^\t]+\t(?:\.|[^\t]*\t[01]\t[^\t]*)[\t\n]*"

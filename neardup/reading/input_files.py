@@ -17,9 +17,15 @@ from neardup.reading import blocks
 from neardup.reading.blocks import Block, Pieces
 from neardup.runtime.program import StageError
 
+MANIFEST = "manifest.json"  # in the folder of an index
 TASK_BYTES = "mapreduce_map_input_length"
 JOB_FOLDER = "mapreduce_job_working_dir"  # where relative names start
 _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
+
+
+def is_index(path: "str | os.PathLike[str]") -> bool:
+    """Return whether a path is that of an index, which `stored.index_manifest` describes."""
+    return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 class InputFile(NamedTuple):

@@ -20,13 +20,13 @@ from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
+from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts, Found, Node
 from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
-from neardup.stored.index_manifest import is_index
 
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
 NAMING = {"--against", "--counts"}  # files, whose names may differ from here

@@ -16,15 +16,11 @@ from neardup.options.settings import Settings, counts_first, of_fingerprints, st
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.input_files import MANIFEST, is_index
 from neardup.runtime.program import StageError, UsageError
 from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, refuse_unlike
 
-MANIFEST = "manifest.json"
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
-
-
-def is_index(path: str | os.PathLike[str]) -> bool:
-    return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:

@@ -2,7 +2,7 @@
 
 In: keyed lines in order of keys.
 Out: pair lines, each written in one bucket: that of the smallest key both records have.
-May import: runtime, sets, similarity, lines, schemes.
+May import: runtime, sets, similarity, lines.
 
 An output is one line in `OUTPUTS`, made of three parts: which pairs of sets are verified
 (`PairJoin`, `LinkJoin`, `EdgeJoin`), which records of two sets are pairs, and what is written

@@ -12,6 +12,7 @@ that have not shared a key so far.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from neardup.lines.keyed_lines import HASH_BITS
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import REPEATED
-from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged, distinct, first_of_run, shared
 from neardup.similarity.measures import Measure, Verified
 from neardup.similarity.sketches import may_reach
@@ -31,6 +31,15 @@ SAMPLE = 16  # one in so many sets is checked against its key
 Found = Iterator[Verified]
 
 
+class Keys(Protocol):
+    """What is asked of a scheme."""
+
+    one_a_band: ClassVar[bool]
+
+    def keys(self, sets: Ragged, low: int, high: int) -> Ragged:
+        """Return the keys of bands low … high-1, ascending, a row for each set."""
+
+
 @dataclass
 class PairJoin:
     """The join that finds and writes all pairs in each bucket.
@@ -38,7 +47,7 @@ class PairJoin:
     pairs, lines: which records are pairs, and what is written of them; see `record_pairs`.
     """
 
-    scheme: Scheme
+    scheme: Keys
     measure: Measure
     counters: Counters
     pairs: EveryPair

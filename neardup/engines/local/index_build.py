@@ -25,7 +25,7 @@ from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
-from neardup.reading.input_files import Unchanged
+from neardup.reading.input_files import Unchanged, is_index
 from neardup.runtime.atomic_write import lock
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import StageError, UsageError, interrupted
@@ -42,7 +42,7 @@ COPIED = 1 << 20  # bytes; whole rows
 def build(args: argparse.Namespace) -> None:
     """Make the index that --to names, or add to it; UsageError for invalid options."""
     options = table.Options.of(args)
-    if args.add and index_manifest.is_index(args.to):
+    if args.add and is_index(args.to):
         options, _ = index_manifest.take_options(options, Path(args.to), args.files)
     index_manifest.check_counts(options)
     settings = with_cost_printed(settings_before_counts(options), options.verbosity)
@@ -85,7 +85,7 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
     """Context manager: lock the index against other writers; remove its folder on exit if empty."""
     if index.exists() and not index.is_dir():
         raise UsageError(f"--to {index}: is a file; name a folder")
-    if add and not index_manifest.is_index(index):
+    if add and not is_index(index):
         raise UsageError(
             f"--to {index}: is not an index to --add to; name one, or leave --add out to make one"
         )
@@ -98,7 +98,7 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
     except OSError:
         """A file system without locks."""
     try:
-        if index_manifest.is_index(index) and not add:
+        if is_index(index) and not add:
             raise UsageError(f"--to {index}: already exists; --add to it, or name another one")
         yield index
     finally:

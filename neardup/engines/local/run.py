@@ -30,7 +30,7 @@ from neardup.engines.local.workers import Workers, check_read_once, working_fold
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
-from neardup.reading.input_files import Unchanged
+from neardup.reading.input_files import Unchanged, is_index
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, interrupted, run
@@ -156,7 +156,7 @@ def plain_names(words: list[str]) -> list[str]:
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
     """Return the options, completed from indexes of --against, and a line for each index used."""
     lines = []
-    indexes = list(filter(index_manifest.is_index, options.against))
+    indexes = list(filter(is_index, options.against))
     if indexes:
         index_manifest.check_alike(list(map(Path, indexes)))
     for name in indexes:
@@ -179,7 +179,7 @@ def old_ones(
     segments: list[segment.Segment] = []
     number = 0
     for name in options.against:
-        if index_manifest.is_index(name):
+        if is_index(name):
             manifest = index_manifest.opened(Path(name), options, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files
