@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cluster import daemons
-from neardup.commands import videos as synthetic_videos
+from neardup.commands import example as synthetic_videos
 from tests.on_spark.test_spark_answers import counts
 from tests.support import hadoop_cluster
 from tests.support.engines import RUN_LOCAL, Result, environment, in_order, succeed

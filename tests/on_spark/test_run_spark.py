@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from neardup.commands import videos as synthetic_videos
+from neardup.commands import example as synthetic_videos
 from tests.on_spark.test_spark_answers import counts, written
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, Result, in_order, run, succeed
 from tests.support.programs import RUN_SPARK
