@@ -18,7 +18,6 @@ from neardup.images.cache import PictureCache, default_file
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
 from neardup.images.perceptual_hash import BITS
 from neardup.images.picture_hashes import (
-    Failure,
     Fingerprint,
     Outcome,
     Variants,
@@ -26,6 +25,7 @@ from neardup.images.picture_hashes import (
     in_order,
     keep_rules,
 )
+from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read

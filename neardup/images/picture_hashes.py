@@ -30,6 +30,7 @@ from neardup.images import perceptual_hash, pictures
 from neardup.images.cache import PictureCache
 from neardup.images.decoders import Lost, outcomes
 from neardup.images.folder_walk import FoundFile, path_id
+from neardup.images.results import Failure
 from neardup.runtime.program import not_one_of
 
 HASH_BYTES = perceptual_hash.BITS // 8
@@ -69,13 +70,6 @@ class Fingerprint(NamedTuple):
     width: int
     height: int
     date: str
-
-
-class Failure(NamedTuple):
-    """Why a file has no fingerprint: one of few reasons, and more about it."""
-
-    reason: str
-    detail: str
 
 
 class Outcome(NamedTuple):

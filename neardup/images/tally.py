@@ -18,7 +18,8 @@ from typing import Callable, NamedTuple
 
 from neardup.images import pictures
 from neardup.images.folder_walk import path_id
-from neardup.images.picture_hashes import Failure, Fingerprint, Outcome
+from neardup.images.picture_hashes import Fingerprint, Outcome
+from neardup.images.results import Failure
 from neardup.runtime.program import StageError, shown
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE
 

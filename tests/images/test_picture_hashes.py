@@ -15,7 +15,6 @@ from neardup.images.cache import PictureCache
 from neardup.images.folder_walk import FoundFile, Walk
 from neardup.images.picture_hashes import (
     KEEP,
-    Failure,
     Fingerprint,
     Outcome,
     Variants,
@@ -26,6 +25,7 @@ from neardup.images.picture_hashes import (
     keep_rules,
     to_cache,
 )
+from neardup.images.results import Failure
 from tests.support.drawn_pictures import differing, drawing, saved
 
 ALL = Variants(mirror=True, rotate=True, crops=True)

@@ -8,7 +8,8 @@ import pytest
 
 from neardup.images import pictures
 from neardup.images.folder_walk import FoundFile
-from neardup.images.picture_hashes import Failure, Fingerprint, Outcome
+from neardup.images.picture_hashes import Fingerprint, Outcome
+from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally, listed
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
