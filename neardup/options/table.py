@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Callable
 
 from neardup.decisions import RULES
-from neardup.lines.answer_lines import PRIORITIES
+from neardup.lines.tagged_ids import PRIORITIES
 from neardup.options.command_parser import CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
@@ -174,9 +174,11 @@ class Options:
     )
     keep: str | None = _option(
         None,
-        metavar="WHICH",
+        metavar="RULES",
         help="which of several similar records to keep, with --output kept or removed; "
-        + _choices(PRIORITIES),
+        f"{_choices(PRIORITIES)}.  Several rules with commas, as max:stars,min:date: each decides "
+        "ties of those before it, and then the order of the input; a record without a number or "
+        "date in the field comes last",
     )
     against: tuple[str, ...] = _option(
         (),
