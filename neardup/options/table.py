@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import SHORT, CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
@@ -339,9 +339,14 @@ def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> CommandParser:
+def parser(
+    name: str,
+    description: str,
+    flags: Collection[str] = OPTIONS,
+    short: Mapping[str, str] = SHORT,
+) -> CommandParser:
     """Make a parser of the options in `flags`; all others keep their defaults."""
-    result = CommandParser(name, description)
+    result = CommandParser(name, description, short)
     for flag, spec in OPTIONS.items():
         if flag in flags:
             result.add_argument(flag, **spec)
