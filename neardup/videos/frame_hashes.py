@@ -98,8 +98,8 @@ def borders(pictures: Pictures) -> NDArray[np.int64]:
     padded = np.pad(widths, ((STEADY, STEADY), (0, 0)), mode="edge")
     around = np.stack([padded[i : i + len(widths)] for i in range(2 * STEADY + 1)])
     steady = np.rint(np.median(around, axis=0) * PARTS).astype(np.int64)
-    ends: NDArray[np.int64] = np.array([0, SIDE * PARTS, 0, SIDE * PARTS]) + steady * [1, -1, 1, -1]
-    return ends
+    whole = np.array([0, SIDE * PARTS, 0, SIDE * PARTS])
+    return np.asarray(whole + steady * np.array([1, -1, 1, -1]))
 
 
 def _widths(rows: Pictures) -> NDArray[np.float64]:
