@@ -24,6 +24,7 @@ COMMANDS = {
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
     "index": "old records, kept so that runs against them need not read them again",
+    "find": "the records of an index that are similar to those of a file, the best first",
     "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs whose sketches are similar, with an interval",

@@ -30,6 +30,7 @@ CALLS = {
     "convert": ["--input=text", "{records}"],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
+    "find": ["{index}", "{records}"],
     "sketch": ["{records}", "--to", "{new}"],
     "similar": ["{sketches}"],
     "leaks": ["{records}", "--test", "{tests}", "--output=clean"],
@@ -46,11 +47,15 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
         "records": tmp_path / "records.txt",
         "pairs": tmp_path / "pairs.tsv",
         "tests": tmp_path / "tests.txt",
+        "index": tmp_path / "index",
         "sketches": tmp_path / "sketches",
         "new": f"/.{tmp_path}/new",
     }
     for name in ("picture", "copy") if command == "images" else ():
         names[name] = saved(drawing(1), tmp_path / f"{name}.png")
+    if command == "find":
+        make = [*NEARDUP, "index", names["records"], "--to", names["index"]]
+        succeed([str(part) for part in make], tmp_path)
     if command == "similar":
         make = [*NEARDUP, "sketch", names["records"], "--to", names["sketches"]]
         succeed([str(part) for part in make], tmp_path)
