@@ -36,8 +36,8 @@ class Run(NamedTuple):
 class VideoPair(NamedTuple):
     """Two videos that have runs; a and b are their numbers in the order given.
 
-    Subtle: a is the one whose id is smaller in byte order (or the first, if they are equal), and not
-    the smaller number.  So the runs do not depend on the order of the input.
+    Subtle: a is the one whose id is smaller in byte order (the first, if they are equal), and not
+    the one with the smaller number.  So runs do not depend on the order of the input.
     """
 
     a: int
