@@ -25,7 +25,9 @@ from neardup.similarity.measures import NINE_TENTHS, Jaccard
 TAG = PRIORITIES["first"]
 DECIMALS = 10**18
 
-RankedPair = tuple[int, int, float]  # later and earlier in the order; similarity, above 0, at most 1
+RankedPair = tuple[
+    int, int, float
+]  # later and earlier in the order; similarity, above 0, at most 1
 
 
 def removed(

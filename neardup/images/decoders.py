@@ -3,9 +3,9 @@
     for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=lambda path: 60): …
 
 Each process works on one item and has a second one waiting in its pipe.  If the first is not done
-after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a decoder or
-for want of memory, the first item is blamed.  A new process takes over the second one.  Either way
-the outcome of an item is `Lost`, with the reason.
+after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a
+decoder or for want of memory, the first item is blamed.  A new process takes over the second one.
+Either way the outcome of an item is `Lost`, with the reason.
 
 Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
 their parent, whatever ends it.  Memory: two items for each process.
@@ -52,8 +52,8 @@ def outcomes(
     """Yield each item with what `task` returns for it, as soon as it is done.
 
     `seconds` is the time limit of an item.  `start` is called first in each process, to which at
-    most `ahead` items are sent at once: 1 where items take long.  Exceptions in a task are those of a crash: a task
-    catches what it expects.
+    most `ahead` items are sent at once: 1 where items take long.  Exceptions in a task are those
+    of a crash: a task catches what it expects.
     """
     from multiprocessing.connection import wait
 
@@ -139,9 +139,7 @@ class _Process(Generic[Item]):
         """Return the time at which the item under way times out."""
         return self._since + seconds(self.items[0])
 
-    def outcome(
-        self, ready: bool, seconds: Callable[[Item], float]
-    ) -> tuple[Item, Any] | None:
+    def outcome(self, ready: bool, seconds: Callable[[Item], float]) -> tuple[Item, Any] | None:
         """Return the outcome of the item under way, if there is one by now."""
         found: Any = None
         if ready:

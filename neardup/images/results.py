@@ -40,7 +40,7 @@ class Work(NamedTuple):
     start: Callable[[], object]  # called first in each process
     seconds: Callable[[FoundFile], float]  # the time limit of a file
     to_bytes: Callable[[Any], bytes]  # of a result or a Failure
-    from_bytes: Callable[["bytes | None"], Any]  # None if there is nothing that can be read
+    from_bytes: Callable[[bytes | None], Any]  # None if there is nothing that can be read
     passing: Collection[str]  # reasons of failures that may pass, and are not cached
     ahead: int = AHEAD  # items sent to a process at once
 

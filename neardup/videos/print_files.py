@@ -60,7 +60,7 @@ def _in_lines(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
             if len(line) == LONGEST:
                 raise StageError(f"{name}: line {number}: longer than {LONGEST >> 20} MiB")
             if not line.isspace():
-                yield from _tried(f"line {number}", lambda: from_line(line), bad)  # noqa: B023
+                yield from _tried(f"line {number}", lambda: from_line(line), bad)
 
 
 def _in_table(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:

@@ -70,7 +70,7 @@ class PrintSources:
         for path, why in self.walk.closed:
             self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         ids = [path_id(file.path) for file in files]
-        largest_first = sorted(files, key=lambda file: -file.size)  # so that none is left to wait for
+        largest_first = sorted(files, key=lambda file: -file.size)  # the end is short then
         for outcome in counted(results(largest_first, *_of(reader), begin)):
             found = self._tally.kept(outcome)
             if found is not None:

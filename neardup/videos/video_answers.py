@@ -1,8 +1,8 @@
 """What is printed of pairs of videos: which video comes first, links, and common stretches.
 
 Of similar videos the first one is kept, in the order of `KEEP`.  A video may be removed for another
-one only if most of *it* is in that one: a clip may be removed for the video it is from, but not that
-video for its clip.
+one only if most of *it* is in that one: a clip may be removed for the video it is from, but not
+that video for its clip.
 
 Letters: N videos.
 """

@@ -178,7 +178,8 @@ def test_the_oldest_use_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return [FoundFile(b"/%s/%d" % (letter, k), k, k) for k in range(50)]
 
     old, used, new = some(b"o"), some(b"u"), some(b"n")
-    for day, written, read in ((1, old + used, []), (2, [], used), (3, new, [])):
+    for written, read in ((old + used, []), ([], used), (new, [])):
+        day += 1
         it = ResultCache(store, tmp_path / "c", "k")
         for file in written:
             it.put(file, bytes(4000))
