@@ -25,9 +25,7 @@ from neardup.similarity.measures import NINE_TENTHS, Jaccard
 TAG = PRIORITIES["first"]
 DECIMALS = 10**18
 
-RankedPair = tuple[
-    int, int, float
-]  # later and earlier in the order; similarity, above 0, at most 1
+RankedPair = tuple[int, int, float]  # later, and earlier in the order; 0 < similarity <= 1
 
 
 def removed(

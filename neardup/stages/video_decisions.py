@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.decisions import pair_list
+from neardup.images.tally import many
 from neardup.videos import video_answers
 from neardup.videos.pair_lines import PairRun, pair_runs
 from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.video_answers import Videos
+
+SHOWN = 10  # common stretches in the summary
 
 
 class Found(NamedTuple):
@@ -66,10 +69,22 @@ def clusters(found: Found, keep: Sequence[str], folder: Path) -> list[bytes]:
     videos = found.videos
     order, ranks = _order(videos, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)
-    lines = []
-    for first, rank in pair_list.clusters(pairs, folder):
-        lines.append(f"{videos.ids[order[first]]}\t{videos.ids[order[rank]]}\n".encode())
-    return lines
+    return [
+        f"{videos.ids[order[first]]}\t{videos.ids[order[rank]]}\n".encode()
+        for first, rank in sorted(pair_list.clusters(pairs, folder))
+    ]
+
+
+def summary(found: Found) -> list[str]:
+    """Return the lines of the summary: the pairs, and the common stretches."""
+    videos = found.videos
+    new = many(len(videos.ids) - videos.old, "new video" if videos.old else "video")
+    among = f"of {new} and {many(videos.old, 'old one')}" if videos.old else f"among {new}"
+    pairs = len({(pair.a, pair.b) for pair in found.pairs})
+    lines = [video_answers.described(each, videos.ids) for each in found.common[:SHOWN]]
+    more = len(found.common) - len(lines)
+    more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
+    return [f"{many(pairs, 'pair')} {among}", *lines, *more_of_them]
 
 
 def _order(videos: Videos, keep: Sequence[str]) -> tuple[list[int], list[int]]:

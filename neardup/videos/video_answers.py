@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from math import log
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from neardup.videos.print_sources import number
 from neardup.videos.runs import CommonStretch, VideoPair
 
 Facts = dict[str, Any]
+LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 
 
 def _date(facts: Facts) -> int:
@@ -32,12 +34,17 @@ def _pixels(facts: Facts) -> float:
     return number(facts, "width") * number(facts, "height")
 
 
+def _length(facts: Facts) -> float:
+    """Return the length of a video, in steps of 10 %, so that copies are of one length."""
+    return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
+
+
 KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
     "max:pixels": lambda facts: -_pixels(facts),
     "max:bitrate": lambda facts: -number(facts, "bitrate"),
     "max:fps": lambda facts: -number(facts, "fps"),
-    "max:seconds": lambda facts: -number(facts, "seconds"),
-    "min:seconds": lambda facts: number(facts, "seconds"),
+    "max:seconds": lambda facts: -_length(facts),
+    "min:seconds": _length,
     "max:bytes": lambda facts: -number(facts, "bytes"),
     "min:bytes": lambda facts: number(facts, "bytes"),
     "max:date": lambda facts: -_date(facts),
