@@ -112,6 +112,12 @@ def test_a_video_is_not_removed_for_its_clip(folder: Path, tmp_path: Path) -> No
     assert names == {"black.mp4", "clip.mp4", "other.mp4", "small/long.mp4"}
 
 
+def test_preferred_paths(folder: Path, tmp_path: Path) -> None:
+    kept = videos(tmp_path, folder, "--output=kept", "--keep=prefer:/(small|x),max:pixels")
+    assert ["small/long.mp4"] in rows(kept, folder)
+    assert ["long.mp4"] not in rows(kept, folder)
+
+
 def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
     found = rows(videos(tmp_path, folder, "--output=clusters"), folder)
     copies = ["long.mp4", "mirror.mp4", "clip.mp4", "small/long.mp4"]
@@ -283,7 +289,16 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--time-limit=0"], "--time-limit: "),
         (["{}", "--threshold=0"], "--threshold: expected 0 < T <= 1, such as 0.8, got '0'"),
         (["{}", "--threshold=50%"], "--threshold: expected 0 < T <= 1, such as 0.8, got '50%'"),
-        (["{}", "--at-least=ten"], "--at-least: expected a time such as 10s or 2m, got 'ten'"),
+        (
+            ["{}", "--measure=common", "--at-least=ten"],
+            "--at-least: expected a time such as 10s or 2m, got 'ten'",
+        ),
+        (["{}", "--at-least=2m"], "--at-least needs --measure common, but --measure is copy"),
+        (
+            ["{}", "--measure=common", "--threshold=0.9"],
+            "--threshold cannot be used with --measure",
+        ),
+        (["{}", "--keep=prefer:("], "--keep: prefer:(: missing ), unterminated subpattern"),
         (["{}", "--output=pair"], "--output: 'pair' is not one of pairs, "),
         (["{}", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
         (["{}", "--format=csv"], "--format: 'csv' is not one of lines, "),
@@ -293,7 +308,10 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--removed=-", "--output=kept"], "--removed: expected the name of a file"),
         (["{}", "-o", ""], "-o: expected the name of a file, got ''"),
         (["{}", "--output=prints", "--common=x"], "--common needs pairs, but --output is prints"),
-        (["{}", "--against={}"], "is not a file of prints; make one: python3 -m neardup videos FOLDER"),
+        (
+            ["{}", "--against={}"],
+            "is not a file of prints; make one: python3 -m neardup videos FOLDER",
+        ),
         (["{}", "--against={}/notes.txt"], "notes.txt: is not a file of prints; make one: "),
         (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
         (["{}", "--cache="], "--cache: expected the name of a file, got ''"),

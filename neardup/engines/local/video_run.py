@@ -17,7 +17,7 @@ from neardup.images.results import Work
 from neardup.reading.compressed import packing
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
-from neardup.stages.video_decisions import Found
+from neardup.stages.video_decisions import FoundPairs
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
@@ -50,7 +50,7 @@ def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
 
 def found_in(
     sources: PrintSources, against: Sequence[str], folder: Path, join: Join, progress: Progress
-) -> Found:
+) -> FoundPairs:
     """Write all prints to files of a folder, old ones first, and return what they share."""
     shown: list[float] = []
 
@@ -65,7 +65,7 @@ def found_in(
     frames.mkdir()
     store = FrameStore.write(frames, prints())
     old = len(store) - len(sources)
-    return Found(Videos(store.ids, store.facts, shown, old), *join(store, old=old))
+    return FoundPairs(Videos(store.ids, store.facts, shown, old), *join(store, old=old))
 
 
 class Sinks:
