@@ -4,7 +4,7 @@ A frame is common if more than max(5, 1 %) different videos show it, or if it ma
 It does not vote: it makes no pairs, and its seconds do not count.  Copies of one video count as one
 here: videos are copies if most of the longer one is in the other.
 
-Common frames that follow each other are a *place*: a video, from, to.  CommonPlaces with frames that
+Common frames that follow each other are a *place*: a video, from, to.  Places with frames that
 match each other are one common stretch.
 
 Letters: n frames, m seeds; a *cluster* is a video with its copies.
@@ -59,7 +59,7 @@ def with_holes(store: FrameStore, common: NDArray[np.bool_]) -> NDArray[np.bool_
     return marks
 
 
-class CommonPlaces(NamedTuple):
+class SharedPlaces(NamedTuple):
     """Where common frames follow each other."""
 
     number: Indices  # (n,), of the place of each frame; -1 if it is not common
@@ -67,7 +67,7 @@ class CommonPlaces(NamedTuple):
     last: Indices
 
     @classmethod
-    def of(cls, store: FrameStore, common: NDArray[np.bool_]) -> CommonPlaces:
+    def of(cls, store: FrameStore, common: NDArray[np.bool_]) -> SharedPlaces:
         at = np.flatnonzero(common)
         number = np.full(len(common), -1, np.int64)
         new = np.ones(len(at), bool)
@@ -83,7 +83,7 @@ def stretches(
     store: FrameStore, common: NDArray[np.bool_], matches: Iterable[tuple[Indices, Indices]]
 ) -> list[CommonStretch]:
     """Return the common stretches, the longest first; matches: of frames, all common ones."""
-    places = CommonPlaces.of(store, common)
+    places = SharedPlaces.of(store, common)
     forest = Forest(len(places.first))
     for i, j in matches:
         x, y = places.number[i], places.number[j]
@@ -93,7 +93,7 @@ def stretches(
     return sorted(found, key=lambda stretch: (-stretch.seconds, stretch.places))
 
 
-def _grouped(store: FrameStore, places: CommonPlaces, forest: Forest) -> Iterator[CommonStretch]:
+def _grouped(store: FrameStore, places: SharedPlaces, forest: Forest) -> Iterator[CommonStretch]:
     roots = forest.roots(np.arange(len(places.first)))
     order = np.argsort(roots, kind="stable")
     starts = starts_of_runs(roots[order])
