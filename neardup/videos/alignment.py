@@ -8,8 +8,8 @@ of frames are looked at there.  Then the line's seeds are left out, and the next
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:
 
-* seeds that show different things: two whose frames in a differ in more than DIFFERENT bits, and
-  twice as much as frames do on the line;
+* seeds that show different things: two whose frames in a differ in DIFFERENT bits more than frames
+  do on the line;
 * frames that match better on the line than a moment before or after it;
 * both videos stand still as a whole, as one picture does.
 
@@ -38,7 +38,7 @@ SHORT_SECONDS, SHORT_SHARE = 1.2, 0.6  # … or this share of a shorter video, a
 SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they match
 LINES = 16  # of two videos, at most
 MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
-DIFFERENT = 31  # bits: seeds that differ more show different things
+DIFFERENT = 40  # bits more than on the line: seeds that differ in so many show different things
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST = 3.0  # bits by which frames match better on the line
 STILL, STILL_MATCH = 10, 10  # bits: of one still picture, and of two copies of it
@@ -210,7 +210,7 @@ def _not_by_chance(
     here = _on_line(line, frames, a, b, 0.0)
     if run.frames >= RUN_FRAMES:
         of_seeds = np.searchsorted(a.spans[:, 0], np.unique(np.rint(seeds[:, 0] * 1000)))
-        most = max(DIFFERENT, 2 * float(np.nanmean(here)))
+        most = DIFFERENT + float(np.nanmean(here))
         if _differ(a.own[of_seeds], most) or _moves_alike(line, frames, here, a, b):
             return True
     return _still(a.own) and _still(b.own) and float(np.nanmedian(here)) <= STILL_MATCH

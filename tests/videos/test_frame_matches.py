@@ -194,7 +194,7 @@ def test_calm_frames_cost_no_square() -> None:
     both = np.concatenate((video, video))
     n = len(video)
     times = np.tile(np.arange(n), 2) * 250
-    rows = Rows(both, np.repeat(np.uint64([1, 2]), n), times, np.zeros(2 * n, np.int64))
+    rows = Rows(both, np.repeat(np.array([1, 2], np.uint64), n), times, np.zeros(2 * n, np.int64))
     found = matches_in(rows, keys_by(both, 0).astype(np.int64), 0)
     assert len(found.left) < n
     assert len(set(times[found.left].tolist())) > 100

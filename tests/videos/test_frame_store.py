@@ -8,6 +8,7 @@ import pytest
 
 from neardup.runtime.program import UsageError
 from neardup.videos.frame_store import FrameStore, fresh_variants
+from neardup.videos.video_prints import VideoPrint
 from tests.support.made_up_prints import filmed, frames, made_up
 
 
@@ -28,7 +29,7 @@ def test_prints_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prints", [[], [filmed("black", np.empty((0, 2, 4), np.uint64))]])
-def test_no_frames(tmp_path: Path, prints: list) -> None:
+def test_no_frames(tmp_path: Path, prints: list[VideoPrint]) -> None:
     store = FrameStore.write(tmp_path, prints)
     assert len(store) == len(prints)
     assert store.frames == len(store.owner) == len(store.spans) == len(store.fresh) == 0
