@@ -67,10 +67,9 @@ def found_in(
     frames.mkdir()
     store = FrameStore.write(frames, prints())
     old = len(store) - len(sources)
-    return FoundPairs(
-        Videos(store.ids, store.facts, shown, old),
-        *join(store, old=old, done=lambda share: progress.of(0)(round(PARTS * share))),
-    )
+    show = progress.of(0)
+    pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
+    return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
 
 
 class Sinks:
