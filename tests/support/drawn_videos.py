@@ -43,7 +43,7 @@ def shots(seed: int, seconds: float) -> tuple[Shot, ...]:
             for _ in range(4)
         )
         pan = tuple(dice.uniform(-0.12, 0.12, 2).tolist())
-        found.append(Shot(start, end, int(dice.integers(1 << 30)), pan, things))  # type: ignore[arg-type]
+        found.append(Shot(start, end, int(dice.integers(1 << 30)), pan, things))
         start = end
     return tuple(found)
 
