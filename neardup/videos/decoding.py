@@ -24,12 +24,11 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
 from math import floor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from neardup.videos.containers import PIXELS
-from neardup.videos.video_clock import USUAL, VideoClock
+from neardup.videos.video_clock import USUAL, FrameStamps, VideoClock
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -58,7 +57,7 @@ class Decoder:
         self.clock = VideoClock(frame_seconds(stream), container.format.name in PARTS)
         self.damaged = 0
         self.shown = 0  # frames
-        self._stamps: list[int] = []  # a heap, of packets that lack those of their frames
+        self._stamps = FrameStamps("avi" in container.format.name)
         self._in_row = 0  # damaged, since the last frame
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
@@ -79,8 +78,6 @@ class Decoder:
     def _decoded(self, packet: Packet | None) -> Iterator[tuple[float, VideoFrame]]:
         import av
 
-        if packet and packet.pts is None and packet.dts is not None:
-            heappush(self._stamps, packet.dts)
         try:
             frames = self._context.decode(packet)
         except MemoryError:
@@ -89,7 +86,7 @@ class Decoder:
             self._count_damage()
             return
         for frame in frames:
-            stamp = self._stamp(frame)
+            stamp = self._stamps.of(frame.pts, frame.dts)
             seconds = None if stamp is None else stamp * self._unit
             time = self.clock.time(seconds, (getattr(frame, "duration", 0) or 0) * self._unit)
             if frame.is_corrupt:
@@ -98,17 +95,6 @@ class Decoder:
                 self._in_row = 0
                 self.shown += 1
                 yield time, frame
-
-    def _stamp(self, frame: VideoFrame) -> int | None:
-        """Return the time stamp of a frame.
-
-        Without one, it is the least that packets have for their decoding, as in AVI files.
-        """
-        if frame.pts is not None:
-            return int(frame.pts)
-        while len(self._stamps) > AROUND:  # of packets without a frame
-            heappop(self._stamps)
-        return heappop(self._stamps) if self._stamps else None
 
     def _packets(self) -> Iterator[Packet]:
         """Yield the packets of the stream, beyond damaged places where the container can."""
@@ -151,7 +137,13 @@ class Decoder:
 
     def _may_skip(self, stamp: int | None, before: float | None, after: float | None) -> bool:
         zero = self.clock.zero
-        if zero is None or stamp is None or before is None or after is None:
+        if (
+            zero is None
+            or stamp is None
+            or self._stamps.doubtful
+            or before is None
+            or after is None
+        ):
             return False
         time = stamp * self._unit
         held = after - time > self._tick - NEAR
