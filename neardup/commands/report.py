@@ -8,7 +8,7 @@ from pathlib import Path
 from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.images.pictures import require_pillow
 from neardup.options import table
-from neardup.report import facts, material, page
+from neardup.report import facts, html_page, material, page
 from neardup.runtime import atomic_write, manifest
 from neardup.runtime.program import StageError, UsageError, write_to
 
@@ -25,7 +25,7 @@ which loads nothing.
 
 def main() -> None:
     args = _command_line()
-    page.check_jinja()
+    html_page.check_jinja()
     if args.pictures:
         require_pillow()
     options = table.Options.of(args)
