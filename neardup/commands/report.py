@@ -9,11 +9,10 @@ from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.images.pictures import require_pillow
 from neardup.options import table
 from neardup.report import facts, html_page, material, page
-from neardup.report.video_answer import answer_of
+from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
 from neardup.report.video_page import video_page
 from neardup.runtime import atomic_write, manifest
 from neardup.runtime.program import StageError, UsageError, cores, write_to
-from neardup.videos.pair_lines import from_line
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
@@ -111,10 +110,11 @@ def _videos(args: argparse.Namespace) -> None:
     pairs = _files_of(args.pairs)
     inputs = [*pairs, *([args.common] if args.common else [])]
     check_files(inputs)
-    folders = args.folder or [os.curdir]
     with atomic_write.whole_or_not("-o", args.o, inputs) as file:
-        answer = answer_of(parsed_lines(pairs, from_line))
-        page = video_page(answer, args.pairs, folders, cores())
+        answer = answer_of(parsed_lines(pairs, either))
+        lines = parsed_lines([args.common], parse_common) if args.common else []
+        folders = args.folder or [os.curdir]
+        page = video_page(answer, stretches_of(lines), args.pairs, folders, cores())
         write_to(file, [page.encode()])
 
 

@@ -1,39 +1,35 @@
 """The page of a run on videos: frames of both at the matched times, and where these are.
 
-    pair lines ─▶ counts, first pairs ─▶ times to look at, by file ─▶ pictures ─▶ page
+    pair lines ─▶ counts, first pairs ─▶ times to look at, by video ─▶ pictures ─▶ page
 
-Each file is opened in a process of its own, which may take 30 seconds and 2 GiB.  Only files below
-given folders are opened: the lines may come from elsewhere.  A page has at most 800 pictures, about
-10 MB.
+A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.
 """
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from neardup.images.decoders import Lost, outcomes
 from neardup.images.folder_walk import path_of
-from neardup.images.pictures import bound_memory
 from neardup.images.results import Failure
-from neardup.report.html_page import LONGEST_ID, data_uri, filled
-from neardup.report.video_answer import Couple, VideoAnswer, speed
-from neardup.videos.moments import Sight, sight_of
+from neardup.report.html_page import LONGEST_ID, filled
+from neardup.report.video_answer import GROUPS, Couple, Place, Stretch, VideoAnswer, speed
+from neardup.report.video_sights import Seen, look
+from neardup.videos.moments import Sight
 from neardup.videos.runs import Run
 
-RUNS = 3  # of a pair, with pictures; all are listed, up to LISTED
-LISTED = 20
+RUNS = 3  # of a pair, with pictures
+LISTED = 20  # intervals of a pair, and videos that are not shown
 MOMENTS = (4, 2)  # of the first run, and of each other
-TIME_LIMIT = 30  # seconds, for a file
-OUTSIDE = "not below these folders"
+PLACES = 4  # of a common stretch, with pictures
 WIDE = 1000.0  # units of the longer time line
 LEAST = 4.0  # units: the shortest interval
 
 
 class Moment(NamedTuple):
-    """The same moment in both videos: times in seconds, and pictures as data URIs or ""."""
+    """The same moment of two videos: times in seconds, and pictures as data URIs or ""."""
 
     a: float
     b: float
@@ -54,114 +50,78 @@ class Shown(NamedTuple):
     """A pair as it is shown; `strips` are the moments of each run that has pictures."""
 
     couple: Couple
-    a: Sight | Failure
-    b: Sight | Failure
     lines: Lines
-    strips: list[tuple[Run, list[Moment]]]
+    strips: list[list[Moment]]
 
 
-class Seen(NamedTuple):
-    """What was seen of the videos: by id; and pictures, as data URIs, by id and time."""
-
-    videos: dict[str, Sight | Failure]
-    pictures: dict[tuple[str, float], str]
-
-
-def video_page(answer: VideoAnswer, source: str, folders: Sequence[str], jobs: int) -> str:
+def video_page(
+    answer: VideoAnswer,
+    common: Sequence[Stretch],
+    source: str,
+    folders: Sequence[str],
+    jobs: int,
+) -> str:
     """Return the page of an answer from the file `source`; open only videos below `folders`."""
-    seen = _seen(_times(answer.first), [os.path.realpath(os.fsencode(f)) for f in folders], jobs)
+    seen = look(_times(answer.first, common), folders, jobs)
+    closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
         answer=answer,
+        common=common,
         source=source,
+        seen=seen,
         pairs=[_shown(couple, seen) for couple in answer.first],
-        closed=[(id_, each) for id_, each in seen.videos.items() if isinstance(each, Failure)],
+        closed=closed,
         listed=LISTED,
+        most_groups=GROUPS,
+        most_places=PLACES,
         **{call.__name__: call for call in CALLS},
     )
 
 
-def moments(couple: Couple) -> Iterator[tuple[Run, list[tuple[float, float]]]]:
-    """Yield the first runs of a pair, and the times in both videos at which to look.
+def moments(run: Run, many: int) -> list[tuple[float, float]]:
+    """Return `many` times in both videos, evenly within a run.
 
-    >>> run = Run(8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 30)
-    >>> list(moments(Couple("a", "b", 0.5, False, [run])))[0][1]
+    >>> moments(Run(8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 30), 4)
     [(1.0, 3.0), (3.0, 5.0), (5.0, 7.0), (7.0, 9.0)]
     """
-    for number, run in enumerate(couple.runs[:RUNS]):
-        many = MOMENTS[min(number, 1)]
-        parts = [(k + 0.5) / many for k in range(many)]
-        yield (
-            run,
-            [
-                (
-                    run.a_from + part * (run.a_to - run.a_from),
-                    run.b_from + part * (run.b_to - run.b_from),
-                )
-                for part in parts
-            ],
-        )
+    parts = [(k + 0.5) / many for k in range(many)]
+    return [
+        (run.a_from + part * (run.a_to - run.a_from), run.b_from + part * (run.b_to - run.b_from))
+        for part in parts
+    ]
 
 
-def _times(couples: Sequence[Couple]) -> dict[str, list[float]]:
+def middle(place: Place) -> float:
+    return (place.start + place.end) / 2
+
+
+def _strips(couple: Couple) -> list[list[tuple[float, float]]]:
+    """Return the moments of the first runs of a pair."""
+    return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(couple.runs[:RUNS])]
+
+
+def _times(couples: Sequence[Couple], common: Sequence[Stretch]) -> dict[str, list[float]]:
     """Return the times at which to look, by video."""
     times: dict[str, list[float]] = defaultdict(list)
     for couple in couples:
-        for _, both in moments(couple):
-            times[couple.a] += [a for a, _ in both]
-            times[couple.b] += [b for _, b in both]
+        for a, b in chain.from_iterable(_strips(couple)):
+            times[couple.a].append(a)
+            times[couple.b].append(b)
+    for stretch in common[:GROUPS]:
+        for place in stretch.places[:PLACES]:
+            times[place.id].append(middle(place))
     return times
 
 
-def _seen(times: dict[str, list[float]], folders: list[bytes], jobs: int) -> Seen:
-    """Look at the videos at the given times, each in a process that may fail."""
-    seen = Seen({}, {})
-    inside = {id_: _is_below(path_of(id_), folders) for id_ in times}
-    seen.videos.update((id_, Failure(OUTSIDE, "")) for id_ in times if not inside[id_])
-    tasks = [(id_, moments) for id_, moments in times.items() if inside[id_]]
-    for (id_, asked), found in outcomes(tasks, _look, jobs, TIME_LIMIT, bound_memory):
-        seen.videos[id_] = Failure(*found) if isinstance(found, Lost) else found
-        if isinstance(found, Sight):
-            pictures = (
-                (at, data_uri(jpeg) if jpeg else "") for at, jpeg in zip(asked, found.pictures)
-            )
-            seen.pictures.update(((id_, at), uri) for at, uri in pictures)
-    return seen
-
-
-def _look(task: tuple[str, list[float]]) -> Sight | Failure:
-    return sight_of(path_of(task[0]), task[1])
-
-
-def _is_below(path: bytes, folders: Sequence[bytes]) -> bool:
-    """Return True if a path, with links followed, is below one of the folders."""
-    if b"\0" in path:
-        return False
-    real = os.path.realpath(path)
-    return any(os.path.commonpath([real, folder]) == folder for folder in folders)
-
-
 def _shown(couple: Couple, seen: Seen) -> Shown:
-    a, b = seen.videos[couple.a], seen.videos[couple.b]
+    a, b = couple.a, couple.b
     strips = [
-        (
-            run,
-            [
-                Moment(
-                    *(at_a, at_b),
-                    seen.pictures.get((couple.a, at_a), ""),
-                    seen.pictures.get((couple.b, at_b), ""),
-                )
-                for at_a, at_b in both
-            ],
-        )
-        for run, both in moments(couple)
+        [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
+        for strip in _strips(couple)
     ]
-    return Shown(couple, a, b, time_lines(couple.runs[:LISTED], _length(a), _length(b)), strips)
-
-
-def _length(found: Sight | Failure) -> float:
-    return found.seconds if isinstance(found, Sight) else 0.0
+    lines = time_lines(couple.runs[:LISTED], seen.seconds(a), seen.seconds(b))
+    return Shown(couple, lines, strips)
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
@@ -236,4 +196,4 @@ def path_text(id_: str) -> str:
     return text if len(text) <= LONGEST_ID else "…" + text[1 - LONGEST_ID :]
 
 
-CALLS = (clock, facts, path_text, speed)
+CALLS = (clock, facts, middle, path_text, speed)

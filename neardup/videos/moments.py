@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 SIDE = 240  # pixels: the longest side of a picture
-SECONDS = 10.0  # on the clock, for one file
+SECONDS = 20.0  # on the clock, for one file
 LATEST = 1e7  # seconds: no later time is looked for
 LONGEST_PIXEL = 4  # times as wide as high, or as high as wide: more is an error in the file
 LINGER = 1.0  # seconds that the last frame is shown, where the file does not say
 QUALITY = "5"  # of the JPEG encoder, from 2 (best) to 31
 # MPEG-TS is searched by time alone: what is decoded begins at the next key frame.
-LEADS = (0.0, 12.0)  # seconds to seek before a time, one after the other
-BEFORE_ALL = -60.0
+LEADS = (0.0, 12.0, inf)  # seconds to seek before a time, one after the other
+NEAR = 5.0  # seconds: from one time to the next, decoding on is as fast as seeking
+FAR = 60.0  # seconds before 0, where no file begins
 SLIP = 1e-4  # seconds: times are rounded
 # A list of files, such as HLS, opens none of them; nothing is read from a network.
 ALONE = {"protocol_whitelist": "none"}
@@ -114,7 +116,7 @@ class _Search(NamedTuple):
         import av
 
         with suppress(av.error.FFmpegError, OSError):
-            self.file.seek(int((self.start + at) * av.time_base))
+            self.file.seek(int(max(self.start + at, -FAR) * av.time_base))
             yield from _frames(self.file, self.ends)
 
     def shown(self, at: float, times: list[float]) -> dict[float, bytes]:
@@ -142,11 +144,25 @@ def _pictures(search: _Search, times: list[float]) -> dict[float, bytes]:
     """Return the pictures at `times`: by seeking, or else by decoding everything."""
     found: dict[float, bytes] = {}
     for lead in LEADS:
-        for at in times:
-            if at not in found:
-                found.update(search.shown(at - lead, [at]))
-    missing = [at for at in times if at not in found]
-    return {**found, **search.shown(BEFORE_ALL, missing)} if missing else found
+        missing = [at for at in times if at not in found]
+        for near in _near_each_other(missing):
+            found.update(search.shown(near[0] - lead, near))
+    return found
+
+
+def _near_each_other(times: list[float]) -> list[list[float]]:
+    """Return times, which are in order, in lists whose gaps are at most NEAR.
+
+    >>> _near_each_other([1.0, 2.5, 60.0, 61.0])
+    [[1.0, 2.5], [60.0, 61.0]]
+    """
+    lists: list[list[float]] = []
+    for at in times:
+        if lists and at - lists[-1][-1] <= NEAR:
+            lists[-1].append(at)
+        else:
+            lists.append([at])
+    return lists
 
 
 def _frames(file: InputContainer, ends: float) -> Iterator[VideoFrame]:
