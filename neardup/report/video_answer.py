@@ -72,7 +72,7 @@ class Stretch(NamedTuple):
     """A stretch that many videos have in common; `places` are the first ones."""
 
     seconds: float
-    count: int  # of all places
+    total: int  # of places
     places: list[Place]
 
 
@@ -143,7 +143,7 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
     As a JSON object, which has all places, the number is 0.  WireError for anything else.
 
     >>> parse_common(b"1\t6.0\ta.mp4\t3.0-9.1\n")
-    (1, Stretch(seconds=6.0, count=1, places=[Place(id='a.mp4', start=3.0, end=9.1)]))
+    (1, Stretch(seconds=6.0, total=1, places=[Place(id='a.mp4', start=3.0, end=9.1)]))
     """
     try:
         if not line.startswith(b"{"):
@@ -177,7 +177,7 @@ def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
     """Join the places of each stretch, which follow each other.
 
     >>> a, b = (Stretch(6.0, 1, [Place(id_, 0.0, 6.0)]) for id_ in "ab")
-    >>> [stretch.count for stretch in stretches_of([(1, a), (1, b), (2, b)])]
+    >>> [stretch.total for stretch in stretches_of([(1, a), (1, b), (2, b)])]
     [2, 1]
     """
     joined = []
@@ -186,4 +186,4 @@ def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
         for part in [some] if number else [[each] for each in some]:
             places = [place for each in part for place in each.places]
             joined.append(Stretch(part[0].seconds, len(places), places))
-    return sorted(joined, key=lambda stretch: -stretch.count)
+    return sorted(joined, key=lambda stretch: -stretch.total)

@@ -186,7 +186,7 @@ def facts(found: Sight | Failure) -> str:
     length = [clock(found.seconds)] if found.seconds else []
     fps = [f"{found.fps:.4g} fps"] if found.fps else []
     return ", ".join(
-        [*length, f"{found.width} × {found.height}", *fps, found.codec, size(found.bytes)]
+        [*length, f"{found.width} × {found.height}", *fps, found.codec, size(found.size)]
     )
 
 

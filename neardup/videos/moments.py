@@ -53,7 +53,7 @@ class Sight(NamedTuple):
     width: int  # as displayed
     height: int
     fps: float  # 0 if unknown
-    bytes: int
+    size: int  # bytes
     codec: str
     pictures: tuple[bytes, ...]  # n JPEG files of at most SIDE pixels a side; b"" for none
 
@@ -213,7 +213,7 @@ class _View(NamedTuple):
         import av
 
         small = frame.reformat(self.width, self.height, "rgb24", interpolation="AREA")
-        turned = np.ascontiguousarray(np.rot90(small.to_ndarray(), self.turns))
+        turned: Any = np.ascontiguousarray(np.rot90(small.to_ndarray(), self.turns))
         encoder: Any = av.CodecContext.create("mjpeg", "w")
         encoder.width, encoder.height = self.upright()
         encoder.pix_fmt, encoder.time_base = "yuvj420p", Fraction(1)
