@@ -74,6 +74,7 @@ def sight(path: bytes, times: Sequence[float]) -> Sight:
 
 
 EVEN = [k / FPS for k in range(200)]
+HLS = ("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n", "#EXT-X-ENDLIST\n")
 FORMATS = [("mp4", "libx264"), ("mkv", "libx264"), ("webm", "libvpx"), ("avi", "mpeg4")]
 FORMATS += [("ts", "libx264"), ("mov", "mjpeg"), ("flv", "flv1"), ("mp4", "libx265")]
 
@@ -125,7 +126,8 @@ def test_pictures_are_small_and_as_displayed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(
-    not hasattr(av.video.stream.VideoStream, "set_display_rotation"), reason="a newer PyAV writes it"
+    not hasattr(av.video.stream.VideoStream, "set_display_rotation"),
+    reason="a newer PyAV writes it",
 )
 @pytest.mark.parametrize("turn", [90, -90, 180])
 def test_pictures_are_upright(turn: int, tmp_path: Path) -> None:
@@ -184,8 +186,8 @@ def test_a_list_of_files_opens_none_of_them(tmp_path: Path) -> None:
         server.settimeout(0.2)
         port = server.getsockname()[1]
         for named in ("a.ts", f"{tmp_path}/a.ts", f"http://127.0.0.1:{port}/a.ts"):
-            for start in ("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n", "ffconcat version 1.0\nfile "):
-                (tmp_path / "list.m3u8").write_text(f"{start}{named}\n")
+            for start, end in (HLS, ("ffconcat version 1.0\nfile ", "")):
+                (tmp_path / "list.m3u8").write_text(f"{start}{named}\n{end}")
                 found = sight_of(os.fsencode(tmp_path / "list.m3u8"), [0.0])
                 assert isinstance(found, Failure), (start, named)
         with pytest.raises(TimeoutError):
