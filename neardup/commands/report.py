@@ -29,7 +29,11 @@ def main() -> None:
     args = _command_line()
     html_page.check_jinja()
     if args.videos:
-        return _videos(args)
+        _videos(args)
+        return
+    for flag in ("common", "folder"):
+        if getattr(args, flag) is not None:
+            raise UsageError(f"--{flag} needs --videos")
     if args.pictures:
         require_pillow()
     options = table.Options.of(args)
@@ -107,14 +111,16 @@ def _videos(args: argparse.Namespace) -> None:
         raise UsageError(
             f"--videos: the page of videos has no {given[0].partition('=')[0]}; leave it out"
         )
-    pairs = _files_of(args.pairs)
-    inputs = [*pairs, *([args.common] if args.common else [])]
-    check_files(inputs)
-    with atomic_write.whole_or_not("-o", args.o, inputs) as file:
+    pairs, common = _files_of(args.pairs), [args.common] if args.common else []
+    check_files([*pairs, *common])
+    folders = args.folder or [os.curdir]
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise UsageError(f"--folder {folder}: not a folder")
+    with atomic_write.whole_or_not("-o", args.o, [*pairs, *common]) as file:
         answer = answer_of(parsed_lines(pairs, either))
-        lines = parsed_lines([args.common], parse_common) if args.common else []
-        folders = args.folder or [os.curdir]
-        page = video_page(answer, stretches_of(lines), args.pairs, folders, cores())
+        stretches = stretches_of(parsed_lines(common, parse_common))
+        page = video_page(answer, stretches, args.pairs, folders, cores())
         write_to(file, [page.encode()])
 
 

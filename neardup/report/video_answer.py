@@ -154,8 +154,8 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
             "0\t{:.1f}\t{id}\t{from:.1f}-{to:.1f}".format(fields["seconds"], **place).encode()
             for place in fields["places"]
         )
-        places = [place for _, _, place in map(_place, lines)]
-        return 0, Stretch(float(fields["seconds"]), len(places), places)
+        parsed = [_place(line) for line in lines]
+        return 0, Stretch(parsed[0][1], len(parsed), [place for _, _, place in parsed])
     except (ValueError, TypeError, KeyError, IndexError):
         raise WireError(
             f"expected a line that `neardup videos --common` wrote, got {shown(line)}"

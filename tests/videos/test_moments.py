@@ -37,8 +37,9 @@ def write(
     size: tuple[int, int] = (WIDTH, HEIGHT),
     aspect: Fraction = Fraction(1),
     turn: int = 0,
+    first: int = 0,
 ) -> bytes:
-    """Write a video that shows the number n from times[n] on, in seconds; return its path."""
+    """Write a video that shows the number first + n from times[n] on; return its path."""
     with av.open(str(path), "w") as file:
         stream: Any = file.add_stream(codec, rate=FPS)
         stream.width, stream.height = size
@@ -48,7 +49,7 @@ def write(
         stream.codec_context.sample_aspect_ratio = aspect
         if turn:
             stream.set_display_rotation(turn)
-        for number, at in enumerate(times):
+        for number, at in enumerate(times, first):
             frame = av.VideoFrame.from_ndarray(numbered(number, *size), "rgb24")
             frame.pts, frame.time_base = round(at * 1000), Fraction(1, 1000)
             file.mux(stream.encode(frame))
