@@ -38,7 +38,7 @@ SHORT = {
     "-o": "write the answer to this file, once it is complete",
     "--removed": "with --output kept: write each removed record and its duplicate",
     "-v": "print all counts at the end",
-    "--keep": "which of similar records: first, longest or smallest (default: first)",
+    "--keep": "which of similar records: first, longest, max:FIELD … (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
     "--reducers": "number of reducers (default: chosen for the input)",

@@ -32,6 +32,7 @@ CALLS = {
     "index": ["{records}", "--to", "{new}"],
     "sketch": ["{records}", "--to", "{new}"],
     "similar": ["{sketches}"],
+    "leaks": ["{records}", "--test", "{tests}", "--output=clean"],
     "images": ["--no-cache", "{picture}", "{copy}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
@@ -40,9 +41,11 @@ every_command = pytest.mark.parametrize("command", list(COMMANDS))
 def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAIRS) -> list[str]:
     (tmp_path / "records.txt").write_bytes(records)
     (tmp_path / "pairs.tsv").write_bytes(pairs)
+    (tmp_path / "tests.txt").write_bytes(b"q 7 8\n")
     names = {
         "records": tmp_path / "records.txt",
         "pairs": tmp_path / "pairs.tsv",
+        "tests": tmp_path / "tests.txt",
         "sketches": tmp_path / "sketches",
         "new": f"/.{tmp_path}/new",
     }
