@@ -47,7 +47,7 @@ def look(times: Mapping[str, Sequence[float]], folders: Sequence[str], jobs: int
     inside = {id_: _is_below(path_of(id_), below) for id_ in times}
     seen.videos.update({id_: Failure(OUTSIDE, "") for id_ in times})
     tasks = [(id_, list(some)) for id_, some in times.items() if inside[id_]]
-    for (id_, asked), found in outcomes(tasks, _look, jobs, TIME_LIMIT, bound_memory):
+    for (id_, asked), found in outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory):
         seen.videos[id_] = Failure(*found) if isinstance(found, Lost) else found
         if isinstance(found, Sight):
             pictures = zip(asked, found.pictures)

@@ -1,10 +1,10 @@
 """Small pictures of a video at given times, for a page: the frames that are shown then, as JPEG.
 
-    file ─▶ seek to the key frame before a time ─▶ decode up to it ─▶ scaled, upright ─▶ JPEG
+    file ─▶ seek before a time ─▶ decode up to it ─▶ scaled, upright ─▶ JPEG
 
-Times are seconds since the first frame, as in the print of a video.  Where a file cannot be
-searched, it is decoded from its start.  Work ends after SECONDS: times that were not reached have
-no picture, nor have those after the end.  Files that hang or crash a decoder are a matter for
+Times are seconds since the first frame, as in the print of a video.  What cannot be found by
+seeking is found by decoding from the start.  Work ends after SECONDS: times that were not reached
+have no picture, nor have those after the end.  Files that hang or crash a decoder are a matter for
 `images/decoders.py`.
 
 Memory: the frames that a decoder holds, and the pictures (5 to 10 kB each).
@@ -13,21 +13,28 @@ Memory: the frames that a decoder holds, and the pictures (5 to 10 kB each).
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from neardup.images.folder_walk import FoundFile
 from neardup.images.results import Failure
+from neardup.videos.containers import (
+    DAMAGED,
+    NO_FRAMES,
+    UNREADABLE,
+    OpenVideo,
+    RefusedFileError,
+    opened,
+)
+from neardup.videos.decoding import USUAL_FPS
 
 if TYPE_CHECKING:
     from av import VideoFrame
-    from av.container import InputContainer
 
 SIDE = 240  # pixels: the longest side of a picture
 SECONDS = 20.0  # on the clock, for one file
@@ -35,15 +42,10 @@ LATEST = 1e7  # seconds: no later time is looked for
 LONGEST_PIXEL = 4  # times as wide as high, or as high as wide: more is an error in the file
 LINGER = 1.0  # seconds that the last frame is shown, where the file does not say
 QUALITY = "5"  # of the JPEG encoder, from 2 (best) to 31
-# MPEG-TS is searched by time alone: what is decoded begins at the next key frame.
-LEADS = (0.0, 12.0, inf)  # seconds to seek before a time, one after the other
-NEAR = 5.0  # seconds: from one time to the next, decoding on is as fast as seeking
-FAR = 60.0  # seconds before 0, where no file begins
 SLIP = 1e-4  # seconds: times are rounded
-# A list of files, such as HLS, opens none of them; nothing is read from a network.
-ALONE = {"protocol_whitelist": "none"}
-GONE, NOT_A_FILE = "no such file", "not a regular file"
-UNREADABLE, NO_PICTURES = "cannot be read", "has no pictures"
+# MPEG-TS is searched by time alone: what is decoded begins at the next key frame.
+LEADS = (0.0, 12.0)  # seconds to seek before a time: first so, then so
+NEAR = 5.0  # seconds: from one time to the next, decoding on is as fast as seeking
 
 
 class Sight(NamedTuple):
@@ -64,37 +66,33 @@ def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
 
     try:
         status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):  # a pipe would wait for ever
-            return Failure(NOT_A_FILE, "")
-        with open(path, "rb") as opened, av.open(opened, options=ALONE) as file:
-            return _sight(file, status.st_size, times)
-    except FileNotFoundError:
-        return Failure(GONE, "")
-    except (OSError, ValueError, MemoryError, av.error.FFmpegError) as error:
-        return Failure(UNREADABLE, getattr(error, "strerror", None) or type(error).__name__)
+        return _sight(FoundFile(path, status.st_size, status.st_mtime_ns), times)
+    except RefusedFileError as refused:
+        return Failure(*refused.args)
+    except OSError as error:
+        return Failure(UNREADABLE, error.strerror or str(error))
+    except av.error.FFmpegError as error:
+        return Failure(DAMAGED, error.strerror or str(error))
 
 
-def _sight(file: InputContainer, size: int, times: Sequence[float]) -> Sight | Failure:
+def _sight(file: FoundFile, times: Sequence[float]) -> Sight | Failure:
     ends = time.monotonic() + SECONDS
-    if not file.streams.video:
-        return Failure(NO_PICTURES, "")
-    stream, seconds = file.streams.video[0], _seconds(file)
-    stream.codec_context.thread_count = 1
-    first = next(_frames(file, ends), None)
-    if first is None:
-        return Failure(NO_PICTURES, "")
-    view = _View.of(first, stream.sample_aspect_ratio)
-    found = _pictures(
-        _Search(file, float(first.time), view.scaled(), ends), _wanted(times, seconds)
-    )
-    return Sight(
-        seconds,
-        *view.upright(),
-        float(stream.average_rate or 0),
-        size,
-        stream.codec_context.name,
-        tuple(found.get(at, b"") for at in times),
-    )
+    with opened(file) as video:
+        first = next(_frames(video, ends), None)
+        if first is None:
+            return Failure(NO_FRAMES, "")
+        view = _View.of(first[1], video.stream.sample_aspect_ratio)
+        search = _Search(video, first[0], view.scaled(), ends)
+        seconds = _seconds(video)
+        wanted = _wanted(times, seconds)
+        found = search.by_seeking(wanted)
+        rate, codec = float(video.stream.average_rate or 0), video.stream.codec_context.name
+    missing = [at for at in wanted if at not in found]
+    if missing:
+        with opened(file) as video:
+            found.update(search._replace(video=video).from_here(missing))
+    pictures = tuple(found.get(at, b"") for at in times)
+    return Sight(seconds, *view.upright(), rate, file.size, codec, pictures)
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
@@ -104,30 +102,34 @@ def _wanted(times: Sequence[float], seconds: float) -> list[float]:
 
 
 class _Search(NamedTuple):
-    """An open file whose frames begin at `start`, in seconds, and when to give up."""
+    """An open video whose frames begin at `start`, in seconds, and when to give up."""
 
-    file: InputContainer
+    video: OpenVideo
     start: float
     view: _View
     ends: float
 
-    def frames(self, at: float) -> Iterator[VideoFrame]:
-        """Yield the frames from the last key frame before `at`; none if there is no seeking."""
+    def by_seeking(self, times: list[float]) -> dict[float, bytes]:
+        """Return the pictures at `times`, in order, that are found by seeking."""
         import av
 
-        with suppress(av.error.FFmpegError, OSError):
-            self.file.seek(int(max(self.start + at, -FAR) * av.time_base))
-            yield from _frames(self.file, self.ends)
+        found: dict[float, bytes] = {}
+        for lead in LEADS:
+            for near in _near_each_other([at for at in times if at not in found]):
+                with suppress(av.error.FFmpegError, OSError):
+                    self.video.container.seek(int((self.start + near[0] - lead) * av.time_base))
+                    found.update(self.from_here(near))
+        return found
 
-    def shown(self, at: float, times: list[float]) -> dict[float, bytes]:
-        """Return pictures of the frames shown at `times`, in order, as decoded from before `at`."""
+    def from_here(self, times: list[float]) -> dict[float, bytes]:
+        """Return the pictures at `times`, in order, as decoded from where the file is."""
         found: dict[float, bytes] = {}
         waiting = times[::-1]
         before: VideoFrame | None = None
         with suppress(TimeoutError):
-            for frame in self.frames(at):
-                while waiting and self._later(frame, waiting[-1]):
-                    if before is None:  # it was sought in vain
+            for now, frame in _frames(self.video, self.ends):
+                while waiting and now > self.start + waiting[-1] + SLIP:
+                    if before is None:  # it is too late already
                         return found
                     found[waiting.pop()] = self.view.jpeg(before)
                 if not waiting:
@@ -135,19 +137,6 @@ class _Search(NamedTuple):
                 before = frame
             found.update((at, self.view.jpeg(before)) for at in waiting if before)
         return found
-
-    def _later(self, frame: VideoFrame, at: float) -> bool:
-        return float(frame.time) > self.start + at + SLIP
-
-
-def _pictures(search: _Search, times: list[float]) -> dict[float, bytes]:
-    """Return the pictures at `times`: by seeking, or else by decoding everything."""
-    found: dict[float, bytes] = {}
-    for lead in LEADS:
-        missing = [at for at in times if at not in found]
-        for near in _near_each_other(missing):
-            found.update(search.shown(near[0] - lead, near))
-    return found
 
 
 def _near_each_other(times: list[float]) -> list[list[float]]:
@@ -165,25 +154,32 @@ def _near_each_other(times: list[float]) -> list[list[float]]:
     return lists
 
 
-def _frames(file: InputContainer, ends: float) -> Iterator[VideoFrame]:
-    """Yield frames with a time, without damaged ones; TimeoutError at the time `ends`."""
+def _frames(video: OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]:
+    """Yield times and frames, without damaged ones; TimeoutError at the time `ends`.
+
+    Frames without a time, as in a raw stream, follow each other at the usual rate.
+    """
     import av
 
-    for packet in file.demux(file.streams.video[0]):
+    step = 1 / float(video.stream.average_rate or USUAL_FPS)
+    now = -step
+    for packet in video.container.demux(video.stream):
         if time.monotonic() > ends:
             raise TimeoutError
         with suppress(av.error.FFmpegError):
-            yield from (frame for frame in packet.decode() if frame.time is not None)
+            for frame in packet.decode():
+                now = now + step if frame.time is None else float(frame.time)
+                yield now, frame
 
 
-def _seconds(file: InputContainer) -> float:
-    """Return the length of a file, or 0 if it does not say."""
+def _seconds(video: OpenVideo) -> float:
+    """Return the length of a video, or 0 if the file does not say."""
     import av
 
-    stream = file.streams.video[0]
+    container, stream = video
     if stream.duration and stream.time_base:
         return max(0.0, float(stream.duration * stream.time_base))
-    return max(0.0, (file.duration or 0) / av.time_base)
+    return max(0.0, (container.duration or 0) / av.time_base)
 
 
 class _View(NamedTuple):

@@ -157,9 +157,9 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
     words = text_of(text)
     for said in (
         "4 videos of the pairs below could not be shown.",
-        "films/broken.mp4 : cannot be read (Invalid data found when processing input)",
-        "films/gone.mp4 : no such file",
-        "films/pipe.mp4 : not a regular file",
+        "films/broken.mp4 : damaged (Invalid data found when processing input)",
+        "films/gone.mp4 : cannot be read (No such file or directory)",
+        "films/pipe.mp4 : not a video (.mp4)",
         "⟨U+0000⟩ : is not below the current folder",
     ):
         assert said in words
@@ -179,7 +179,7 @@ def test_no_file_is_opened_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPat
     runs = [PASSWORDS._replace(a=name) for name in names]
     text = page(*runs)
     assert pictures(text) == []
-    assert "http://127.0.0.1:9/a.mp4 : no such file" in text_of(text)
+    assert "http://127.0.0.1:9/a.mp4 : cannot be read (No such file or directory)" in text_of(text)
     assert text_of(text).count("name its folder with --folder") == 4 + 7
     text = page(*runs, folders=[str(outside)])
     assert len(pictures(text)) == 4 + 2 + 4  # the link is to the shorter one

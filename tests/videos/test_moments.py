@@ -78,6 +78,7 @@ EVEN = [k / FPS for k in range(200)]
 HLS = ("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n", "#EXT-X-ENDLIST\n")
 FORMATS = [("mp4", "libx264"), ("mkv", "libx264"), ("webm", "libvpx"), ("avi", "mpeg4")]
 FORMATS += [("ts", "libx264"), ("mov", "mjpeg"), ("flv", "flv1"), ("mp4", "libx265")]
+FORMATS += [("h264", "libx264"), ("y4m", "rawvideo")]
 
 
 @pytest.mark.parametrize(("suffix", "codec"), FORMATS)
@@ -152,7 +153,7 @@ def test_a_damaged_part_has_no_picture_of_another(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"", "cannot be read"), (b"nonsense" * 1000, "cannot be read"), (None, "no such file")],
+    [(b"", "damaged"), (b"nonsense" * 1000, "damaged"), (None, "cannot be read")],
 )
 def test_files_that_are_no_videos(data: bytes | None, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
@@ -166,7 +167,7 @@ def test_files_that_are_no_videos(data: bytes | None, reason: str, tmp_path: Pat
 def test_pipes_and_folders_are_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
-        assert sight_of(os.fsencode(path), [0.0]) == Failure("not a regular file", "")
+        assert sight_of(os.fsencode(path), [0.0]) == Failure("not a video", "no extension")
 
 
 def test_sound_alone_has_no_pictures(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_sound_alone_has_no_pictures(tmp_path: Path) -> None:
         silence = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), "s16", "mono")
         silence.sample_rate = 8000
         file.mux([*stream.encode(silence), *stream.encode(None)])
-    assert sight_of(os.fsencode(tmp_path / "a.wav"), [0.0]) == Failure("has no pictures", "")
+    assert sight_of(os.fsencode(tmp_path / "a.wav"), [0.0]) == Failure("not a video", ".wav")
 
 
 def test_a_list_of_files_opens_none_of_them(tmp_path: Path) -> None:
