@@ -31,11 +31,12 @@ from neardup.runtime.program import (
 from neardup.stages import video_decisions
 from neardup.stages.video_decisions import FoundPairs
 from neardup.videos import video_answers
+from neardup.videos.containers import require_av
 from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
 from neardup.videos.video_answers import Rule
-from neardup.videos.video_files import Reading, require_av
+from neardup.videos.video_files import Reading
 from neardup.videos.video_join import MEASURES, JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"

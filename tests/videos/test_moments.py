@@ -78,7 +78,6 @@ EVEN = [k / FPS for k in range(200)]
 HLS = ("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\n", "#EXT-X-ENDLIST\n")
 FORMATS = [("mp4", "libx264"), ("mkv", "libx264"), ("webm", "libvpx"), ("avi", "mpeg4")]
 FORMATS += [("ts", "libx264"), ("mov", "mjpeg"), ("flv", "flv1"), ("mp4", "libx265")]
-FORMATS += [("h264", "libx264"), ("y4m", "rawvideo")]
 
 
 @pytest.mark.parametrize(("suffix", "codec"), FORMATS)
@@ -89,6 +88,13 @@ def test_the_frame_that_is_shown_then(suffix: str, codec: str, tmp_path: Path) -
     assert [number_in(picture) for picture in found.pictures] == [152, 0, 0, 1, 34, 35, 199, 152]
     assert (found.width, found.height) == (WIDTH, HEIGHT)
     assert found.size == os.path.getsize(path)
+
+
+def test_a_raw_stream_has_no_times_and_is_read_from_its_start(tmp_path: Path) -> None:
+    """At the usual rate."""
+    found = sight(write(tmp_path / "a.h264", EVEN), [7.05, 0.05])
+    assert [number_in(picture) for picture in found.pictures] == [176, 1]
+    assert found.seconds == 0
 
 
 def test_of_slides_the_one_that_is_still_there(tmp_path: Path) -> None:
@@ -171,12 +177,12 @@ def test_pipes_and_folders_are_not_opened(tmp_path: Path) -> None:
 
 
 def test_sound_alone_has_no_pictures(tmp_path: Path) -> None:
-    with av.open(str(tmp_path / "a.wav"), "w") as file:
+    with av.open(str(tmp_path / "a.mka"), "w") as file:
         stream = file.add_stream("pcm_s16le", rate=8000)
         silence = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), "s16", "mono")
         silence.sample_rate = 8000
         file.mux([*stream.encode(silence), *stream.encode(None)])
-    assert sight_of(os.fsencode(tmp_path / "a.wav"), [0.0]) == Failure("not a video", ".wav")
+    assert sight_of(os.fsencode(tmp_path / "a.mka"), [0.0]) == Failure("not a video", ".mka")
 
 
 def test_a_list_of_files_opens_none_of_them(tmp_path: Path) -> None:
