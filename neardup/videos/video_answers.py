@@ -115,16 +115,19 @@ def ranked(
 def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
     """Return the share of one video of a pair that is in the other, above 0 and at most 1.
 
+    Frames that are common to many videos do not vote, but count here: if most of a video is an
+    opening, it is not removed for the rest.
+
     >>> from neardup.videos.runs import Run
-    >>> pair = VideoPair(0, 1, False, (Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36),), 9.0, 0.9)
-    >>> share_of(pair, 0, [90.0, 10.0]), share_of(pair, 1, [90.0, 10.0])
-    (0.1, 0.9)
+    >>> run = Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36)
+    >>> pair = VideoPair(0, 1, False, (run,), 9.0, 0.9, 0.1, 0.9)
+    >>> share_of(pair, 0, [90.0, 10.0]), share_of(pair, 1, [90.0, 12.0])
+    (0.1, 0.75)
     """
-    other = pair.b if video == pair.a else pair.a
-    if (shown[video], video) <= (shown[other], other):
-        return min(pair.share, 1.0)
-    runs = pair.runs if video == pair.a else [run.swapped() for run in pair.runs]
-    return max(min(sum(run.seconds for run in runs) / shown[video], pair.share), 1e-6)
+    first = video == pair.a
+    runs = pair.runs if first else [run.swapped() for run in pair.runs]
+    share = sum(run.seconds for run in runs) / max(shown[video], 1e-3)
+    return max(min(share, pair.share_a if first else pair.share_b, 1.0), 1e-6)
 
 
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:

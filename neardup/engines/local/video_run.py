@@ -28,6 +28,7 @@ from neardup.videos.video_files import Reading, print_of
 from neardup.videos.video_prints import VideoPrint
 
 STAGES = ["videos", "pairs"]
+PARTS = 1000  # of the work of a join, in the progress
 PASSING = {UNREADABLE, OUT_OF_MEMORY}  # failures that are not cached
 
 Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
@@ -61,12 +62,14 @@ def found_in(
                 shown.append(float((video.spans[:, 1] - video.spans[:, 0]).sum()) / 1000)
                 yield video
 
-    progress.stage(STAGES[1], 1)
+    progress.stage(STAGES[1], PARTS)
     frames = folder / "frames"
     frames.mkdir()
     store = FrameStore.write(frames, prints())
     old = len(store) - len(sources)
-    return FoundPairs(Videos(store.ids, store.facts, shown, old), *join(store, old=old))
+    show = progress.of(0)
+    pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
+    return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
 
 
 class Sinks:
