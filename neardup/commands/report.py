@@ -13,6 +13,7 @@ from neardup.report.video_answer import answer_of, either, parse_common, stretch
 from neardup.report.video_page import video_page
 from neardup.runtime import atomic_write, manifest
 from neardup.runtime.program import StageError, UsageError, cores, write_to
+from neardup.videos.containers import require_av
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
@@ -22,6 +23,11 @@ which loads nothing.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
+
+Of pairs of videos, it shows frames of both at the same moments, of files below this folder:
+
+    python3 -m neardup videos films > pairs.tsv
+    python3 -m neardup report --videos pairs.tsv -o report.html
 """
 
 
@@ -105,6 +111,7 @@ def _command_line() -> argparse.Namespace:
 
 def _videos(args: argparse.Namespace) -> None:
     """Write the page of an answer of `neardup videos`."""
+    require_av()
     others = [flag for flag in ("records", "removed", "audit", "pictures") if getattr(args, flag)]
     given = [*table.Options.of(args).given_arguments(), *(f"--{flag}" for flag in others)]
     if given:
