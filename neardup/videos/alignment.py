@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
-from neardup.videos.runs import Run
+from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
 from neardup.videos.video_prints import VideoPrint
 
@@ -89,6 +89,20 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
         runs += new
         left = left[~((on > 0) | _inside(left, new))]
     return tuple(sorted(set(runs), key=lambda run: run[1:]))
+
+
+def pair_of(
+    a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
+) -> VideoPair | None:
+    """Return two videos with their runs as a pair, or None if they have no run."""
+    runs = align(seeds, of_a, of_b)
+    if not runs:
+        return None
+    seconds = sum(run.seconds for run in runs), sum(run.seconds * run.rate for run in runs)
+    lengths = of_a.seconds, of_b.seconds
+    shares = [min(1.0, some / all_) for some, all_ in zip(seconds, lengths)]
+    share = shares[0] if lengths[0] <= lengths[1] else shares[1]
+    return VideoPair(a, b, mirrored, runs, seconds[0], share, *shares)
 
 
 def least_of_run(shorter: float) -> float:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ ROW_BITS = 64 - KEY_BITS
 Seeds = NDArray[np.uint64]
 
 
-class Search(NamedTuple):
+class SeedSearch(NamedTuple):
     """What is compared with what."""
 
     store: FrameStore
@@ -71,7 +71,7 @@ class Search(NamedTuple):
         seed: int,
         old: int = 0,
         chosen: NDArray[np.bool_] | None = None,
-    ) -> Search:
+    ) -> SeedSearch:
         every = np.ones(len(store), bool) if chosen is None else chosen
         ids = [id_.encode() for id_ in store.ids]
         folder.mkdir()
@@ -94,7 +94,9 @@ class Search(NamedTuple):
         return hashes
 
 
-def find_seeds(search: Search, exact: bool, jobs: int) -> int:
+def find_seeds(
+    search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
+) -> int:
     """Write all seeds to the files of a search; return how many buckets were full.
 
     exact: find all matches and not most of them; the time grows with the square of n.
@@ -103,15 +105,18 @@ def find_seeds(search: Search, exact: bool, jobs: int) -> int:
     if not store.frames:
         return 0
     _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
-    if exact:
-        tasks = [(v, turn) for v in range(len(store.variants)) for turn in range(jobs)]
-        return sum(in_processes(lambda task: _exact(search, *task, jobs), tasks, jobs))
-    shares = -(-search.rows // ROWS)
-    tasks = [(mask, share) for mask in range(MASKS) for share in range(shares)]
-    return sum(in_processes(lambda task: _by_mask(search, *task, shares), tasks, jobs))
+    shares = jobs if exact else -(-search.rows // ROWS)
+    firsts = len(store.variants) if exact else MASKS
+    tasks = [(first, share) for first in range(firsts) for share in range(shares)]
+    work = _exact if exact else _by_mask
+    full = 0
+    for k, found in enumerate(in_processes(lambda x: work(search, *x, shares), tasks, jobs)):
+        full += found
+        done((k + 1) / len(tasks))
+    return full
 
 
-def _exact(search: Search, variant: int, turn: int, turns: int) -> int:
+def _exact(search: SeedSearch, variant: int, turn: int, turns: int) -> int:
     store, n = search.store, search.store.frames
     taken = np.flatnonzero(search.chosen[store.owner])
     own = np.ascontiguousarray(store.hashes[0][taken])
@@ -125,7 +130,7 @@ def _exact(search: Search, variant: int, turn: int, turns: int) -> int:
     return 0
 
 
-def _by_mask(search: Search, mask: int, share: int, shares: int) -> int:
+def _by_mask(search: SeedSearch, mask: int, share: int, shares: int) -> int:
     """Write the seeds of some buckets of a mask; return how many buckets were full."""
     packed = _keyed_rows(search, mask, share, shares)
     buckets, rows = packed >> np.uint64(ROW_BITS), packed & np.uint64((1 << ROW_BITS) - 1)
@@ -142,7 +147,7 @@ def _by_mask(search: Search, mask: int, share: int, shares: int) -> int:
     return full
 
 
-def _keyed_rows(search: Search, mask: int, share: int, shares: int) -> NDArray[np.uint64]:
+def _keyed_rows(search: SeedSearch, mask: int, share: int, shares: int) -> NDArray[np.uint64]:
     """Return rows with keys in a share of all keys: key << 40 | row, sorted."""
     store, n = search.store, search.store.frames
     held = [np.empty(0, np.uint64)]
@@ -161,7 +166,7 @@ def _keyed_rows(search: Search, mask: int, share: int, shares: int) -> NDArray[n
     return packed
 
 
-def _with_two_videos(search: Search, rows: Indices, starts: Indices) -> NDArray[np.bool_]:
+def _with_two_videos(search: SeedSearch, rows: Indices, starts: Indices) -> NDArray[np.bool_]:
     """Mark buckets with rows of two videos, of which one is new."""
     if not len(rows):
         return np.zeros(0, bool)
@@ -171,7 +176,7 @@ def _with_two_videos(search: Search, rows: Indices, starts: Indices) -> NDArray[
 
 
 def _compare(
-    search: Search, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
+    search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
     """Write the seeds of buckets, given by their first rows; return how many were full."""
     small = is_small(owns, sizes)
@@ -199,7 +204,7 @@ def _compare(
     return found.full
 
 
-def _write(search: Search, left: Indices, right: Indices) -> None:
+def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
     """Append matching rows, the left ones with their own fingerprints, to the files."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]

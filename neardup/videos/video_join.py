@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 
 from neardup.sets.ragged import Forest
 from neardup.videos import common
-from neardup.videos.alignment import Frames, align
+from neardup.videos.alignment import Frames, pair_of
+from neardup.videos.frame_matches import Indices
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
-from neardup.videos.runs import CommonStretch, Run, VideoPair
-from neardup.videos.seed_files import PARTS, Indices, Search, by_videos, find_seeds, seeds_in
+from neardup.videos.runs import CommonStretch, VideoPair
+from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, seeds_in
 
 MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # of the longer video: then two videos count as one where common stretches are counted
 SEEDS_OF_COPIES = 0.1  # of the longer video have seeds, or else they are no copies
-SEEDS_OF_PAIR = 1  # frames, of which a pair has more
+SEARCHED = 0.8  # of the work, about
+PASSES = 4  # over the parts
 
 
 Outcome = TypeVar("Outcome")
@@ -54,16 +56,21 @@ class JoinOptions(NamedTuple):
 
 
 def find(
-    store: FrameStore, options: JoinOptions, jobs: int, old: int = 0
+    store: FrameStore,
+    options: JoinOptions,
+    jobs: int,
+    old: int = 0,
+    done: Callable[[float], object] = lambda share: None,
 ) -> tuple[list[VideoPair], list[CommonStretch]]:
     """Return pairs in byte order of their ids, and common stretches, the longest first.
 
     The first `old` videos are those of an index: pairs among them are not looked for.  The answer
-    does not depend on `jobs` or on the order of the videos.
+    does not depend on `jobs` or on the order of the videos.  `done` is called now and then with the
+    share of the work that is done, 0 to 1.
     """
     with tempfile.TemporaryDirectory(prefix="join.", dir=store.folder) as folder:
-        search = _search(store, options, jobs, old, Path(folder))
-        join = _Join(store, options, jobs, search.folder, search.chosen)
+        search = _search(store, options, jobs, old, Path(folder), done)
+        join = _Join(store, options, jobs, search.folder, done)
         pairs, stretches = join.answer()
     kept = [pair for pair in pairs if max(pair.a, pair.b) >= old and is_pair(pair, store, options)]
     return kept, stretches
@@ -91,11 +98,18 @@ def _whole_seconds(store: FrameStore, video: int) -> float:
     return float(spans[-1, 1] - spans[0, 0]) / 1000 if len(spans) else 0.0
 
 
-def _search(store: FrameStore, options: JoinOptions, jobs: int, old: int, folder: Path) -> Search:
+def _search(
+    store: FrameStore,
+    options: JoinOptions,
+    jobs: int,
+    old: int,
+    folder: Path,
+    done: Callable[[float], object],
+) -> SeedSearch:
     """Find the seeds.  With an index, those among old videos too, of which new ones have seeds: to
     know which of them are copies of each other."""
-    search = Search.of(store, folder / "seeds", options.distance, options.seed, old)
-    find_seeds(search, options.exact, jobs)
+    search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
+    find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
         return search
     chosen = np.arange(len(store)) >= old
@@ -103,7 +117,7 @@ def _search(store: FrameStore, options: JoinOptions, jobs: int, old: int, folder
         seeds = seeds_in(search.folder, part)
         for side, shift in ((0, 1), (1, 0)):
             chosen[store.owner[(seeds[:, side] >> np.uint64(shift)).astype(np.int64)]] = True
-    again = Search.of(store, folder / "again", options.distance, options.seed, 0, chosen)
+    again = SeedSearch.of(store, folder / "again", options.distance, options.seed, 0, chosen)
     find_seeds(again, options.exact, jobs)
     return again
 
@@ -117,12 +131,11 @@ class _Join:
         options: JoinOptions,
         jobs: int,
         folder: Path,
-        chosen: NDArray[np.bool_],
+        done: Callable[[float], object],
     ):
         self.store, self.options, self.jobs, self.folder = store, options, jobs, folder
-        self.others = len(store) - int(chosen.sum())
-        lengths = store.spans[:, 1] - store.spans[:, 0]
-        self.lengths = lengths.astype(np.float64) / 1000 if len(lengths) else np.empty(0)
+        self.done, self.steps = done, 0
+        self.lengths = (store.spans[:, 1] - store.spans[:, 0]) / 1000
         self.common = np.zeros(store.frames, bool)
         self.seconds = self._seconds()
         self.clusters = np.arange(len(store))
@@ -130,13 +143,14 @@ class _Join:
     def _seconds(self) -> NDArray[np.float64]:
         """Return the seconds of each video in which frames that vote are shown."""
         voting = np.where(self.common, 0, self.lengths)
-        return np.bincount(self.store.owner, voting, minlength=len(self.store))
+        seconds = np.bincount(self.store.owner, voting, minlength=len(self.store))
+        return np.asarray(seconds, np.float64)
 
     def answer(self) -> tuple[list[VideoPair], list[CommonStretch]]:
         copies = [pair for pairs in self._each_part(self._copies) for pair in pairs]
         forest = Forest(len(self.store))
         for pair in copies:
-            if self._share_of_longer(pair) >= COPIES:
+            if pair.share_of_longer >= COPIES:
                 forest.join(pair.a, pair.b)
         self.clusters = forest.roots(np.arange(len(self.store))).astype(np.int64)
         self.common[self._of_many_clusters()] = True
@@ -151,7 +165,10 @@ class _Join:
         return pairs, found
 
     def _each_part(self, task: Callable[[int], Outcome]) -> Iterator[Outcome]:
-        return in_processes(task, range(PARTS), self.jobs)
+        for outcome in in_processes(task, range(PARTS), self.jobs):
+            self.steps += 1
+            self.done(SEARCHED + (1 - SEARCHED) * self.steps / (PASSES * PARTS))
+            yield outcome
 
     # ---- pass 1: copies, and the frames of many clusters
 
@@ -163,11 +180,6 @@ class _Join:
             if self.lengths[np.unique(i)].sum() >= SEEDS_OF_COPIES * longer:
                 found += self._aligned(a, b, mirrored, i, j)
         return found
-
-    def _share_of_longer(self, pair: VideoPair) -> float:
-        longer = pair.a if self.seconds[pair.a] >= self.seconds[pair.b] else pair.b
-        seconds = _seconds_in(pair.runs, of_a=longer == pair.a)
-        return seconds / max(float(self.seconds[longer]), 1e-9)
 
     def _of_many_clusters(self) -> Indices:
         shown = [common.shown_by(*both) for both in self._each_part(self._shown)]
@@ -206,16 +218,11 @@ class _Join:
         self, a: int, b: int, mirrored: bool, i: Indices, j: Indices
     ) -> Iterator[VideoPair]:
         """Yield the pair of two videos, if they have runs; frames i of a match j of b."""
-        if not len(i):
-            return
-        seeds = np.hstack((self.store.spans[i], self.store.spans[j]))
-        frames = [self._voting(video, mirrored) for video in (a, b)]
-        runs = align(seeds, *frames)
-        if runs:
-            of_a = frames[0].seconds <= frames[1].seconds
-            shorter = max(min(part.seconds for part in frames), 1e-9)
-            share = min(1.0, _seconds_in(runs, of_a) / shorter)
-            yield VideoPair(a, b, mirrored, runs, sum(run.seconds for run in runs), share)
+        if len(i):
+            seeds = np.hstack((self.store.spans[i], self.store.spans[j]))
+            pair = pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))
+            if pair:
+                yield pair
 
     def _voting(self, video: int, mirrored: bool) -> Frames:
         part = self.store.frames_of(video)
@@ -231,8 +238,3 @@ class _Join:
 
 def _frames(seeds: NDArray[np.uint64]) -> tuple[Indices, Indices]:
     return (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)
-
-
-def _seconds_in(runs: tuple[Run, ...], of_a: bool) -> float:
-    """Return the seconds of runs in one of the two videos."""
-    return sum(run.seconds if of_a else run.seconds * run.rate for run in runs)
