@@ -5,7 +5,6 @@ folders ── files ── prints ── pairs of videos, with runs ── line
 
 import argparse
 import os
-import re
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from neardup.images.cache import ResultCache
 from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
+from neardup.options.video_options import AT_LEAST_HELP, MEASURE_HELP, THRESHOLD, join_options
 from neardup.runtime.program import (
     STDOUT,
     StageError,
@@ -35,7 +35,7 @@ from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
 from neardup.videos.video_files import Reading, require_av
-from neardup.videos.video_join import MEASURES, JoinOptions, find
+from neardup.videos.video_join import JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"
 PRINTS, DECISIONS = "prints", ("kept", "removed")
@@ -48,7 +48,7 @@ OUTPUTS = {
     PRINTS: "the fingerprints of each video, for --against and for other machines",
 }
 MOST_TICKS = 25
-THRESHOLD, TO_REMOVE = "0.5", "0.8"
+TO_REMOVE = "0.8"
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
     f"which of similar videos comes first: {', '.join(video_answers.KEEP)}; or several with "
@@ -87,11 +87,6 @@ SHORT = {
 }
 
 
-MEASURE_HELP = (
-    "which two videos are a pair: copy, where the shorter one has enough in common with the other "
-    "(--threshold); containment, where that goes through all of it; common, for any stretches of "
-    "enough time (--at-least)"
-)
 THRESHOLD_HELP = (
     "the least share of the shorter video; with --output kept and removed, of the video that is "
     f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
@@ -115,8 +110,6 @@ ANSWER_HELP = (
     "where the answer goes, once all of it is there, instead of standard output, packed if it ends "
     "with .gz, .bz2, .xz or .zst"
 )
-NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class Asked(NamedTuple):
@@ -204,7 +197,7 @@ def _command_line() -> argparse.Namespace:
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
     for flag, metavar, default, about in (
         ("--measure", "NAME", "copy", MEASURE_HELP),
-        ("--at-least", "TIME", "3s", "the least time that two videos have in common"),
+        ("--at-least", "TIME", "3s", AT_LEAST_HELP),
         ("--output", "KIND", "pairs", kinds),
         ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
         ("--ticks", "N", "4", "how many frames of a second are looked at"),
@@ -232,7 +225,6 @@ def _check(args: argparse.Namespace) -> None:
     """Raise UsageError for options that do not fit together."""
     for flag, value, values in (
         ("--output", args.output, OUTPUTS),
-        ("--measure", args.measure, MEASURES),
         ("--format", args.format or "lines", FORMATS),
     ):
         if value not in values:
@@ -268,36 +260,7 @@ def _asked(args: argparse.Namespace) -> Asked:
         Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
         Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
         None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
-        JoinOptions(
-            measure=args.measure,
-            threshold=read("--threshold", _share, args.threshold or default),
-            at_least=read("--at-least", _time, args.at_least),
-            exact=args.exact,
-        ),
+        join_options(args, default)._replace(exact=args.exact),
         read("--keep", video_answers.keep_rules, args.keep),
         jobs,
     )
-
-
-def _share(text: str) -> float:
-    """Parse a share; ValueError for anything else.
-
-    >>> _share("0.8")
-    0.8
-    """
-    value = float(text) if NUMBER.fullmatch(text) else 0.0
-    if not 0 < value <= 1:
-        raise ValueError(f"expected 0 < T <= 1, such as 0.8, got {text!r}")
-    return value
-
-
-def _time(text: str) -> float:
-    """Parse a length of time, in seconds; ValueError for anything else.
-
-    >>> _time("10s"), _time("1.5m"), _time("2h"), _time("10")
-    (10.0, 90.0, 7200.0, 10.0)
-    """
-    number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
-    if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
-        raise ValueError(f"expected a time such as 10s or 2m, got {text!r}")
-    return float(number) * UNITS[unit]

@@ -139,7 +139,13 @@ def parse_pair(field: bytes) -> Pair:
 
 def format_block(block: Block) -> bytes:
     """Return a block as a field."""
-    rows: Sequence[NDArray[Any]] = (block.hashes, block.keys, block.videos, block.spans, block.variant)
+    rows: Sequence[NDArray[Any]] = (
+        block.hashes,
+        block.keys,
+        block.videos,
+        block.spans,
+        block.variant,
+    )
     numbers = [column.astype(dtype).tobytes() for column, (_, dtype, _) in zip(rows, COLUMNS)]
     head: dict[str, Any] = {"ids": block.ids, "seconds": block.seconds}
     head.update(variants=block.variants, rows=len(block.keys))
@@ -175,8 +181,6 @@ def joined(blocks: Sequence[Block]) -> Block:
         seconds.update(zip(block.ids, block.seconds))
         places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
         videos.append(np.array(places, np.uint32)[block.videos])
-    columns = [
-        np.concatenate([block[k] for block in blocks]) for k in range(3, len(Block._fields))
-    ]
+    columns = [np.concatenate([block[k] for block in blocks]) for k in range(3, len(Block._fields))]
     columns[2] = np.concatenate(videos)
     return Block([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)

@@ -153,11 +153,11 @@ def _seeds_of(block: Block, mask: int, options: JoinOptions) -> Iterator[bytes]:
 
 def _grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
     """Yield the distinct rows (int64 (n, k)) in order, each with its places."""
-    if len(rows):
-        each, groups = np.unique(rows, axis=0, return_inverse=True)
-        order = np.argsort(groups.reshape(-1), kind="stable")
-        ends = np.cumsum(np.bincount(groups.reshape(-1)))
-        yield from zip(each.tolist(), np.split(order, ends[:-1]))
+    order = np.lexsort(rows.T[::-1])
+    inner = rows[order]
+    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
+    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
+        yield rows[part[0]].tolist(), part
 
 
 def _first(text: bytes) -> bytes:

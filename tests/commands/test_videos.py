@@ -293,7 +293,10 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--removed=-", "--output=kept"], "--removed: expected the name of a file"),
         (["{}", "-o", ""], "-o: expected the name of a file, got ''"),
         (["{}", "--output=prints", "--common=x"], "--common needs pairs, but --output is prints"),
-        (["{}", "--against={}"], "is not a file of prints; make one: python3 -m neardup videos FOLDER"),
+        (
+            ["{}", "--against={}"],
+            "is not a file of prints; make one: python3 -m neardup videos FOLDER",
+        ),
         (["{}", "--against={}/notes.txt"], "notes.txt: is not a file of prints; make one: "),
         (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
         (["{}", "--cache="], "--cache: expected the name of a file, got ''"),
