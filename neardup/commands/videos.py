@@ -5,6 +5,7 @@ folders ── files ── prints ── pairs of videos, with runs ── line
 
 import argparse
 import os
+import re
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,6 @@ from neardup.images.cache import ResultCache
 from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.options.video_options import AT_LEAST_HELP, MEASURE_HELP, THRESHOLD, join_options
 from neardup.runtime.program import (
     STDOUT,
     StageError,
@@ -29,13 +29,15 @@ from neardup.runtime.program import (
     not_one_of,
 )
 from neardup.stages import video_decisions
-from neardup.stages.video_decisions import Found
+from neardup.stages.video_decisions import FoundPairs
 from neardup.videos import video_answers
+from neardup.videos.containers import require_av
 from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
-from neardup.videos.video_files import Reading, require_av
-from neardup.videos.video_join import JoinOptions, find
+from neardup.videos.video_answers import Rule
+from neardup.videos.video_files import Reading
+from neardup.videos.video_join import MEASURES, JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"
 PRINTS, DECISIONS = "prints", ("kept", "removed")
@@ -48,11 +50,11 @@ OUTPUTS = {
     PRINTS: "the fingerprints of each video, for --against and for other machines",
 }
 MOST_TICKS = 25
-TO_REMOVE = "0.8"
+THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
-    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}; or several with "
-    "commas, each for ties of those before it"
+    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}, prefer:REGEX (the path "
+    "matches); or several with commas, each for ties of those before it"
 )
 DESCRIPTION = """Find videos that show the same, whole or in part, with the times.
 
@@ -73,7 +75,7 @@ the seconds of the second for one of the first; and 1 if one is mirrored, else 0
 SHORT = {
     "--measure": "copy, containment or common (default: copy)",
     "--threshold": "the share of the shorter video (default: 0.5, or 0.8 to remove videos)",
-    "--at-least": "the least time in common, such as 10s (default: 3s)",
+    "--at-least": "with --measure common: the least time, such as 10s (default: 3s)",
     "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
     "--keep": "which of similar videos comes first (default: max:pixels,max:seconds, …)",
     "--removed": "with --output kept: the file of the removed videos",
@@ -87,9 +89,18 @@ SHORT = {
 }
 
 
+MEASURE_HELP = (
+    "which two videos are a pair: copy, where the shorter one has enough in common with the other "
+    "(--threshold); containment, where that goes through all of it; common, for any stretches of "
+    "enough time (--at-least)"
+)
 THRESHOLD_HELP = (
     "the least share of the shorter video; with --output kept and removed, of the video that is "
     f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
+)
+AT_LEAST_HELP = (
+    "with --measure common: the least time that two videos have in common, such as 10s or 2m "
+    f"(default: {AT_LEAST})"
 )
 FORMAT_HELP = (
     f"of pairs and links: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl or "
@@ -110,16 +121,18 @@ ANSWER_HELP = (
     "where the answer goes, once all of it is there, instead of standard output, packed if it ends "
     "with .gz, .bz2, .xz or .zst"
 )
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-class Asked(NamedTuple):
+class VideoOptions(NamedTuple):
     """The options that are numbers or rules, checked."""
 
     rules: Rules
     how: Reading
     seconds: "int | None"  # the time limit of a file
     join: JoinOptions
-    keep: list[str]
+    keep: list[Rule]
     jobs: int
 
 
@@ -139,6 +152,7 @@ def main() -> None:
         progress = Progress(asked.rules.program, STAGES, 1)
         tally = Tally(asked.rules, progress.clear)
         sources = PrintSources(args.folders, tally, folder)
+        stack.callback(sources.close)
         with progress.shown(args.verbosity):
             read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
             if args.output == PRINTS:
@@ -153,7 +167,7 @@ def main() -> None:
 
 
 def _answer(
-    args: argparse.Namespace, asked: Asked, found: Found, folder: Path, sinks: Sinks
+    args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
 ) -> list[str]:
     """Write what is asked for; return the first lines of the summary."""
     if args.common:
@@ -188,7 +202,7 @@ def _command_line() -> argparse.Namespace:
         help="or a video, or a file of prints; all below a folder is read",
     )
     for flag, about in (
-        ("--fast", "read key frames only: much faster, but copies of another encoder are missed"),
+        ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
         ("--exact", "find every pair of frames within 31 bits; it takes many times as long"),
         ("--strict", "stop at the first file that cannot be read"),
         ("--no-cache", "read all videos again, and keep nothing"),
@@ -197,7 +211,6 @@ def _command_line() -> argparse.Namespace:
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
     for flag, metavar, default, about in (
         ("--measure", "NAME", "copy", MEASURE_HELP),
-        ("--at-least", "TIME", "3s", AT_LEAST_HELP),
         ("--output", "KIND", "pairs", kinds),
         ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
         ("--ticks", "N", "4", "how many frames of a second are looked at"),
@@ -205,6 +218,7 @@ def _command_line() -> argparse.Namespace:
         add_option(parser, flag, metavar, default, about)
     for flag, metavar, about in (
         ("--threshold", "T", THRESHOLD_HELP),
+        ("--at-least", "TIME", AT_LEAST_HELP),
         ("--format", "NAME", FORMAT_HELP),
         ("--removed", "FILE", "with --output kept: what --output removed prints, into this file"),
         ("--common", "FILE", COMMON_HELP),
@@ -225,6 +239,7 @@ def _check(args: argparse.Namespace) -> None:
     """Raise UsageError for options that do not fit together."""
     for flag, value, values in (
         ("--output", args.output, OUTPUTS),
+        ("--measure", args.measure, MEASURES),
         ("--format", args.format or "lines", FORMATS),
     ):
         if value not in values:
@@ -235,6 +250,10 @@ def _check(args: argparse.Namespace) -> None:
             raise UsageError(f"{flag}: expected the name of a file, got {name!r}")
     if args.removed and args.output != "kept":
         raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
+    if args.at_least and args.measure != "common":
+        raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
+    if args.threshold and args.measure == "common" and args.output not in DECISIONS:
+        raise UsageError("--threshold cannot be used with --measure common; use --at-least")
     if args.output == PRINTS and (args.against or args.common):
         flag = "--against" if args.against else "--common"
         raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
@@ -252,15 +271,44 @@ def _check(args: argparse.Namespace) -> None:
             raise StageError(f"{name}: no such file")
 
 
-def _asked(args: argparse.Namespace) -> Asked:
+def _asked(args: argparse.Namespace) -> VideoOptions:
     jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
     limit = args.time_limit
     default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
-    return Asked(
+    return VideoOptions(
         Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
         Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
         None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
-        join_options(args, default)._replace(exact=args.exact),
+        JoinOptions(
+            measure=args.measure,
+            threshold=read("--threshold", _share, args.threshold or default),
+            at_least=read("--at-least", _time, args.at_least or AT_LEAST),
+            exact=args.exact,
+        ),
         read("--keep", video_answers.keep_rules, args.keep),
         jobs,
     )
+
+
+def _share(text: str) -> float:
+    """Parse a share; ValueError for anything else.
+
+    >>> _share("0.8")
+    0.8
+    """
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"expected 0 < T <= 1, such as 0.8, got {text!r}")
+    return value
+
+
+def _time(text: str) -> float:
+    """Parse a length of time, in seconds; ValueError for anything else.
+
+    >>> _time("10s"), _time("1.5m"), _time("2h"), _time("10")
+    (10.0, 90.0, 7200.0, 10.0)
+    """
+    number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
+    if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
+        raise ValueError(f"expected a time such as 10s or 2m, got {text!r}")
+    return float(number) * UNITS[unit]

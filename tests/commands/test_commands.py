@@ -12,6 +12,7 @@ import pytest
 
 from neardup.__main__ import COMMANDS
 from tests.support.drawn_pictures import drawing, saved
+from tests.support.drawn_videos import write_scene
 from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
 
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
@@ -34,6 +35,7 @@ CALLS = {
     "similar": ["{sketches}"],
     "leaks": ["{records}", "--test", "{tests}", "--output=clean"],
     "images": ["--no-cache", "{picture}", "{copy}"],
+    "videos": ["--no-cache", "{video}", "{video_copy}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -51,6 +53,8 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
     }
     for name in ("picture", "copy") if command == "images" else ():
         names[name] = saved(drawing(1), tmp_path / f"{name}.png")
+    for name in ("video", "video_copy") if command == "videos" else ():
+        names[name] = write_scene(tmp_path / f"{name}.mp4", 1)
     if command == "similar":
         make = [*NEARDUP, "sketch", names["records"], "--to", names["sketches"]]
         succeed([str(part) for part in make], tmp_path)
@@ -81,7 +85,7 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in COMMANDS if name not in ("similar", "images")]
+    "command", [name for name in COMMANDS if name not in ("similar", "images", "videos")]
 )
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"
