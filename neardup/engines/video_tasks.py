@@ -31,8 +31,9 @@ from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, cores, run, write_all
 from neardup.videos import video_steps
+from neardup.videos.containers import require_av
 from neardup.videos.print_sources import number, with_file
-from neardup.videos.video_files import Reading, require_av
+from neardup.videos.video_files import Reading
 from neardup.videos.video_prints import VideoPrint, to_line
 from neardup.videos.video_steps import SHARES, Clusters
 

@@ -141,7 +141,7 @@ def test_with_an_index_the_pairs_are_those_with_a_new_video(tmp_path: Path, old:
     new = pairs_in(lines(tmp_path / "new", prints, old=old, measure="common"))
     expected = {(a, b) for a, b in every if max(number[a], number[b]) >= old}
     assert new.keys() == expected
-    assert 0 < len(expected)
+    assert len(expected) > 0
 
 
 @pytest.mark.parametrize("count", [0, 1])
