@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable, NamedTuple
 
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.video_run import work
@@ -84,15 +84,51 @@ STEPS = {
 }
 
 
+def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
+    told = f"{about} (default: {default})" if default else about
+    return dict(metavar=metavar, default=default, help=told)
+
+
+STEP_OPTIONS: dict[str, dict[str, Any]] = {
+    "--copies": dict(action="store_true", help="of meet and align: find copies first"),
+    "--clusters": _option("FILE", None, "of common: what the step clusters wrote"),
+    "--shares": _option("N", str(SHARES), "of blocks: parts of the keys of a mask"),
+    "--measure": _option("NAME", "copy", f"of align: {MEASURE_HELP}"),
+    "--threshold": _option("T", THRESHOLD, "of align: the least share of the shorter video"),
+    "--at-least": _option("TIME", "3s", f"of align: {AT_LEAST_HELP}"),
+}
+
+
+class VideoJob(NamedTuple):
+    """A job of the pairs of videos: a mapper, a sort, and a reducer."""
+
+    name: str
+    inputs: tuple[str, ...]  # names of earlier jobs; PRINTS
+    mapper: str
+    reducer: str
+    copies: bool = False
+
+
+PRINTS, CLUSTERS = "prints", "clusters"
+# After the job `copies`, whose output the step `clusters` reads, come those with its answer.
+JOBS = (
+    VideoJob("seeds", (PRINTS,), "blocks", "seeds"),
+    VideoJob("drafts", ("seeds", PRINTS), "keyed", "meet", copies=True),
+    VideoJob("copies", ("drafts", PRINTS), "keyed", "align", copies=True),
+    VideoJob("common", ("seeds",), "shown", "common"),
+    VideoJob("requests", ("seeds", "common", PRINTS), "keyed", "meet"),
+    VideoJob("pairs", ("requests", PRINTS), "keyed", "align"),
+)
+
+
 def _frames() -> None:
     asked = CommandParser("frames_mapper.py", FRAMES)
     for flag, metavar, default, about in (
         ("--ticks", "N", "4", "how many frames of a second are looked at"),
-        ("--jobs", "N", "", "number of processes (default: one per core; in a task: 1)"),
-        ("--time-limit", "SECONDS", "", "give up on a file after this time (default: by size)"),
+        ("--jobs", "N", None, "number of processes (default: one per core; in a task: 1)"),
+        ("--time-limit", "SECONDS", None, "give up on a file after this time (default: by size)"),
     ):
-        told = f"{about} (default: {default})" if default else about
-        asked.add_argument(flag, metavar=metavar, default=default, help=told)
+        asked.add_argument(flag, **_option(metavar, default, about))
     for flag, about in (
         ("--fast", "read key frames only: much faster, but copies of another encoder are missed"),
         ("--strict", "stop at the first file that cannot be read"),
@@ -189,32 +225,19 @@ def videos() -> None:
     asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
     asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
     asked.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
-    add_step_options(asked)
+    for flag, spec in STEP_OPTIONS.items():
+        asked.add_argument(flag, **spec)
     args = asked.parse_intermixed_args()
-    write_all(step_of(args)(_lines(args.files or ["-"])))
+    write_all(step_of(args.step, args)(lines_of(args.files or ["-"])))
 
 
-def add_step_options(asked: argparse.ArgumentParser) -> None:
-    """Add the options of all steps to a parser."""
-    asked.add_argument("--copies", action="store_true", help="of meet and align: find copies first")
-    for flag, metavar, default, about in (
-        ("--clusters", "FILE", None, "of common: what the step clusters wrote"),
-        ("--shares", "N", str(SHARES), "of blocks: how many blocks a mask's keys are divided into"),
-        ("--measure", "NAME", "copy", f"of align: {MEASURE_HELP}"),
-        ("--threshold", "T", THRESHOLD, "of align: the least share of the shorter video"),
-        ("--at-least", "TIME", "3s", f"of align: {AT_LEAST_HELP}"),
-    ):
-        told = f"{about} (default: {default})" if default else about
-        asked.add_argument(flag, metavar=metavar, default=default, help=told)
-
-
-def step_of(args: argparse.Namespace) -> Step:
+def step_of(step: str, args: argparse.Namespace) -> Step:
     """Return the function of a step, from lines to lines; UsageError for wrong options."""
     options = join_options(args)
-    if args.step == "common":
+    if step == "common":
         if not args.clusters:
             raise StageError("needs --clusters FILE: what `./step.py videos clusters` wrote")
-        clusters = Clusters.read(_lines([args.clusters]))
+        clusters = Clusters.read(lines_of([args.clusters]))
         return partial(video_steps.common_frames, clusters=clusters, options=options)
     steps: dict[str, Step] = {
         "blocks": partial(
@@ -227,10 +250,10 @@ def step_of(args: argparse.Namespace) -> Step:
         "clusters": video_steps.clusters,
         "shown": video_steps.shown,
     }
-    return steps[args.step]
+    return steps[step]
 
 
-def _lines(names: Sequence[str]) -> Iterator[bytes]:
+def lines_of(names: Sequence[str]) -> Iterator[bytes]:
     """Yield the lines of files, which may be compressed."""
     blocks.check_inputs(list(names))
     for name in names:
