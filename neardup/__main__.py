@@ -29,6 +29,7 @@ COMMANDS = {
     "similar": "pairs whose sketches are similar, with an interval",
     "images": "fingerprints of the pictures in folders, by which similar ones are found",
     "documents": "similar documents, one per file, in folders and archives",
+    "folders": "folders with the same files, or contained in others",
     "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair or not: what they share, and at which keys",
 }
