@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
+from typing import Callable
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class Contents:
         self._args, self._began = args, time.monotonic()
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._sizes: list[int] = []
-        self.clear = lambda: None
+        self.clear: Callable[[], None] = lambda: None
         self.failures: Counter[str] = Counter()
 
     def tree(
@@ -182,7 +183,9 @@ def _roots(names: list[str]) -> Iterator[str]:
             raise UsageError(f"{name}: is a file; name folders")
     taken: list[str] = []
     for name, path in sorted(real.items(), key=lambda item: len(item[1])):
-        if not any(os.path.commonpath([path, other]) == other for other in map(real.get, taken)):
+        if not any(
+            os.path.commonpath([path, other]) == other for other in map(real.__getitem__, taken)
+        ):
             taken.append(name)
     yield from (name.rstrip("/") or "/" for name in real if name in taken)
 

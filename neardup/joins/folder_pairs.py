@@ -1,4 +1,4 @@
-"""Similar folders: trees of folders as sets of contents, and pairs, of which nested ones are folded.
+"""Similar folders: trees of folders as sets of contents, and pairs without those inside others.
 
 A folder is the set of the contents of all files below it.  A content is a number, and weighs 1, or
 its bytes.  Two folders, neither of which is inside the other, are a pair if their sets are similar,

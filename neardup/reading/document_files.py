@@ -17,6 +17,7 @@ import codecs
 import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import IO, Any, Callable, NamedTuple, Protocol, Union
 
 from neardup.reading.compressed import SIGNATURES, opened
@@ -147,12 +148,12 @@ def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
     try:
         with tarfile.open(path, "r:*", errors="surrogateescape", encoding="utf-8") as archive:
             for entry in archive:
-                archive.members = []  # type: ignore[assignment]  # else all are held
+                archive.members = []  # type: ignore[attr-defined]  # else all are held
                 if entry.isdir():
                     continue
                 name = entry.name.encode("utf-8", "surrogateescape")
                 member = _member(path, name, entry.isreg(), allow)
-                yield _read(member, limit, lambda entry=entry: archive.extractfile(entry))
+                yield _read(member, limit, partial(archive.extractfile, entry))
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         yield NoDocument(path, DAMAGED, str(error))
 
@@ -168,7 +169,7 @@ def _zip_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
                     continue
                 member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
                 try:
-                    yield _read(member, limit, lambda entry=entry: archive.open(entry))
+                    yield _read(member, limit, partial(archive.open, entry))
                 except (RuntimeError, NotImplementedError) as error:  # a password, a method
                     yield NoDocument(path, UNREADABLE, str(error))
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:
