@@ -107,6 +107,14 @@ class Walk:
             else:
                 yield from self._file(path, status)
 
+    def knows(self, path: bytes) -> bool:
+        """Return whether a path is a name of a file that was yielded."""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return False
+        return (status.st_dev, status.st_ino) in self._known
+
     def _folder(self, top: bytes) -> Iterator[FoundFile]:
         """Yield the files below a folder; no recursion, since paths may be deep."""
         waiting = [self._entries(top)]
@@ -156,6 +164,7 @@ class Walk:
             self.skip(NAMED_TWICE if same else HARD_LINKS)
 
     def skip(self, why: str) -> None:
+        """Count a file that is skipped."""
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
 
