@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +16,16 @@ from neardup.engines.local import run
 from neardup.engines.local.answer_file import REMOVED_OPTION
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
-from neardup.images.tally import listed, many
+from neardup.images.results import Failure
+from neardup.images.tally import Rules, Tally, many
 from neardup.lines.answer_lines import parse_removed
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
-from neardup.reading.document_files import NoDocument, Outcome, is_archive
+from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_all, write_to
-from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, in_words
+from neardup.runtime.summary import QUIET, VERBOSE, in_words
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
@@ -57,19 +56,22 @@ def main() -> None:
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     walk = Walk(Patterns.of(args.include, args.exclude), is_archive)
+    rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder:
         progress = Progress(NAME, ["documents"], 1)
-        tally = DocumentTally(args.verbosity, settings, walk, progress)
+        tally = Tally(rules, progress.clear)
         files = list(walk.files(args.files))
         for path, why in walk.closed:
-            tally.take(NoDocument(path, CLOSED_FOLDER, why))
+            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         lines = folder / "documents"
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))
-            write_to(sink, tally.lines(progress.counted(0, files, lambda _: 1)))
-        if tally.documents:
+            counted = progress.counted(0, files, lambda _: 1)
+            write_to(sink, json_lines(counted, settings, walk, tally))
+        if tally.results:
             find(lines, args, options)
-    tally.report()
+    tally.report(walk.skipped, "")
+    check_failures(tally, settings)
 
 
 def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
@@ -103,64 +105,35 @@ def _removed_path(line: bytes) -> bytes:
     return path_of(parse_removed(line)[0].decode())
 
 
-class DocumentTally:
-    """Counts what became of files, and prints the first failures."""
-
-    def __init__(self, verbosity: int, settings: Settings, walk: Walk, progress: Progress):
-        self._verbosity, self._settings, self._walk = verbosity, settings, walk
-        self._progress, self._began = progress, time.monotonic()
-        self.documents = 0
-        self.failures: Counter[str] = Counter()
-
-    def lines(self, files: Iterable[FoundFile]) -> Iterator[bytes]:
-        """Yield the documents in files as JSON lines; StageError for a failure with --strict."""
-        limit = self._settings.max_line
-        for file in files:
-            for outcome in document_files.documents(file, limit, self._walk.patterns.allow):
-                yield self.take(outcome)
-
-    def take(self, outcome: Outcome) -> bytes:
-        """Count an outcome; return its JSON line, or b"" if it is not a document."""
-        if isinstance(outcome, NoDocument):
+def json_lines(
+    files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally
+) -> Iterator[bytes]:
+    """Yield the documents in files as JSON lines, and count all outcomes."""
+    for file in files:
+        for outcome in document_files.documents(file, settings.max_line, walk.patterns.allow):
+            tally.files += 1
+            if isinstance(outcome, Document):
+                row = {DEFAULT_ID: path_id(outcome.path), DEFAULT_TEXT: outcome.text}
+                line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+                if len(line) <= settings.max_line:
+                    tally.results += 1
+                    yield line
+                    continue
+                outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
             if outcome.skipped:
-                self._walk.skip(outcome.reason)
+                tally.others[outcome.reason] += 1
             else:
-                self._fail(outcome)
-            return b""
-        row = {DEFAULT_ID: path_id(outcome.path), DEFAULT_TEXT: outcome.text}
-        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
-        if len(line) > self._settings.max_line:
-            return self.take(NoDocument(outcome.path, document_files.TOO_LONG, "as a JSON line"))
-        self.documents += 1
-        return line
+                tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
 
-    def _fail(self, file: NoDocument) -> None:
-        message = ": ".join(filter(None, [path_id(file.path), file.reason, file.detail]))
-        if self._settings.strict:
-            raise StageError(f"{message}; without --strict it is counted and left out")
-        self.failures[file.reason] += 1
-        few = sum(self.failures.values()) <= SHOWN_BAD_LINES and self._verbosity > QUIET
-        if few or self._verbosity >= VERBOSE:
-            self._progress.clear()
-            print(f"{NAME}: {message}", file=sys.stderr)
 
-    def report(self) -> None:
-        """Print the counts; StageError if there was no document, or too few could be read."""
-        failed = sum(self.failures.values())
-        if self._verbosity > QUIET:
-            skipped = Counter(self._walk.skipped)
-            first = many(self.documents, "document")
-            first += f"; skipped: {listed(skipped)}" * bool(skipped)
-            seconds = f"{time.monotonic() - self._began:.1f} seconds"
-            wrong = [f"{many(failed, 'file')} could not be read: {listed(self.failures)}"]
-            print("\n".join([first, *(wrong * bool(failed)), seconds]), file=sys.stderr)
-        if not self.documents:
-            raise StageError("found no document that could be read; name a folder of text files")
-        if failed > self._settings.max_bad * (failed + self.documents):
-            raise StageError(
-                f"{failed:,} of {failed + self.documents:,} documents could not be read; "
-                f"--max-bad {in_words(self._settings.max_bad)} allows fewer, and --max-bad 1 all"
-            )
+def check_failures(tally: Tally, settings: Settings) -> None:
+    """Raise StageError if more files could not be read than --max-bad allows."""
+    every = tally.failed + tally.results
+    if tally.failed > settings.max_bad * every:
+        raise StageError(
+            f"{tally.failed:,} of {every:,} files could not be read; --max-bad "
+            f"{in_words(settings.max_bad)} allows fewer, and --max-bad 1 all"
+        )
 
 
 def _command_line() -> argparse.Namespace:

@@ -8,33 +8,37 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import blake2b
-from typing import Callable
 
 import numpy as np
 
 from neardup.commands.documents import add_patterns
+from neardup.commands.images import cache_file
 from neardup.engines.local.run import plain_names
 from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import add_option
+from neardup.images.cache import ResultCache, Store
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id
-from neardup.images.tally import listed, many
+from neardup.images.results import Failure
+from neardup.images.tally import Rules, Tally, listed, many
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD
 from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import read
 from neardup.reading.document_files import CHANGED, EMPTY, UNREADABLE
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_all
-from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE
+from neardup.runtime.summary import QUIET, VERBOSE
 from neardup.similarity.measures import Threshold
 
 PROGRAM = "python3 -m neardup folders"
 NAME = "neardup folders"
 FILES, BYTES = "files", "bytes"
 READ_AT_ONCE = 1 << 20
+HASH = "blake2b-64"
+CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
 DESCRIPTION = """Find folders with mostly the same files, or folders that are contained in others.
 
 A folder is the set of the contents of all files below it, whatever their names.  Nothing is
@@ -53,18 +57,19 @@ def main() -> None:
     args = _command_line()
     threshold = read("--threshold", Threshold.parse, args.threshold)
     walk = Walk(Patterns.of(args.include, args.exclude), each_link=True)
-    found = [(os.fsencode(root), list(walk.files([root]))) for root in _roots(args.folders)]
-    contents = Contents(args)
+    found = [(os.fsencode(root), list(walk.files([root]))) for root in roots(args.folders)]
+    file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
-    with progress.shown(args.verbosity):
-        progress.stage("files", sum(len(files) for _, files in found))
-        contents.clear = progress.clear
-        tree = contents.tree(found, walk, progress)
-    by_bytes = args.by == BYTES
-    pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, by_bytes)
+    tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
+    with closing(ResultCache(CONTENTS, file, HASH, named)) as cache:
+        contents = Contents(tally, cache, args.strict)
+        with progress.shown(args.verbosity):
+            progress.stage("files", sum(len(files) for _, files in found))
+            tree = contents.tree(found, walk, progress)
+    pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
     write_all(line_of(tree, pair) for pair in pairs)
-    if args.verbosity > QUIET:
-        print(contents.summary(tree, pairs, walk), file=sys.stderr)
+    pairs_found = f"{many(len(pairs), 'pair')} among {many(len(tree.paths), 'folder')}"
+    print_summary(contents, pairs_found, walk, cache.note, args.verbosity)
 
 
 def line_of(tree: FolderTree, pair: FolderPair) -> bytes:
@@ -102,12 +107,10 @@ class Contents:
     that no other folder has.
     """
 
-    def __init__(self, args: argparse.Namespace):
-        self._args, self._began = args, time.monotonic()
+    def __init__(self, tally: Tally, cache: ResultCache, strict: bool):
+        self.tally, self._cache, self._strict = tally, cache, strict
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._sizes: list[int] = []
-        self.clear: Callable[[], None] = lambda: None
-        self.failures: Counter[str] = Counter()
 
     def tree(
         self, found: list[tuple[bytes, list[FoundFile]]], walk: Walk, progress: Progress
@@ -132,13 +135,19 @@ class Contents:
         return np.array(self._sizes, np.int64)
 
     def _number_of(self, file: FoundFile) -> int:
-        try:
-            digest = digest_of(file.path)
-            status = os.stat(file.path)
-        except OSError as error:
-            return self._fail(file.path, UNREADABLE, error.strerror or "", file.size)
-        if (status.st_size, status.st_mtime_ns) != (file.size, file.mtime_ns):
-            return self._fail(file.path, CHANGED, "", file.size)
+        digest = self._cache.get(file)
+        if digest:
+            self.tally.cached += 1
+        else:
+            try:
+                digest = digest_of(file.path)
+                status = os.stat(file.path)
+            except OSError as error:
+                return self._fail(file.path, UNREADABLE, error.strerror or "", file.size)
+            if (status.st_size, status.st_mtime_ns) != (file.size, file.mtime_ns):
+                return self._fail(file.path, CHANGED, "", file.size)
+            self.tally.files += 1
+            self._cache.put(file, digest)
         number = self._numbers.setdefault((file.size, digest), len(self._sizes))
         return self._new(file.size) if number == len(self._sizes) else number
 
@@ -147,23 +156,24 @@ class Contents:
         return len(self._sizes) - 1
 
     def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        message = ": ".join(filter(None, [path_id(path), reason, detail]))
-        if self._args.strict:
-            raise StageError(f"{message}; without --strict it is taken for different from all")
-        self.failures[reason] += 1
-        few = sum(self.failures.values()) <= SHOWN_BAD_LINES and self._args.verbosity > QUIET
-        if few or self._args.verbosity >= VERBOSE:
-            self.clear()
-            print(f"{NAME}: {message}", file=sys.stderr)
+        """Count a failure; return the number of a content that no other file has."""
+        if self._strict:
+            raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
+        self.tally.fail(path_id(path), Failure(reason, detail))
         return self._new(size)
 
-    def summary(self, tree: FolderTree, pairs: list[FolderPair], walk: Walk) -> str:
-        failed, skipped = sum(self.failures.values()), Counter(walk.skipped)
-        first = f"{many(len(pairs), 'pair')} among {many(len(tree.paths), 'folder')}"
-        first += f"; skipped: {listed(skipped)}" * bool(skipped)
-        wrong = f"{many(failed, 'file')} could not be read: {listed(self.failures)}"
-        lines = [first, *([wrong] * bool(failed)), f"{time.monotonic() - self._began:.1f} seconds"]
-        return "\n".join(lines)
+
+def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosity: int) -> None:
+    tally, skipped = contents.tally, Counter(walk.skipped)
+    lines = [found + f"; skipped: {listed(skipped)}" * bool(skipped)]
+    if tally.failed:
+        wrong = f"{many(tally.failed, 'file')} could not be read: {listed(tally.failures)}"
+        lines.append(f"{wrong}; each counts as one that no other folder has")
+    lines.append(f"{many(tally.files, 'file')} read, {tally.cached:,} from the cache")
+    if verbosity >= VERBOSE and note:
+        lines.append(note)
+    if verbosity > QUIET:
+        print("\n".join(lines), file=sys.stderr)
 
 
 def digest_of(path: bytes) -> bytes:
@@ -175,7 +185,7 @@ def digest_of(path: bytes) -> bytes:
     return digest.digest()
 
 
-def _roots(names: list[str]) -> Iterator[str]:
+def roots(names: list[str]) -> Iterator[str]:
     """Yield the folders to walk: not those in another one, which is walked anyway."""
     real = {name: os.path.realpath(name) for name in dict.fromkeys(names)}
     for name in real:
@@ -202,8 +212,13 @@ def _command_line() -> argparse.Namespace:
     about = "what is compared: the number of files, or their bytes"
     add_option(parser, "--by", "WHAT", FILES, about)
     add_patterns(parser)
-    about = "stop at the first file that cannot be read"
-    parser.add_argument("--strict", action="store_true", help=about)
+    for flag, about in (
+        ("--strict", "stop at the first file that cannot be read"),
+        ("--no-cache", "read all files again, and keep no hashes"),
+    ):
+        parser.add_argument(flag, action="store_true", help=about)
+    about = "hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)"
+    parser.add_argument("--cache", metavar="FILE", help=about)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     for flag, kinds in (("measure", (JACCARD, CONTAINMENT)), ("by", (FILES, BYTES))):
