@@ -154,6 +154,10 @@ def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
                 name = entry.name.encode("utf-8", "surrogateescape")
                 member = _member(path, name, entry.isreg(), allow)
                 yield _read(member, limit, partial(archive.extractfile, entry))
+            assert archive.fileobj
+            archive.fileobj.seek(archive.offset)  # subtle: a tar that is cut short ends in silence
+            if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+                yield NoDocument(path, DAMAGED, "it is cut short")
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         yield NoDocument(path, DAMAGED, str(error))
 
