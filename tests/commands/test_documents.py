@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     (top / "sub").mkdir(parents=True)
     (top / "a.txt").write_text(TEXT)
     (top / "sub" / "a b.txt").write_text(NEAR)
-    (top / "sub" / "page.html").write_text(f"<nav>menu</nav><p>{TEXT}</p>")
+    (top / "sub" / "page.html").write_text(f"<nav>{FAR}</nav><p>{TEXT}</p>")
     (top / "other.txt").write_text(FAR)
     (top / "empty.txt").touch()
     (top / "picture.png").write_bytes(b"\x89PNG\0")
