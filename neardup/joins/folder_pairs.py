@@ -12,8 +12,9 @@ each of its folders is inside, above or the same as a folder of that pair:
     photos/a    old/photos/a      folded: inside
     photos      old               folded: the same files in common, and others
 
-Folders with equal sets form a class; each is a pair with the first one alone, and other folders are
-compared with the class once.  A folder with the same set as the one around it is left out.
+Folders with equal sets form a class; each is a pair with one of those before it alone, the first
+that it is not inside of, and other folders are compared with the class once.  A folder that has all
+files of the one around it is left out.
 
 Cost: a word for each file and each folder above it, and that of `contained_rows`.
 """
@@ -32,7 +33,7 @@ import numpy as np
 
 from neardup.joins.contained_rows import CONTAINMENT, contained_rows, totals
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.measures import Threshold
+from neardup.similarity.measures import Size, Threshold
 
 
 @dataclass
@@ -98,6 +99,14 @@ class FolderTree:
                 ends[parent] = max(ends[parent], ends[folder])
         return ends
 
+    def files_below(self) -> list[int]:
+        """Return how many files each folder has, with those of the folders inside it."""
+        files = np.bincount(np.array(self._folders, np.int64), minlength=len(self.paths)).tolist()
+        for folder in range(len(self.paths) - 1, 0, -1):
+            if (parent := self.parents[folder]) >= 0:
+                files[parent] += files[folder]
+        return files
+
     def sets(self) -> Ragged:
         """Return the contents of each folder, with those of the folders inside it."""
         folders, contents = np.array(self._folders), np.array(self._contents, np.uint64)
@@ -138,7 +147,7 @@ def similar_folders(
     rows, ends = tree.sets(), tree.ends()
     weights = sizes if by_bytes else np.ones_like(sizes)
     rows = Ragged(rows.values, rows.offsets, weights[rows.values.astype(np.int64)])
-    members = _classes(rows, tree.parents)
+    members = _classes(rows, tree)
     first = np.array([some[0] for some in members], np.int64)
     alone = np.array([len(some) == 1 for some in members], bool)
 
@@ -146,28 +155,34 @@ def similar_folders(
         return ~(alone[x] & alone[y] & _nested(ends, first[x], first[y]))
 
     found = contained_rows(rows.take(first), measure, threshold, wanted)
-    total = totals(rows).tolist()
-    pairs = [(m[0], other, total[other]) for m in members for other in m[1:] if total[other]]
+    total, pairs = totals(rows).tolist(), []
+    for some in members:
+        for i, b in enumerate(some):
+            pairs += [(a, b, total[b]) for a, b in _apart(ends, some[:i], [b]) if total[b]]
     for x, y, common in zip(*(column.tolist() for column in found)):
-        apart = ((a, b) for a, b in product(members[x], members[y]) if not _nested(ends, a, b))
-        for a, b in islice(apart, 1):
+        for a, b in _apart(ends, members[x], members[y]):
             pairs.append((a, b, common) if measure == CONTAINMENT or a < b else (b, a, common))
     pairs.sort(key=lambda pair: (-pair[2], total[pair[0]] + total[pair[1]], *sorted(pair[:2])))
     kept = list(_unfolded(tree, pairs, measure, total))
     return _counted(rows, sizes, kept, measure, total)
 
 
-def _nested(ends: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _nested(ends: np.ndarray, x: Size, y: Size) -> np.ndarray:
     """Return whether one of two folders, or of each two (int64 (P,)), is the other or in it."""
     return ((x <= y) & (y < ends[x])) | ((y <= x) & (x < ends[y]))
 
 
-def _classes(rows: Ragged, parents: list[int]) -> list[list[int]]:
-    """Return the folders with equal sets; no two of them are nested."""
-    sizes = rows.sizes.tolist()
+def _apart(ends: np.ndarray, some: list[int], others: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first pair of folders, one of each list, of which none is inside the other."""
+    return islice(((a, b) for a, b in product(some, others) if not _nested(ends, a, b)), 1)
+
+
+def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
+    """Return the folders with equal sets."""
+    sizes, files = rows.sizes.tolist(), tree.files_below()
     members: dict[bytes, list[int]] = {}
-    for folder, parent in enumerate(parents):
-        if sizes[folder] and (parent < 0 or sizes[parent] > sizes[folder]):
+    for folder, parent in enumerate(tree.parents):
+        if sizes[folder] and (parent < 0 or files[parent] > files[folder]):
             key = blake2b(rows.row(folder).tobytes(), digest_size=16).digest()
             members.setdefault(key, []).append(folder)
     return list(members.values())

@@ -68,7 +68,9 @@ def test_compressed_files(tmp_path: Path) -> None:
     (tmp_path / "empty.gz").write_bytes(b"")
     texts = [found.text for name in ("a.txt.gz", "b.txt.bz2") for found in read(tmp_path / name)]
     assert texts == ["to be", "or not"]
-    reasons = [found.reason for n in ("bomb.gz", "cut.gz", "empty.gz") for found in read(tmp_path / n)]
+    reasons = [
+        found.reason for n in ("bomb.gz", "cut.gz", "empty.gz") for found in read(tmp_path / n)
+    ]
     assert reasons == [document_files.TOO_LONG, document_files.DAMAGED, document_files.DAMAGED]
 
 
