@@ -196,6 +196,8 @@ def _unfolded(
     folding, contained = Folding(tree), set[int]()
     for a, b, common in pairs:
         if measure == CONTAINMENT and not common == total[a] == total[b]:
+            if a in contained and total[a] == total[b]:
+                a, b = b, a
             if a in contained:
                 continue
             contained.add(a)
