@@ -27,7 +27,8 @@ from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
 from neardup.sets.ragged import Ragged, shared_sizes
 
-SHINGLES = ["word:1", "word:2", "word:3", "word:5", "word:7", "char:5", "char:9", "char:13", "char:20"]
+SHINGLES = ["word:1", "word:2", "word:3", "word:5", "word:7"]
+SHINGLES += ["char:5", "char:9", "char:13", "char:20"]
 CLEAN = "", "punctuation"
 LEAST_LINES = 40
 SHARE = 0.99  # of the files are below the threshold with all others

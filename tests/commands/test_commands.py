@@ -33,6 +33,8 @@ CALLS = {
     "sketch": ["{records}", "--to", "{new}"],
     "similar": ["{sketches}"],
     "images": ["--no-cache", "{picture}", "{copy}"],
+    "documents": ["--output=lines", "{records}"],
+    "folders": ["--no-cache", "{a}", "{b}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -48,6 +50,10 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
     }
     for name in ("picture", "copy") if command == "images" else ():
         names[name] = saved(drawing(1), tmp_path / f"{name}.png")
+    for name in ("a", "b") if command == "folders" else ():
+        names[name] = tmp_path / name
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "file").write_bytes(records)
     if command == "similar":
         make = [*NEARDUP, "sketch", names["records"], "--to", names["sketches"]]
         succeed([str(part) for part in make], tmp_path)
@@ -78,7 +84,7 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in COMMANDS if name not in ("similar", "images")]
+    "command", [name for name in COMMANDS if name not in ("similar", "images", "folders")]
 )
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"
