@@ -28,6 +28,7 @@ COMMANDS = {
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs whose sketches are similar, with an interval",
     "videos": "videos in folders that show the same, whole or in part, with the times",
+    "leaks": "records of test sets that are in training data, with the words they share",
     "images": "fingerprints of the pictures in folders, by which similar ones are found",
     "documents": "similar documents, one per file, in folders and archives",
     "folders": "folders with the same files, or contained in others",

@@ -6,45 +6,38 @@ folders ── files ── prints ── pairs of videos, with runs ── line
 import argparse
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, Callable, NamedTuple
+from typing import NamedTuple
 
 from neardup.commands.images import LONGEST_LIMIT, cache_file
 from neardup.engines.local.plan import MOST_JOBS
+from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache
-from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
-from neardup.images.results import Work
 from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.reading.compressed import packing
-from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.program import (
-    STANDARD_OUTPUT,
     STDOUT,
     StageError,
     UsageError,
     cores,
     interrupted,
     not_one_of,
-    write_to,
 )
 from neardup.stages import video_decisions
-from neardup.stages.video_decisions import Found
+from neardup.stages.video_decisions import FoundPairs
 from neardup.videos import video_answers
-from neardup.videos.frame_store import FrameStore
+from neardup.videos.containers import require_av
 from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
 from neardup.videos.print_files import is_print_file, write_prints
-from neardup.videos.print_sources import VIDEOS, PrintSources, Reader, time_limit
-from neardup.videos.stored_prints import from_bytes, to_bytes
-from neardup.videos.video_files import Reading, print_of, require_av
+from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
+from neardup.videos.video_answers import Rule
+from neardup.videos.video_files import Reading
 from neardup.videos.video_join import MEASURES, JoinOptions, find
-from neardup.videos.video_prints import VideoPrint
 
 PROGRAM = "python3 -m neardup videos"
 PRINTS, DECISIONS = "prints", ("kept", "removed")
@@ -57,10 +50,11 @@ OUTPUTS = {
     PRINTS: "the fingerprints of each video, for --against and for other machines",
 }
 MOST_TICKS = 25
-THRESHOLD, TO_REMOVE = "0.5", "0.8"
+THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
+DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
-    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}; or several with "
-    "commas, each for ties of those before it"
+    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}, prefer:REGEX (the path "
+    "matches); or several with commas, each for ties of those before it"
 )
 DESCRIPTION = """Find videos that show the same, whole or in part, with the times.
 
@@ -81,9 +75,9 @@ the seconds of the second for one of the first; and 1 if one is mirrored, else 0
 SHORT = {
     "--measure": "copy, containment or common (default: copy)",
     "--threshold": "the share of the shorter video (default: 0.5, or 0.8 to remove videos)",
-    "--at-least": "the least time in common, such as 10s (default: 3s)",
+    "--at-least": "with --measure common: the least time, such as 10s (default: 3s)",
     "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
-    "--keep": "which of similar videos comes first (default: max:pixels,max:bitrate,min:bytes)",
+    "--keep": "which of similar videos comes first (default: max:pixels,max:seconds, …)",
     "--removed": "with --output kept: the file of the removed videos",
     "--common": "the file of stretches that many videos have in common",
     "--against": "old videos, as --output prints wrote them: find pairs with a new one",
@@ -103,6 +97,10 @@ MEASURE_HELP = (
 THRESHOLD_HELP = (
     "the least share of the shorter video; with --output kept and removed, of the video that is "
     f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
+)
+AT_LEAST_HELP = (
+    "with --measure common: the least time that two videos have in common, such as 10s or 2m "
+    f"(default: {AT_LEAST})"
 )
 FORMAT_HELP = (
     f"of pairs and links: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl or "
@@ -125,21 +123,17 @@ ANSWER_HELP = (
 )
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-SHOWN_STRETCHES = 10
 
 
-class Asked(NamedTuple):
+class VideoOptions(NamedTuple):
     """The options that are numbers or rules, checked."""
 
     rules: Rules
     how: Reading
     seconds: "int | None"  # the time limit of a file
     join: JoinOptions
-    keep: list[str]
+    keep: list[Rule]
     jobs: int
-
-
-Sinks = dict[str, "IO[bytes] | None"]  # by the option that names a file
 
 
 def main() -> None:
@@ -151,126 +145,52 @@ def main() -> None:
     left = f"{wrote} left as before" if wrote else "the answer is not complete"
     with interrupted(left), working_folder() as folder, ExitStack() as stack:
         inputs = [name for name in [*args.folders, *args.against] if os.path.isfile(name)]
-        sinks = {
-            flag: stack.enter_context(whole_or_not(flag, name, inputs)) if name else None
-            for flag, name in names.items()
-        }
+        sinks = Sinks(stack, names, inputs)
         kind, named = asked.how.kind(), args.cache is not None
         cache = ResultCache(VIDEOS, cache_file(args, VIDEOS), kind, named)
         stack.callback(cache.close)
-        progress = Progress(asked.rules.program, ["videos", "pairs"], 1)
+        progress = Progress(asked.rules.program, STAGES, 1)
         tally = Tally(asked.rules, progress.clear)
         sources = PrintSources(args.folders, tally, folder)
+        stack.callback(sources.close)
         with progress.shown(args.verbosity):
-            _read(sources, Reader(_work(asked), cache, asked.jobs), progress)
-            progress.stage("pairs", 1)
-            found = None if args.output == PRINTS else _found(sources, folder, args.against, asked)
-        summary = _answer(args, sources, found, folder, asked, sinks)
+            read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
+            if args.output == PRINTS:
+                sinks.write("-o", lambda sink, name: write_prints(sink, name, sources.prints()))
+                summary = []
+            else:
+                join = partial(find, options=asked.join, jobs=asked.jobs)
+                found = found_in(sources, args.against, folder, join, progress)
+                progress.clear()
+                summary = _answer(args, asked, found, folder, sinks)
         tally.report(sources.walk.skipped, cache.note, summary)
 
 
-def _work(asked: Asked) -> Work:
-    limit = asked.seconds
-    seconds = time_limit if limit is None else lambda _: float(limit)
-    task = partial(print_of, how=asked.how)
-    passing = {UNREADABLE, OUT_OF_MEMORY}
-    return Work(task, bound_memory, seconds, to_bytes, from_bytes, passing, ahead=1)
-
-
-def _read(sources: PrintSources, reader: Reader, progress: Progress) -> None:
-    sources.read(
-        reader,
-        lambda missing: progress.stage("videos", sum(file.size + 1 for file in missing)),
-        lambda outcomes: progress.counted(0, outcomes, lambda outcome: outcome.file.size + 1),
-    )
-
-
-def _found(sources: PrintSources, folder: Path, against: Sequence[str], asked: Asked) -> Found:
-    """Write all prints to files of the folder, old ones first, and find what they share."""
-    shown: list[float] = []
-
-    def prints() -> Iterator[VideoPrint]:
-        for some in (sources.old_prints(against), sources.prints()):
-            for video in some:
-                shown.append(float((video.spans[:, 1] - video.spans[:, 0]).sum()) / 1000)
-                yield video
-
-    frames = folder / "frames"
-    frames.mkdir()
-    store = FrameStore.write(frames, prints())
-    old = len(store) - len(sources)
-    videos = video_answers.Videos(store.ids, store.facts, shown, old)
-    return Found(videos, *find(store, asked.join, asked.jobs, old))
-
-
 def _answer(
-    args: argparse.Namespace,
-    sources: PrintSources,
-    found: "Found | None",
-    folder: Path,
-    asked: Asked,
-    sinks: Sinks,
+    args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
 ) -> list[str]:
     """Write what is asked for; return the first lines of the summary."""
-    if found is None:
-        _to(sinks, "-o", args.answer, lambda sink, name: write_prints(sink, name, sources.prints()))
-        return []
-    ids = found.videos.ids
     if args.common:
         as_json = format_by_name(args.common) == "json"
-        lines = video_answers.common_objects if as_json else video_answers.common_lines
-        _write(sinks, "--common", args.common, lines(found.common, ids))
+        form = video_answers.common_objects if as_json else video_answers.common_lines
+        sinks.write_lines("--common", form(found.common, found.videos.ids))
     if args.output in ("pairs", "links"):
         runs = video_decisions.runs_of(found, links=args.output == "links")
-        form = args.format or format_by_name(args.answer or "")
-        _to(sinks, "-o", args.answer, lambda sink, name: write_runs(sink, name, runs, form))
-        return _summary(found, "")
+        form_of_runs = args.format or format_by_name(args.answer or "")
+        sinks.write("-o", lambda sink, name: write_runs(sink, name, runs, form_of_runs))
+        return video_decisions.summary(found)
     if args.output == "clusters":
-        lines = video_decisions.clusters(found, asked.keep, folder)
-        _write(sinks, "-o", args.answer, lines)
-        count = len({line.partition(b"\t")[0] for line in lines})
-        return _summary(found, f"{many(len(lines), 'video')} in {many(count, 'cluster')}")
-    threshold = asked.join.threshold
-    decision = video_decisions.decide(found, asked.keep, threshold, folder)
-    if args.removed:
-        _write(sinks, "--removed", args.removed, decision.removed)
-    _write(sinks, "-o", args.answer, getattr(decision, args.output))
-    said = f"{many(len(decision.kept), 'video')} kept, {len(decision.removed):,} removed"
-    return _summary(found, said)
-
-
-def _summary(found: Found, decided: str) -> list[str]:
-    videos = found.videos
-    new = len(videos.ids) - videos.old
-    among = f"among {many(new, 'video')}"
-    if videos.old:
-        among = f"of {many(new, 'new video')} and {many(videos.old, 'old one')}"
-    pairs = len({(pair.a, pair.b) for pair in found.pairs})
-    lines = [video_answers.described(each, videos.ids) for each in found.common]
-    more = len(lines) - SHOWN_STRETCHES
-    if more > 0:
-        lines[SHOWN_STRETCHES:] = [f"… and {more:,} more; --common FILE has all of them"]
-    return [*filter(None, [decided]), f"{many(pairs, 'pair')} {among}", *lines]
-
-
-def _write(sinks: Sinks, flag: str, name: "str | None", lines: Iterable[bytes]) -> None:
-    def packed(sink: IO[bytes], name: str) -> None:
-        with packing(sink, name) as file:
-            write_to(file, lines, name)
-
-    _to(sinks, flag, name, packed)
-
-
-def _to(
-    sinks: Sinks, flag: str, name: "str | None", write: "Callable[[IO[bytes], str], None]"
-) -> None:
-    """Call `write` with the file of an option and its name, or standard output."""
-    sink = sinks[flag]
-    if sink and name:
-        write(sink, name)
-        return
-    with open(STDOUT, "wb", closefd=False) as stdout:
-        write(stdout, STANDARD_OUTPUT)
+        clusters = video_decisions.clusters(found, asked.keep, folder)
+        sinks.write_lines("-o", clusters)
+        count = len({line.partition(b"\t")[0] for line in clusters})
+        said = f"{many(len(clusters), 'video')} in {many(count, 'cluster')}"
+    else:
+        decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
+        if args.removed:
+            sinks.write_lines("--removed", decision.removed)
+        sinks.write_lines("-o", getattr(decision, args.output))
+        said = f"{many(len(decision.kept), 'video')} kept, {len(decision.removed):,} removed"
+    return [said, *video_decisions.summary(found)]
 
 
 def _command_line() -> argparse.Namespace:
@@ -282,7 +202,7 @@ def _command_line() -> argparse.Namespace:
         help="or a video, or a file of prints; all below a folder is read",
     )
     for flag, about in (
-        ("--fast", "read key frames only: much faster, but copies of another encoder are missed"),
+        ("--fast", "read key frames only: often 20 times as fast, but many copies and clips are missed"),
         ("--exact", "find every pair of frames within 31 bits; it takes many times as long"),
         ("--strict", "stop at the first file that cannot be read"),
         ("--no-cache", "read all videos again, and keep nothing"),
@@ -291,14 +211,14 @@ def _command_line() -> argparse.Namespace:
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
     for flag, metavar, default, about in (
         ("--measure", "NAME", "copy", MEASURE_HELP),
-        ("--at-least", "TIME", "3s", "the least time that two videos have in common"),
         ("--output", "KIND", "pairs", kinds),
-        ("--keep", "RULES", "max:pixels,max:bitrate,min:bytes", KEEP_HELP),
+        ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
         ("--ticks", "N", "4", "how many frames of a second are looked at"),
     ):
         add_option(parser, flag, metavar, default, about)
     for flag, metavar, about in (
         ("--threshold", "T", THRESHOLD_HELP),
+        ("--at-least", "TIME", AT_LEAST_HELP),
         ("--format", "NAME", FORMAT_HELP),
         ("--removed", "FILE", "with --output kept: what --output removed prints, into this file"),
         ("--common", "FILE", COMMON_HELP),
@@ -330,6 +250,10 @@ def _check(args: argparse.Namespace) -> None:
             raise UsageError(f"{flag}: expected the name of a file, got {name!r}")
     if args.removed and args.output != "kept":
         raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
+    if args.at_least and args.measure != "common":
+        raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
+    if args.threshold and args.measure == "common" and args.output not in DECISIONS:
+        raise UsageError("--threshold cannot be used with --measure common; use --at-least")
     if args.output == PRINTS and (args.against or args.common):
         flag = "--against" if args.against else "--common"
         raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
@@ -347,18 +271,18 @@ def _check(args: argparse.Namespace) -> None:
             raise StageError(f"{name}: no such file")
 
 
-def _asked(args: argparse.Namespace) -> Asked:
+def _asked(args: argparse.Namespace) -> VideoOptions:
     jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
     limit = args.time_limit
     default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
-    return Asked(
+    return VideoOptions(
         Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
         Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
         None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
         JoinOptions(
             measure=args.measure,
             threshold=read("--threshold", _share, args.threshold or default),
-            at_least=read("--at-least", _time, args.at_least),
+            at_least=read("--at-least", _time, args.at_least or AT_LEAST),
             exact=args.exact,
         ),
         read("--keep", video_answers.keep_rules, args.keep),

@@ -118,6 +118,11 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
             raise ValueError(f"{name}: {ABSENT[flag]}")
         if name in ("rule", "keep") and output != "removed":
             raise ValueError(f"{name} is an option of neardup.deduplicate only")
+        if name == "keep" and ":" in str(value):
+            raise ValueError(
+                f"keep={value!r}: records have no fields here; give those to keep first, as by "
+                "records.sort(key=…)"
+            )
         if value is None:
             continue
         if OPTIONS[flag].get("action") != "store_true":

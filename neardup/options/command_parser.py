@@ -41,7 +41,7 @@ SHORT = {
     "-0": "with --output kept or removed: paths for xargs -0",
     "--removed": "with --output kept: write each removed record and its duplicate",
     "-v": "print all counts at the end",
-    "--keep": "which of similar records: first, longest or smallest (default: first)",
+    "--keep": "which of similar records: first, longest, max:FIELD … (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
     "--reducers": "number of reducers (default: chosen for the input)",

@@ -56,7 +56,7 @@ def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
 
     >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
-    ('a', 'b', 2.0, 0, 2.0, 61, 63.0)
+    ('a', 'b', 2.0, 0.0, 2.0, 61, 63.0)
     """
     rows = []
     for run in pair.runs:

@@ -86,6 +86,10 @@ class PrintSources:
     def __len__(self) -> int:
         return len(self._ids)
 
+    def close(self) -> None:
+        """Close the temporary file."""
+        self._spool.close()
+
     def prints(self) -> Iterator[VideoPrint]:
         """Yield the prints in the order of the names: files first, then those of prints."""
         yield from self._spool.prints(map(str.encode, self._ids))

@@ -94,3 +94,6 @@ class PrintSpool:
                 video = from_bytes(self._file.read(size))
                 assert isinstance(video, VideoPrint)
                 yield video
+
+    def close(self) -> None:
+        self._file.close()

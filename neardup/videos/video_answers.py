@@ -10,7 +10,9 @@ Letters: N videos.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from math import log
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -21,6 +23,9 @@ from neardup.videos.print_sources import number
 from neardup.videos.runs import CommonStretch, VideoPair
 
 Facts = dict[str, Any]
+Rule = Callable[[str, Facts], float]  # of an id and facts; the least is kept
+PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):)")
+LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 
 
 def _date(facts: Facts) -> int:
@@ -32,12 +37,17 @@ def _pixels(facts: Facts) -> float:
     return number(facts, "width") * number(facts, "height")
 
 
+def _length(facts: Facts) -> float:
+    """Return the length of a video, in steps of 10 %, so that copies are of one length."""
+    return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
+
+
 KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
     "max:pixels": lambda facts: -_pixels(facts),
     "max:bitrate": lambda facts: -number(facts, "bitrate"),
     "max:fps": lambda facts: -number(facts, "fps"),
-    "max:seconds": lambda facts: -number(facts, "seconds"),
-    "min:seconds": lambda facts: number(facts, "seconds"),
+    "max:seconds": lambda facts: -_length(facts),
+    "min:seconds": _length,
     "max:bytes": lambda facts: -number(facts, "bytes"),
     "min:bytes": lambda facts: number(facts, "bytes"),
     "max:date": lambda facts: -_date(facts),
@@ -45,17 +55,26 @@ KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
 }
 
 
-def keep_rules(text: str) -> list[str]:
+def keep_rules(text: str) -> list[Rule]:
     """Read rules with commas between them; ValueError for anything else.
 
-    >>> keep_rules("max:pixels,min:date")
-    ['max:pixels', 'min:date']
+    >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
+    >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
+    [False, -72.0]
     """
-    rules = text.split(",")
-    for rule in rules:
-        if rule not in KEEP:
-            raise ValueError(not_one_of(rule, KEEP))
-    return rules
+    return list(map(_rule, NEXT_RULE.split(text)))
+
+
+def _rule(name: str) -> Rule:
+    if not name.startswith(PREFER):
+        if name not in KEEP:
+            raise ValueError(not_one_of(name, [*KEEP, f"{PREFER}REGEX"]))
+        return lambda _, facts: KEEP[name](facts)
+    try:
+        wanted = re.compile(name[len(PREFER) :])
+    except re.error as error:
+        raise ValueError(f"{name}: {error}") from None
+    return lambda id_, _: not wanted.search(id_)
 
 
 class Videos(NamedTuple):
@@ -66,11 +85,15 @@ class Videos(NamedTuple):
     shown: Sequence[float]  # seconds for which each has frames that can be told from others
     old: int
 
-    def order(self, rules: Sequence[str]) -> list[int]:
+    def order(self, rules: Sequence[Rule]) -> list[int]:
         """Return the numbers in order of priority: old videos, then by the rules, then by id."""
 
         def priority(k: int) -> tuple[Any, ...]:
-            return (k >= self.old, *(KEEP[rule](self.facts[k]) for rule in rules), self.ids[k])
+            return (
+                k >= self.old,
+                *(rule(self.ids[k], self.facts[k]) for rule in rules),
+                self.ids[k],
+            )
 
         return sorted(range(len(self.ids)), key=priority)
 
