@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,7 @@ LINES, WITH_PATHS = "lines", ("kept", "removed")
 FIXED = "--input --id --text --fingerprint --bits --input-files --counts --own-counts --output"
 FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED.split()]
 READ_AT_ONCE = 1 << 20
+LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar documents, each of them a file: texts, pages, sources.
 
 All files below each FOLDER are read, and the members of archives (.zip, .tar, .tar.gz …).  Hidden
@@ -113,8 +115,7 @@ def json_lines(
         for outcome in document_files.documents(file, settings.max_line, walk.patterns.allow):
             tally.files += 1
             if isinstance(outcome, Document):
-                row = {DEFAULT_ID: path_id(outcome.path), DEFAULT_TEXT: outcome.text}
-                line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+                line = json_line(outcome)
                 if len(line) <= settings.max_line:
                     tally.results += 1
                     yield line
@@ -124,6 +125,22 @@ def json_lines(
                 tally.others[outcome.reason] += 1
             else:
                 tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
+
+
+def json_line(document: Document) -> bytes:
+    r"""Return a document as a JSON line, with the bytes and the date of its file, for --keep.
+
+    >>> json_line(Document(b"a b", "to\nbe", 5, 86400.5))
+    b'{"id":"a%20b","bytes":5,"date":"1970-01-02T00:00:00Z","text":"to\\nbe"}\n'
+    """
+    seconds = min(max(document.changed, 0), LAST_SECOND)
+    row = {
+        DEFAULT_ID: path_id(document.path),
+        "bytes": document.bytes,
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)),
+        DEFAULT_TEXT: document.text,
+    }
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def check_failures(tally: Tally, settings: Settings) -> None:

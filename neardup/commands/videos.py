@@ -202,7 +202,10 @@ def _command_line() -> argparse.Namespace:
         help="or a video, or a file of prints; all below a folder is read",
     )
     for flag, about in (
-        ("--fast", "read key frames only: often 20 times as fast, but many copies and clips are missed"),
+        (
+            "--fast",
+            "read key frames only: often 20 times as fast, but many copies and clips are missed",
+        ),
         ("--exact", "find every pair of frames within 31 bits; it takes many times as long"),
         ("--strict", "stop at the first file that cannot be read"),
         ("--no-cache", "read all videos again, and keep nothing"),

@@ -13,7 +13,9 @@ SECTIONS = {
     "what counts as similar": (
         "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
     ),
-    "input": "--input --id --text --include --exclude --shingle --clean --max-line --max-bad --strict",
+    "input": (
+        "--input --id --text --include --exclude --shingle --clean --max-line --max-bad --strict"
+    ),
     "output": "--output -0 -o --removed -v -q",
     "decisions": "--keep --rule --against --between",
     "speed and machine": (

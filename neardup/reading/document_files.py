@@ -16,6 +16,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
+from calendar import timegm
 from collections.abc import Iterator
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple, Protocol, Union
@@ -41,6 +42,8 @@ HIDDEN_PART = re.compile(rb"(?:\A|/)\.(?!\.?(?:/|\Z))")
 class Document(NamedTuple):
     path: bytes
     text: str
+    bytes: int = 0
+    changed: float = 0.0  # seconds since 1970, in UTC
 
 
 class NoDocument(NamedTuple):
@@ -84,7 +87,7 @@ def documents(
         elif ZIP.search(path):
             yield from _zip_members(path, limit, allow)
         else:
-            outcome = _whole_file(path, limit)
+            outcome = dated(_whole_file(path, limit), file.mtime_ns / 1e9)
             yield outcome if _state(path) == before else NoDocument(path, CHANGED)
             return
         if _state(path) != before:
@@ -111,7 +114,7 @@ def text_of(path: bytes, data: bytes, limit: int) -> Outcome:
     r"""Return a document of the bytes of a file; one byte over `limit` is enough to refuse it.
 
     >>> text_of(b"a", b"to be\n", 9)
-    Document(path=b'a', text='to be\n')
+    Document(path=b'a', text='to be\n', bytes=6, changed=0.0)
     >>> text_of(b"a", b"\x89PNG\0", 9)
     NoDocument(path=b'a', reason='binary', detail='', skipped=True)
     """
@@ -125,7 +128,13 @@ def text_of(path: bytes, data: bytes, limit: int) -> Outcome:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return NoDocument(path, NOT_UTF8, f"byte {error.start + 1:,}")
-    return Document(path, text) if text.strip() else NoDocument(path, EMPTY, skipped=True)
+    if not text.strip():
+        return NoDocument(path, EMPTY, skipped=True)
+    return Document(path, text, len(data))
+
+
+def dated(outcome: Outcome, changed: float) -> Outcome:
+    return outcome._replace(changed=changed) if isinstance(outcome, Document) else outcome
 
 
 def _member(
@@ -153,7 +162,8 @@ def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
                     continue
                 name = entry.name.encode("utf-8", "surrogateescape")
                 member = _member(path, name, entry.isreg(), allow)
-                yield _read(member, limit, partial(archive.extractfile, entry))
+                outcome = _read(member, limit, partial(archive.extractfile, entry))
+                yield dated(outcome, float(entry.mtime))
             assert archive.fileobj
             archive.fileobj.seek(archive.offset)  # subtle: a tar that is cut short ends in silence
             if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
@@ -173,7 +183,8 @@ def _zip_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
                     continue
                 member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
                 try:
-                    yield _read(member, limit, partial(archive.open, entry))
+                    outcome = _read(member, limit, partial(archive.open, entry))
+                    yield dated(outcome, float(timegm((*entry.date_time, 0, 0, 0))))
                 except (RuntimeError, NotImplementedError) as error:  # a password, a method
                     yield NoDocument(path, UNREADABLE, str(error))
     except (zipfile.BadZipFile, EOFError, zlib.error) as error:

@@ -99,6 +99,20 @@ def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
     assert len(both.read_bytes().split(b"\t")) == 5
 
 
+def test_which_one_is_kept(folder: Path, tmp_path: Path) -> None:
+    os.utime(folder / "a.txt", (2 * 10**9, 2 * 10**9))
+    for rules, name in {
+        "first": "a.txt",
+        "max:bytes": "sub/a%20b.txt",
+        "min:date": "old.zip!a.txt",
+        "max:date": "a.txt",
+        "prefer:/sub/": "sub/a%20b.txt",
+    }.items():
+        kept = documents(tmp_path, "--output=kept", "--include=*.txt", "--keep", rules, folder)
+        names = [f"{folder}/{each}" for each in (name, "other.txt")]
+        assert sorted(kept.out.decode().split()) == sorted(names)
+
+
 def test_odd_names_through_xargs(tmp_path: Path) -> None:
     names = [b"-x", b"a[1].txt", b"line\nend", b"\xff", b"100%", b"copy"]
     top = os.fsencode(tmp_path / "odd")

@@ -48,7 +48,8 @@ def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
 def test_what_a_document_is(data: bytes, expected: str, tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_bytes(data)
     (found,) = read(tmp_path / "file.txt")
-    assert found == text_of(found.path, data, LIMIT)
+    when = (tmp_path / "file.txt").stat().st_mtime_ns / 1e9
+    assert found == document_files.dated(text_of(found.path, data, LIMIT), when)
     if isinstance(found, Document):
         assert found.text == expected
     else:
