@@ -121,12 +121,14 @@ def members(package: Path) -> Iterator[tuple[str, bytes]]:
                     yield name, wheel.read(name)
         return
     command = ["dpkg-deb", "--fsys-tarfile", str(package)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as unpacked:
-        with tarfile.open(fileobj=unpacked.stdout, mode="r|") as tar:
-            for member in tar:
-                content = tar.extractfile(member) if member.isfile() else None
-                if content and is_named_as_picture(member.name):
-                    yield member.name[2:], content.read()
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE) as unpacked,
+        tarfile.open(fileobj=unpacked.stdout, mode="r|") as tar,
+    ):
+        for member in tar:
+            content = tar.extractfile(member) if member.isfile() else None
+            if content and is_named_as_picture(member.name):
+                yield member.name[2:], content.read()
 
 
 def is_named_as_picture(name: str) -> bool:
