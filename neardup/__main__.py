@@ -27,6 +27,7 @@ COMMANDS = {
     "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs whose sketches are similar, with an interval",
+    "videos": "videos in folders that show the same, whole or in part, with the times",
     "images": "fingerprints of the pictures in folders, by which similar ones are found",
     "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair or not: what they share, and at which keys",
@@ -96,7 +97,7 @@ def main() -> int:
     sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
         return run(AS_COMMAND, lambda: _about(command))
-    if command in ("run", "images"):  # as run_local.sh does, before numpy is loaded
+    if command in ("run", "images", "videos"):  # as run_local.sh does, before numpy is loaded
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     if command in COMMANDS:
         main_of_command = import_module(f"neardup.commands.{command}").main

@@ -14,18 +14,17 @@ from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images import pictures
-from neardup.images.cache import PictureCache, default_file
-from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
+from neardup.images.cache import PICTURES, ResultCache, Store, default_file
+from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
 from neardup.images.perceptual_hash import BITS
 from neardup.images.picture_hashes import (
     Fingerprint,
-    Outcome,
     Variants,
     fingerprints,
     in_order,
     keep_rules,
 )
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Outcome
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
@@ -68,29 +67,32 @@ SHORT = {
 def main() -> None:
     args = _command_line()
     variants = Variants(args.mirror, args.rotate, args.crops)
-    rules = Rules(
-        PROGRAM.rpartition("-m ")[2],
-        integer("--quality", args.quality, 0, 100),
-        args.strict,
-        args.verbosity,
-    )
+    rules = Rules(PROGRAM.rpartition("-m ")[2], "picture", args.strict, args.verbosity)
+    quality = integer("--quality", args.quality, 0, 100)
     jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
     seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
     keep = read("--keep", keep_rules, args.keep)
     integer("--distance", args.distance, 0, BITS // 2)
     pictures.require_pillow()
     with working_folder() as folder, ExitStack() as stack:
-        cache = PictureCache(_cache_file(args), variants.kind(), named=args.cache is not None)
+        named = args.cache is not None
+        cache = ResultCache(PICTURES, cache_file(args, PICTURES), variants.kind(), named)
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
         walk, tally = Walk(), Tally(rules, progress.clear)
         files = list(walk.files(args.folders))
         for path, why in walk.closed:
-            tally.fail(path, Failure(CLOSED_FOLDER, why))
+            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         with progress.shown(args.verbosity):
-            progress.stage("pictures", len(files))
-            found = fingerprints(files, variants, cache, jobs, seconds)
-            kept = _kept(progress.counted(0, found, lambda _: 1), tally)
+            found = fingerprints(
+                files,
+                variants,
+                cache,
+                jobs,
+                seconds,
+                begin=lambda missing: progress.stage("pictures", len(missing)),
+            )
+            kept = _kept(progress.counted(0, found, lambda _: 1), tally, quality)
             lines = folder / "fingerprints"
             with lines.open("wb") as sink:
                 write_to(sink, in_order(kept, keep))
@@ -171,22 +173,27 @@ def _command_line() -> argparse.Namespace:
     args = parser.parse_intermixed_args()
     if args.output not in (LINES, *OUTPUTS):
         raise UsageError(f"--output: {not_one_of(args.output, (LINES, *OUTPUTS))}")
-    if args.no_cache and args.cache is not None:
-        raise UsageError("--no-cache and --cache exclude each other; give one of them")
     return args
 
 
-def _cache_file(args: argparse.Namespace) -> "Path | None":
+def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
+    """Return the file that --cache and --no-cache name, or None."""
+    if args.no_cache and args.cache is not None:
+        raise UsageError("--no-cache and --cache exclude each other; give one of them")
     if args.cache in ("", "-"):
         raise UsageError(f"--cache: expected the name of a file, got {args.cache!r}")
     if args.no_cache:
         return None
-    return default_file() if args.cache is None else Path(args.cache)
+    return default_file(store) if args.cache is None else Path(args.cache)
 
 
-def _kept(outcomes: Iterator[Outcome], tally: Tally) -> Iterator[tuple[FoundFile, Fingerprint]]:
-    """Yield the pictures that have a fingerprint, and count all outcomes."""
+def _kept(
+    outcomes: Iterator[Outcome], tally: Tally, quality: int
+) -> Iterator[tuple[FoundFile, Fingerprint]]:
+    """Yield the pictures that have a fingerprint that can be used, and count all outcomes."""
     for outcome in outcomes:
         found = tally.kept(outcome)
-        if found:
+        if found and found.quality < quality:
+            tally.flat += 1
+        elif found:
             yield outcome.file, found

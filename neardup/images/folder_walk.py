@@ -67,6 +67,14 @@ class Walk:
             else:
                 yield from self._file(path, status)
 
+    def knows(self, path: bytes) -> bool:
+        """Return whether a path is a name of a file that was yielded."""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return False
+        return (status.st_dev, status.st_ino) in self._known
+
     def _folder(self, top: bytes) -> Iterator[FoundFile]:
         """Yield the files below a folder; no recursion, since paths may be deep."""
         waiting = [self._entries(top)]
@@ -75,9 +83,9 @@ class Walk:
             if entry is None:
                 waiting.pop()
             elif entry.name.startswith(b"."):
-                self._skip(HIDDEN)
+                self.skip(HIDDEN)
             elif entry.is_symlink():
-                self._skip(LINKS)
+                self.skip(LINKS)
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(self._entries(entry.path))
             else:
@@ -99,16 +107,17 @@ class Walk:
     def _file(self, path: bytes, status: os.stat_result) -> Iterator[FoundFile]:
         """Yield the file at `path` if it is a regular file and not yet known by another path."""
         if not stat.S_ISREG(status.st_mode):
-            self._skip(SPECIAL)
+            self.skip(SPECIAL)
             return
         known = self._known.setdefault((status.st_dev, status.st_ino), path)
         if known is path:
             yield FoundFile(path, status.st_size, status.st_mtime_ns)
         else:
             same = status.st_nlink == 1 or os.path.abspath(known) == os.path.abspath(path)
-            self._skip(NAMED_TWICE if same else HARD_LINKS)
+            self.skip(NAMED_TWICE if same else HARD_LINKS)
 
-    def _skip(self, why: str) -> None:
+    def skip(self, why: str) -> None:
+        """Count a file that is skipped."""
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
 

@@ -30,10 +30,9 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from neardup.images import perceptual_hash, pictures
-from neardup.images.cache import PictureCache
-from neardup.images.decoders import Lost, outcomes
+from neardup.images.cache import ResultCache
 from neardup.images.folder_walk import FoundFile, path_id
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Outcome, Work, results
 from neardup.runtime.program import not_one_of
 
 HASH_BYTES = perceptual_hash.BITS // 8
@@ -77,32 +76,18 @@ class Fingerprint(NamedTuple):
     date: str
 
 
-class Outcome(NamedTuple):
-    """A file and what became of it."""
-
-    file: FoundFile
-    result: Fingerprint | Failure
-    cached: bool
-
-
 def fingerprints(
-    files: Iterable[FoundFile], variants: Variants, cache: PictureCache, jobs: int, seconds: float
+    files: Iterable[FoundFile],
+    variants: Variants,
+    cache: ResultCache,
+    jobs: int,
+    seconds: float,
+    begin: Callable[[list[FoundFile]], object] = lambda _: None,
 ) -> Iterator[Outcome]:
-    """Yield what becomes of each file: first those in the cache, then others as they are done."""
-    missing = []
-    for file in files:
-        found = from_cache(cache.get(file))
-        if found:
-            yield Outcome(file, found, True)
-        else:
-            missing.append(file)
+    """Yield what becomes of each file (a `Fingerprint` or a `Failure`), as `results` does."""
     task = partial(fingerprint, variants=variants)
-    for file, result in outcomes(missing, task, jobs, seconds, pictures.bound_memory):
-        if isinstance(result, Lost):
-            result = Failure(*result)
-        elif not (isinstance(result, Failure) and result.reason in TRANSIENT):
-            cache.put(file, to_cache(result))
-        yield Outcome(file, result, False)
+    limit = pictures.bound_memory, lambda _: seconds
+    return results(files, Work(task, *limit, to_cache, from_cache, TRANSIENT), cache, jobs, begin)
 
 
 def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:

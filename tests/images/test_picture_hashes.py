@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.images import perceptual_hash, pictures
-from neardup.images.cache import PictureCache
+from neardup.images.cache import PICTURES, ResultCache
 from neardup.images.folder_walk import FoundFile, Walk
 from neardup.images.picture_hashes import (
     KEEP,
     Fingerprint,
-    Outcome,
     Variants,
     fingerprint,
     fingerprints,
@@ -25,7 +24,7 @@ from neardup.images.picture_hashes import (
     keep_rules,
     to_cache,
 )
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Outcome
 from tests.support.drawn_pictures import differing, drawing, saved
 
 ALL = Variants(mirror=True, rotate=True, crops=True)
@@ -38,7 +37,7 @@ def _loaded() -> None:
     pictures.require_pillow()
 
 
-def found_in(folder: Path, variants: Variants, cache: PictureCache) -> dict[str, Outcome]:
+def found_in(folder: Path, variants: Variants, cache: ResultCache) -> dict[str, Outcome]:
     files = Walk().files([str(folder)])
     outcomes = fingerprints(files, variants, cache, 2, 60)
     return {os.path.basename(os.fsdecode(each.file.path)): each for each in outcomes}
@@ -88,7 +87,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
     (folder / "text").write_bytes(b"text")
     runs = []
     for _ in range(2):
-        cache = PictureCache(tmp_path / "c", ALL.kind())
+        cache = ResultCache(PICTURES, tmp_path / "c", ALL.kind())
         runs.append(found_in(folder, ALL, cache))
         cache.close()
     first, second = runs
@@ -99,7 +98,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
     assert [each.cached for each in second.values()] == [True] * 7
     saved(drawing(9), folder / "1.png")
     os.utime(folder / "1.png", ns=(1, 1))
-    cache = PictureCache(tmp_path / "c", ALL.kind())
+    cache = ResultCache(PICTURES, tmp_path / "c", ALL.kind())
     third = found_in(folder, ALL, cache)
     assert [name for name, each in third.items() if not each.cached] == ["1.png"]
     assert third["1.png"].result != first["1.png"].result
@@ -108,7 +107,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
 
 def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
     gone = FoundFile(os.fsencode(tmp_path / "gone.png"), 1, 1)
-    cache = PictureCache(tmp_path / "c", "k")
+    cache = ResultCache(PICTURES, tmp_path / "c", "k")
     for _ in range(2):
         (outcome,) = fingerprints([gone], Variants(), cache, 1, 60)
         assert outcome.result == Failure(pictures.UNREADABLE, "No such file or directory")
