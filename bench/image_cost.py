@@ -1,11 +1,11 @@
 """What hashing costs beside decoding, for each format, and a run over many pictures.
 
-    python3 -m bench.image_cost
-    python3 -m bench.image_cost --many 10000 100000
+    OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost >> bench/results/images.md
+    OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost --many 10000 100000
 
-prints the tables of bench/results/images.md: milliseconds of CPU for each picture, on one core, as
-the median of `RUNS`; then seconds, CPU seconds and memory of `neardup images` on made-up pictures
-of 96 × 64 pixels, JPEG files of 2 KB, a tenth of them copies at another quality.  `--jobs 2`.
+prints milliseconds of CPU for each picture, on one core, as the median of `RUNS`; then seconds, CPU
+seconds and memory of `neardup images --jobs 2` on made-up pictures of 96 × 64 pixels, JPEG files of
+2 KB, of which a tenth are copies at another quality.
 
 One photograph of scikit-image is scaled to each size.  *Decoded* is what Pillow takes to decode all
 of it in grey; with its hash, JPEG files are decoded at a part of their size.
@@ -34,6 +34,13 @@ from neardup.images import perceptual_hash, pictures
 RUNS, LIMIT, COPIES = 5, 600.0, 10
 PHOTO = "scikit-image_skimage.data.coffee.png"
 MADE = (96, 64)
+HEAD = """
+## Cost
+
+Milliseconds of CPU for each picture: *decoded* by Pillow, all of it, in grey; as `neardup images`
+reads it, with one hash and with 24; and one hash and its quality alone. Then
+`neardup images --jobs 2` on made-up JPEG files of 96 × 64 pixels, of which a tenth are copies;
+memory is that of the largest process. Written by `python3 -m bench.image_cost`."""
 FILES: dict[str, tuple[str, tuple[int, int], dict[str, Any]]] = {
     "JPEG, 12 million pixels": (".jpg", (4000, 3000), {"quality": 90}),
     "JPEG, 2 million": (".jpg", (1600, 1200), {"quality": 90}),
@@ -56,7 +63,7 @@ def main() -> int:
     args = parser.parse_args()
     pictures.require_pillow()
     picture_files.prepare(args.photos)
-    print(format_table(args.photos / picture_files.PHOTOS / PHOTO))
+    print(HEAD + "\n\n" + format_table(args.photos / picture_files.PHOTOS / PHOTO))
     rows = [many(count) for count in args.many]
     head = ["pictures", "seconds", "CPU s", "peak MiB", "pairs", "seconds from the cache"]
     print(f"\n{markdown(head, rows)}")

@@ -1,8 +1,8 @@
 """neardup images beside other programs on one folder: what is found, what is wrong, and the cost.
 
-    python3 -m bench.image_programs
+    python3 -m bench.image_programs >> bench/results/images.md
 
-prints the table of bench/results/images.md.  The folder, .bench/edited, has `PICTURES` photos of
+The folder, .bench/edited, has `PICTURES` photos of
 `bench.data.picture_files` and each of the edits of `bench.data.picture_edits` of them; no two
 photos are within 60 bits of neardup's hash.  An edit is found if it is in a pair with its original.
 A pair of files of two photos is wrong; if a program gives groups, any two of a group are pairs.
@@ -34,6 +34,12 @@ from neardup.images import pictures
 
 PICTURES, LIMIT = 50, 600.0
 GROUPS = list(dict.fromkeys(edit.group for edit in EDITS.values()))
+HEAD = f"""
+## Other programs
+
+{PICTURES} photos and all edits of them in one folder: the share of edits that are in a pair with
+their original, by kind, and pairs of files of two different photos. Written by
+`python3 -m bench.image_programs`."""
 OURS = ["-m", "neardup", "images", "--no-cache", "--jobs=1"]
 THEIRS = ["-m", "bench.peers.picture_hashes"]
 
@@ -70,7 +76,7 @@ def main() -> int:
     names = sorted(file.name for file in args.folder.iterdir())
     head = ["program", *GROUPS, "wrong pairs", "CPU s", "peak MiB"]
     rows = [row(each, args.folder, names) for each in PROGRAMS if find_spec(each.module)]
-    print(f"{len(names):,} files.\n\n{markdown(head, rows)}")
+    print(f"{HEAD}\n\n{len(names):,} files.\n\n{markdown(head, rows)}")
     return 0
 
 

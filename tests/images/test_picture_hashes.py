@@ -161,7 +161,7 @@ def test_rules_that_do_not_exist() -> None:
 
 
 def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
-    """Stripes, gradients and squares have few waves; a picture that is a mirror of itself has not."""
+    """Stripes, gradients and squares have few waves; a mirror of itself has enough."""
     y, x = np.mgrid[0:200, 0:300]
     few = {
         "stripes": x // 20 % 2 * 255,
