@@ -32,7 +32,7 @@ from bench.report.tables import markdown, seconds
 from bench.workloads import FOLDER
 from neardup.images import pictures
 
-PICTURES, LIMIT = 50, 600.0
+PICTURES, LIMIT = 30, 600.0
 GROUPS = list(dict.fromkeys(edit.group for edit in EDITS.values()))
 HEAD = f"""
 ## Other programs
