@@ -193,7 +193,8 @@ def _unfolded(
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the pairs to report: each that no earlier one covers; by containment, of each folder
     that is contained in others, the first one, which has most of it."""
-    folding, contained = Folding(tree), set[int]()
+    folding = Folding(tree, {folder for pair in pairs for folder in pair[:2]})
+    contained: set[int] = set()
     for a, b, common in pairs:
         if measure == CONTAINMENT and not common == total[a] == total[b]:
             if a in contained and total[a] == total[b]:
@@ -209,17 +210,19 @@ def _unfolded(
 class Folding:
     """The pairs of folders that were taken, which cover those inside and above them.
 
+    Only `folders`, those of all pairs, are looked at.
+
     >>> tree = FolderTree()
     >>> for content, path in enumerate([b"a/b/c/x", b"d/e/f/x"]):
     ...     tree.add(path[:1], path, content)
-    >>> folding = Folding(tree)  # a is 0, b is 1, c is 2, d is 3, e is 4, f is 5
+    >>> folding = Folding(tree, set(range(6)))  # a is 0, b is 1, c is 2, d is 3, e is 4, f is 5
     >>> folding.take(1, 4)
     >>> [folding.covers(*pair) for pair in [(2, 5), (0, 3), (5, 0), (1, 2)]]
     [True, True, True, False]
     """
 
-    def __init__(self, tree: FolderTree):
-        self._tree = tree
+    def __init__(self, tree: FolderTree, folders: set[int]):
+        self._tree, self._folders = tree, folders
         self._taken: set[tuple[int, int]] = set()
         self._above: set[tuple[int, int]] = set()  # each folder around one of a pair
         self._beside: set[tuple[int, int]] = set()  # a folder of a pair; each around the other one
@@ -227,18 +230,22 @@ class Folding:
     def take(self, a: int, b: int) -> None:
         for x, y in ((a, b), (b, a)):
             self._taken.add((x, y))
-            self._above.update(product(self._tree.above(x), self._tree.above(y)))
-            self._beside.update((x, above) for above in self._tree.above(y))
+            of_x, of_y = self._up(x), self._up(y)
+            self._above.update(product(of_x, of_y))
+            self._beside.update((x, above) for above in of_y)
 
     def covers(self, a: int, b: int) -> bool:
         """Return whether a taken pair has a folder in line with each of these two."""
-        of_a, of_b = self._tree.above(a), self._tree.above(b)
+        of_a, of_b = self._up(a), self._up(b)
         return (
             (a, b) in self._above
             or any(pair in self._taken for pair in product(of_a, of_b))
             or any((x, b) in self._beside for x in of_a)
             or any((y, a) in self._beside for y in of_b)
         )
+
+    def _up(self, folder: int) -> list[int]:
+        return [above for above in self._tree.above(folder) if above in self._folders]
 
 
 def _counted(

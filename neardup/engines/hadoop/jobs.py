@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from neardup.engines.hadoop import folders, shipping, sizes, watching
+from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.program import StageError, UsageError
@@ -278,5 +278,5 @@ def keep_on_cluster(asked: Submission) -> None:
     if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
         return  # the property's only value is the user's
     for name, archive in _with_numpy(asked).items():
-        if copy := folders.kept_on_cluster(archive):
+        if copy := hdfs_folders.kept_on_cluster(archive):
             asked.kept = {name: copy}

@@ -17,7 +17,7 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-from neardup.engines.hadoop import folders, jobs, shipping, sizes, watching
+from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts, with_input
@@ -130,11 +130,11 @@ def main(typed: str = f"./{NAME}") -> None:
             return
         jobs.keep_on_cluster(asked)
         plan = planned(asked)
-        with folders.claimed(asked.answers):
+        with hdfs_folders.claimed(asked.answers):
             if asked.overwrite:
-                folders.remove_answers(asked.answers)
+                hdfs_folders.remove_answers(asked.answers)
             elif plan.between:  # otherwise Hadoop refuses it when the first job starts
-                for folder in filter(folders.exists, asked.answers):
+                for folder in filter(hdfs_folders.exists, asked.answers):
                     raise program.StageError(
                         f"{folder} already exists; --overwrite removes an earlier answer"
                     )
@@ -173,7 +173,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
         **{name: getattr(args, name) for name in AS_GIVEN},
     )
     jobs.task(asked, "mapper.py", *jobs.flags(asked))  # which may be refused
-    folders.check(args.inputs, asked.options.against, answers, args.overwrite)
+    hdfs_folders.check(args.inputs, asked.options.against, answers, args.overwrite)
     return asked
 
 
@@ -218,7 +218,7 @@ class Commands(NamedTuple):
             if name == KEYS:
                 larger = f"{sizes.MAP_MEMORY} if {self.between}/{KEYS} is over a quarter of it"
                 lines.append(f"# with a larger {larger}:")
-        lines.append(shlex.join(folders.marking([*self.answers])))
+        lines.append(shlex.join(hdfs_folders.marking([*self.answers])))
         if self.between:
             lines.append(
                 shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between])
@@ -291,9 +291,9 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
         _clean_up(started, plan, detach)
         raise
     # At the same time: each is a JVM of its own, and takes seconds.
-    marking = subprocess.Popen(folders.marking(asked.answers), stdin=subprocess.DEVNULL)
+    marking = subprocess.Popen(hdfs_folders.marking(asked.answers), stdin=subprocess.DEVNULL)
     if plan.between:
-        folders.remove([plan.between])
+        hdfs_folders.remove([plan.between])
     if marking.wait():
         watching.say("OUTPUT has no mark: --overwrite will not remove it")
     summary.print_summary(
@@ -330,12 +330,12 @@ def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) ->
             watching.say(f"and then, to remove what it has written: {removing}")
         return
     for folder, job in made.items():
-        if job.succeeded or folders.is_of_job(folder, job.number):
+        if job.succeeded or hdfs_folders.is_of_job(folder, job.number):
             own.append(folder)
         else:
             watching.say(f"{folder} was written by another run; left unchanged")
     if own and any(job.number for job in started.values()):
-        folders.remove(own)
+        hdfs_folders.remove(own)
 
 
 def _counts(path: str) -> TokenCounts:

@@ -18,7 +18,7 @@ from typing import IO, Any, Callable
 
 from mrjob.step import StepFailedException
 
-from neardup.engines.hadoop import folders, shipping, sizes, watching
+from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
 from neardup.engines.local.workers import working_folder
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.engines.pipe import check_unchanged
@@ -62,7 +62,7 @@ class Launcher:
                     names[names.index("-")] = copied(self.typed.stdin, self.working_file("stdin"))
             self.unchanged = input_files.Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
-                with folders.claimed([how.output_dir] if how.output_dir else []):
+                with hdfs_folders.claimed([how.output_dir] if how.output_dir else []):
                     counts = self.on_hadoop()
             else:
                 counts = self.on_this_machine()
@@ -96,7 +96,7 @@ class Launcher:
             with self.typed.make_runner() as runner:
                 if shipping.ARCHIVES not in runner._opts["jobconf"]:  # which has one value
                     archive = shipping.numpy(self.how.ship_numpy)
-                    self.typed.kept = folders.kept_on_cluster(archive, runner.get_hadoop_bin())
+                    self.typed.kept = hdfs_folders.kept_on_cluster(archive, runner.get_hadoop_bin())
         counters.promise = self.run_all()
         if len(self.runners) > 1:
             check_unchanged(self.files, self.files_there())
