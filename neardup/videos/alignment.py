@@ -1,0 +1,248 @@
+"""The runs of two videos: lines in time by seeds, and what matches on these lines.
+
+    seeds (frames within 31 bits) ─▶ best line ─▶ all frames on it, within 47 bits ─▶ runs
+
+A line is found by seeds.  On a line, frames match that differ in more bits (WIDE), since few pairs
+of frames are looked at there.  Then the line's seeds are left out, and the next line is searched.
+
+A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
+of these:
+
+* seeds that show different things: two whose frames in a differ in DIFFERENT bits more than frames
+  do on the line;
+* frames that match better on the line than a moment before or after it;
+* both videos stand still as a whole, as one picture does.
+
+Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.sets.bit_vectors import bits_apart
+from neardup.sets.ragged import chunks, spans
+from neardup.videos.runs import Run, VideoPair
+from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
+from neardup.videos.video_prints import VideoPrint
+
+WIDE = 47  # bits; at 64, a fixed camera would match itself
+GAP = 3.0  # seconds without a match, within a run
+CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and b are not the same
+RUN_SECONDS, RUN_FRAMES = 2.0, 3  # of a run, at least …
+SHORT_SECONDS, SHORT_SHARE = 1.2, 0.6  # … or this share of a shorter video, and these seconds
+SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they match
+LINES = 16  # of two videos, at most
+MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
+DIFFERENT = 40  # bits more than on the line: seeds that differ in so many show different things
+SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
+CONTRAST = 3.0  # bits by which frames match better on the line
+STILL, STILL_MATCH = 10, 10  # bits: of one still picture, and of two copies of it
+AT_ONCE = 1 << 18  # pairs of frames
+
+Indices = NDArray[np.int64]
+
+
+class Frames(NamedTuple):
+    """The frames of one video that vote, and the variants by which they may match another one."""
+
+    spans: NDArray[np.int64]  # (n, 2), milliseconds, in order
+    own: NDArray[np.uint64]  # (n, 4)
+    others: NDArray[np.uint64]  # (n, variants, 4); the own one is among them unless mirrored
+
+    @classmethod
+    def of(
+        cls, video: VideoPrint, mirrored: bool, votes: NDArray[np.bool_] | None = None
+    ) -> Frames:
+        """Return the frames of a print; votes: bool (n,), which of them vote."""
+        chosen = [v for v, name in enumerate(video.variants) if name.endswith("mirror") == mirrored]
+        kept = slice(None) if votes is None else votes
+        hashes = video.hashes[kept]
+        return cls(video.spans[kept], hashes[:, 0], hashes[:, chosen])
+
+    @property
+    def seconds(self) -> float:
+        """The seconds in which frames that vote are shown."""
+        return float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1000
+
+
+def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
+    """Return the runs of two videos, in the order of their times in a.
+
+    seeds: int64 (m, 4), milliseconds a0, a1, b0, b1: spans of frames of a and b that match, in any
+    order, repeats allowed.
+    """
+    left = _fewer(np.unique(seeds, axis=0) / 1000)
+    least = least_of_run(min(a.seconds, b.seconds))
+    runs: list[Run] = []
+    for _ in range(LINES):
+        if len(left) == 0:
+            break
+        line = best_line(left, weights_of(left))
+        on = overlaps(left, line.rate, line.offset)
+        if not _enough(left[on > 0], on[on > 0]):
+            break
+        new = [run for run in _runs_on(line, left[on > 0], a, b, least) if run]
+        runs += new
+        left = left[~((on > 0) | _inside(left, new))]
+    return tuple(sorted(set(runs), key=lambda run: run[1:]))
+
+
+def pair_of(
+    a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
+) -> VideoPair | None:
+    """Return two videos with their runs as a pair, or None if they have no run."""
+    runs = align(seeds, of_a, of_b)
+    if not runs:
+        return None
+    seconds = sum(run.seconds for run in runs), sum(run.seconds * run.rate for run in runs)
+    lengths = of_a.seconds, of_b.seconds
+    shares = [min(1.0, some / all_) for some, all_ in zip(seconds, lengths)]
+    share = shares[0] if lengths[0] <= lengths[1] else shares[1]
+    return VideoPair(a, b, mirrored, runs, seconds[0], share, *shares)
+
+
+def least_of_run(shorter: float) -> float:
+    """Return the seconds that a run needs; shorter: seconds of the shorter of two videos.
+
+    >>> [round(least_of_run(seconds), 2) for seconds in (1.0, 2.5, 60.0)]
+    [1.2, 1.5, 2.0]
+    """
+    return min(RUN_SECONDS, max(SHORT_SECONDS, SHORT_SHARE * shorter))
+
+
+def _fewer(seeds: Floats) -> Floats:
+    """Return at most MOST_SEEDS, those whose frames have the fewest matches."""
+    if len(seeds) <= MOST_SEEDS:
+        return seeds
+    rarest = np.argsort(-weights_of(seeds), kind="stable")[:MOST_SEEDS]
+    return seeds[np.sort(rarest)]
+
+
+def _enough(on: Floats, seconds: Floats) -> bool:
+    """Return whether seeds on a line suffice to look for runs there."""
+    frames = min(len(np.unique(on[:, 0])), len(np.unique(on[:, 2])))
+    return (
+        frames >= 1
+        and (frames >= SEEDS or float(seconds.max()) >= RUN_SECONDS)
+        and (float(seconds.sum()) >= SEED_SECONDS)
+    )
+
+
+def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
+    """Mark the seeds within a run in both videos: what is still lies on other lines, too."""
+    inside = np.zeros(len(seeds), bool)
+    for run in runs:
+        of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)
+        inside |= of_a & (seeds[:, 2] < run.b_to) & (seeds[:, 3] > run.b_from)
+    return inside
+
+
+def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames, least: float) -> Iterator[Run]:
+    """Yield the runs on a line that have seeds, are long enough, and are not by chance."""
+    i, j = _meeting(a, b, line.rate, line.offset)
+    near = distances(a, i, b, j) <= WIDE
+    i, j = i[near], j[near]
+    start, end = _shared_times(a, i, b, j, line)
+    order = np.argsort(start, kind="stable")
+    i, j, start, end = i[order], j[order], start[order], end[order]
+    last = np.maximum.accumulate(end) if len(end) else end
+    breaks = np.flatnonzero(start[1:] > last[:-1] + GAP) + 1
+    for part in np.split(np.arange(len(start)), breaks):
+        if not len(part):
+            continue
+        run = _run(line, i[part], start[part], end[part])
+        some = seeds[(seeds[:, 1] > run.a_from) & (seeds[:, 0] < run.a_to)]
+        if run.seconds >= least and len(some) and _not_by_chance(run, line, some, i[part], a, b):
+            yield run
+
+
+def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
+    """Return the run of matches in the order of their starts, which may overlap."""
+    before = np.maximum.accumulate(np.append(start[0], end[:-1]))
+    start = np.where(start - before <= CLOSED, before, start)
+    seconds = float(np.maximum(0.0, end - np.maximum(start, before)).sum())
+    first, last = float(start[0]), float(end.max())
+    times = (first, last, line.rate * first + line.offset, line.rate * last + line.offset)
+    return Run(seconds, *times, line.rate, len(np.unique(i)))
+
+
+def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices, Indices]:
+    """Return all pairs of frames that are shown at the same time on a line."""
+    low, high = (rate * a.spans[:, side] / 1000 + offset for side in (0, 1))
+    first = np.searchsorted(b.spans[:, 1] / 1000, low, "right")
+    last = np.searchsorted(b.spans[:, 0] / 1000, high, "left")
+    sizes = np.maximum(last - first, 0)
+    return np.repeat(np.arange(len(sizes)), sizes), spans(first, sizes)
+
+
+def _shared_times(
+    a: Frames, i: Indices, b: Frames, j: Indices, line: Line
+) -> tuple[Floats, Floats]:
+    """Return from when to when, in seconds of a, frames are shown at the same time."""
+    low, high = (((b.spans[j, side] / 1000) - line.offset) / line.rate for side in (0, 1))
+    start, end = np.maximum(a.spans[i, 0] / 1000, low), np.minimum(a.spans[i, 1] / 1000, high)
+    return start, end
+
+
+def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
+    """Return in how many bits the frames i of a and j of b differ, by their best variants."""
+    least = np.full(len(i), 256, np.int64)
+    for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
+        some = slice(first, last)
+        x, y = i[some], j[some]
+        for v in range(a.others.shape[1]):
+            by_b = bits_apart(a.own[x], b.others[y, v])
+            by_a = bits_apart(a.others[x, v], b.own[y])
+            least[some] = np.minimum(least[some], np.minimum(by_a, by_b))
+    return least
+
+
+def _not_by_chance(
+    run: Run, line: Line, seeds: Floats, frames: Indices, a: Frames, b: Frames
+) -> bool:
+    """Return whether a run shows different things, or moves alike, or both videos are still."""
+    frames = np.unique(frames)
+    here = _on_line(line, frames, a, b, 0.0)
+    if run.frames >= RUN_FRAMES:
+        of_seeds = np.searchsorted(a.spans[:, 0], np.unique(np.rint(seeds[:, 0] * 1000)))
+        most = DIFFERENT + float(np.nanmean(here))
+        if _differ(a.own[of_seeds], most) or _moves_alike(line, frames, here, a, b):
+            return True
+    return _still(a.own) and _still(b.own) and float(np.nanmedian(here)) <= STILL_MATCH
+
+
+def _differ(hashes: NDArray[np.uint64], most: float) -> bool:
+    """Return whether two of the fingerprints differ in more than `most` bits.
+
+    Subtle: only those with the first, and with the one that is farthest from it.
+    """
+    first = bits_apart(hashes, hashes[:1])
+    return bool((bits_apart(hashes, hashes[[first.argmax()]]) > most).any())
+
+
+def _still(hashes: NDArray[np.uint64]) -> bool:
+    return bool((bits_apart(hashes, hashes[:1]) <= STILL).all())
+
+
+def _on_line(line: Line, frames: Indices, a: Frames, b: Frames, shift: float) -> Floats:
+    """Return the least distance of each frame to those on the line; NaN if there is none."""
+    part = Frames(a.spans[frames], a.own[frames], a.others[frames])
+    i, j = _meeting(part, b, line.rate, line.offset + shift)
+    least = np.full(len(frames), np.inf)
+    np.minimum.at(least, i, distances(part, i, b, j).astype(np.float64))
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _moves_alike(line: Line, frames: Indices, here: Floats, a: Frames, b: Frames) -> bool:
+    """Return whether frames match better on the line than a moment earlier or later."""
+    for shift in SHIFTS:
+        gain = _on_line(line, frames, a, b, shift) - here
+        gain = gain[~np.isnan(gain)]
+        if len(gain) >= RUN_FRAMES and float(gain.mean()) < CONTRAST:
+            return False
+    return True

@@ -1,0 +1,253 @@
+"""Matches of frames: pairs of frames of two videos that look alike, by drawn masks.
+
+Two frames match if the own fingerprint of one (its first variant) differs in at most D bits from
+any variant of the other.  A match is a mirrored one if that variant is of the mirror image.
+
+Each of b masks chooses r of the 256 bits; the *key* of a fingerprint by a mask is a hash of these
+bits, and frames with an equal key are in one *bucket*.  Only they are compared.  A match of d bits
+is found with probability 1 - (1 - C(256-d, r) / C(256, r))^b or more:
+
+    bits that differ      8      16      20      24      28      31
+    recall            1.000   1.000    .996    .970    .891    .792          b = 40, r = 24
+
+A run has many frames, of which two suffice to find its line in time.
+
+Some frames are in one bucket with very many others:
+
+* calm frames, as of a speaker, are alike within one video.  A video has at most CALM own frames in
+  a large bucket; those with the smallest keys by the next mask are kept, which mostly are the same
+  frames in all copies.
+* a frame that very many videos show.  A bucket of more than FULL videos is divided by the keys of
+  the next mask.  In what is still larger, HUBS videos are compared with all others, instead of all
+  with all.
+
+What is found depends on the frames in the bucket alone, not on their order or on other buckets.
+
+Letters: n frames, b masks (40) of r bits (24); D bits that may differ (31).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.joins.near_bits import pairs_between
+from neardup.schemes.bit_keys import Drawn
+from neardup.sets.hashing import random_words
+from neardup.sets.ragged import first_of_run, spans, starts_of_runs
+
+BITS, MASKS, MASK_BITS = 256, 40, 24
+KEY_BITS = 24
+CALM, CALM_OTHERS = 8, 32  # rows of a video in a bucket: own fingerprints, and other variants
+FULL, HUBS = 256, 16  # videos
+CACHED = 1 << 13  # fingerprints that stay in the second cache
+FACTOR = 0x9E3779B97F4A7C15
+
+Indices = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """Fingerprints of frames, in any order: m of them."""
+
+    hashes: NDArray[np.uint64]  # (m, 4)
+    videos: NDArray[np.uint64]  # (m,), a random number for each video: see `video_numbers`
+    times: Indices  # (m,), when the frame begins, in milliseconds
+    variants: Indices  # (m,); 0 for the own fingerprint
+
+    def take(self, index: Indices) -> Rows:
+        return Rows._make(column[index] for column in self)
+
+
+class Matches(NamedTuple):
+    """Rows that match, none of the same video."""
+
+    left: Indices  # with its own fingerprint
+    right: Indices
+    full: int = 0  # buckets of which not all frames were compared
+
+
+@lru_cache(maxsize=2)
+def _masks(seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the masks, uint64 (b, 4), and odd factors for their words."""
+    factors = random_words(seed, MASKS * 4, stream=6) | np.uint64(1)
+    return Drawn(BITS, MASKS, MASK_BITS, seed).masks, factors
+
+
+def recall(bits: int) -> float:
+    """Return the probability that a match of frames that differ in `bits` bits is found.
+
+    >>> [round(recall(bits), 3) for bits in (8, 16, 20, 24, 28, 31)]
+    [1.0, 1.0, 0.996, 0.97, 0.891, 0.792]
+    """
+    return Drawn(BITS, MASKS, MASK_BITS, 0).recall(BITS - bits)
+
+
+def keys_by(hashes: NDArray[np.uint64], mask: int, seed: int = 0) -> NDArray[np.uint64]:
+    """Return the key of each fingerprint (uint64 (n, 4)) by one mask: below 2^24, uint64 (n,)."""
+    masks, factors = _masks(seed)
+    found = np.empty(len(hashes), np.uint64)
+    for first in range(0, len(hashes), CACHED):
+        part, total = hashes[first : first + CACHED], found[first : first + CACHED]
+        total[:] = 0
+        for word in range(masks.shape[1]):
+            total += (part[:, word] & masks[mask, word]) * factors[4 * mask + word]
+        total ^= total >> np.uint64(32)
+        total *= np.uint64(FACTOR)
+        total >>= np.uint64(64 - KEY_BITS)
+    return found
+
+
+def keys(hashes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
+    """Return the keys of fingerprints by all masks: uint64 (n, b), with the mask in front.
+
+    >>> keys(np.zeros((1, 4), np.uint64))[0, :3] >> np.uint64(KEY_BITS)
+    array([0, 1, 2], dtype=uint64)
+    """
+    columns = [keys_by(hashes, mask, seed) | np.uint64(mask << KEY_BITS) for mask in range(MASKS)]
+    return np.stack(columns, axis=1)
+
+
+def video_numbers(ids: list[bytes]) -> NDArray[np.uint64]:
+    """Return a random number for each id, the same in each run and on each machine."""
+    digests = [blake2b(id_, digest_size=8).digest() for id_ in ids]
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+
+
+def matches_in(
+    rows: Rows, buckets: Indices, mask: int, distance: int = 31, seed: int = 0
+) -> Matches:
+    """Return the matches among rows (m of them) that are in one bucket, int64 (m,).
+
+    mask: the number of the mask by which all these buckets were made.  A match is returned at the
+    first mask by which its keys are equal; and again by others where calm frames were left out.
+    """
+    order = np.lexsort((rows.variants > 0, buckets))
+    starts = starts_of_runs(buckets[order])
+    sizes = np.diff(starts, append=len(order))
+    owns = counted(rows.variants[order] == 0, starts)
+    small = is_small(owns, sizes)
+    found = small_buckets(rows.hashes[order], starts[small], owns[small], sizes[small], distance)
+    i, j = (order[side] for side in found)
+    new = rows.videos[i] != rows.videos[j]
+    i, j = i[new], j[new]
+    new = first_shared(rows.hashes[i], rows.hashes[j], mask, seed)
+    large = order[spans(starts[~small], sizes[~small])]
+    more = large_buckets(rows.take(large), buckets[large], mask, distance, seed)
+    left, right = np.append(i[new], large[more.left]), np.append(j[new], large[more.right])
+    return Matches(left, right, more.full)
+
+
+def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
+    """Mark buckets of which all rows are compared, whichever they are."""
+    return (owns <= CALM) & (sizes <= CALM_OTHERS)
+
+
+def small_buckets(
+    hashes: NDArray[np.uint64], starts: Indices, owns: Indices, sizes: Indices, distance: int
+) -> tuple[Indices, Indices]:
+    """Return pairs of rows (left, right) of one bucket that differ in at most `distance` bits.
+
+    The rows of a bucket follow each other, from its start, and those with their own fingerprint are
+    the first: `owns` of `sizes` rows.
+    """
+    ranges = np.stack((starts, starts + owns, starts, starts + sizes), axis=1)
+    ranges = np.ascontiguousarray(ranges[(owns > 0) & (sizes > 1)])
+    found = [*zip(*pairs_between(hashes, hashes, ranges, distance, True))]
+    left, right = found or ((), ())
+    none = np.empty(0, np.int64)
+    return np.concatenate((none, *left)), np.concatenate((none, *right))
+
+
+def first_shared(
+    x: NDArray[np.uint64], y: NDArray[np.uint64], mask: int, seed: int
+) -> NDArray[np.bool_]:
+    """Mark rows of x and y whose keys by all masks before this one differ."""
+    new = np.ones(len(x), bool)
+    for before in range(mask):
+        at = np.flatnonzero(new)
+        new[at] = keys_by(x[at], before, seed) != keys_by(y[at], before, seed)
+    return new
+
+
+def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: int) -> Matches:
+    """Return the matches among rows of buckets that have too many rows of one video, or in all."""
+    second = keys_by(rows.hashes, (mask + 1) % MASKS, seed)
+    kept, calm = _without_calm(rows, buckets, second)
+    rows, second, calm = rows.take(kept), second[kept], calm[kept]
+    parts, hubs, full = _divided(rows.videos, buckets[kept], second)
+    own = (rows.variants == 0) & hubs
+    order = np.lexsort((rows.variants, rows.times, rows.videos, ~own, parts))
+    starts = starts_of_runs(parts[order])
+    sizes = np.diff(starts, append=len(order))
+    found = small_buckets(rows.hashes[order], starts, counted(own[order], starts), sizes, distance)
+    i, j = (order[side] for side in found)
+    new = rows.videos[i] != rows.videos[j]
+    i, j = i[new], j[new]
+    new = calm[i] | calm[j] | first_shared(rows.hashes[i], rows.hashes[j], mask, seed)
+    return Matches(kept[i[new]], kept[j[new]], full)
+
+
+def _without_calm(
+    rows: Rows, buckets: Indices, second: NDArray[np.uint64]
+) -> tuple[Indices, NDArray[np.bool_]]:
+    """Return rows that are kept, and a mark for each row whose video has rows that are not."""
+    other = rows.variants > 0
+    order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
+    new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
+    new |= first_of_run(other[order])
+    starts = np.flatnonzero(new)
+    sizes = np.diff(starts, append=len(order))
+    place = np.arange(len(order)) - np.repeat(starts, sizes)
+    most = np.where(other[order], CALM_OTHERS, CALM)
+    calm = np.empty(len(order), bool)
+    calm[order] = np.repeat(sizes, sizes) > most
+    return order[place < most], calm
+
+
+def _divided(
+    videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
+) -> tuple[Indices, NDArray[np.bool_], int]:
+    """Return the parts of buckets, the rows that are compared with all others, and the number of
+    parts in which not all are."""
+    _, many = _video_places(videos, buckets)
+    parts = _pair_numbers(buckets, np.where(many > FULL, second.astype(np.int64), 0))
+    place, many = _video_places(videos, parts)
+    full = many > FULL
+    return parts, ~full | (place < HUBS), len(np.unique(parts[full]))
+
+
+def _video_places(videos: NDArray[np.uint64], buckets: Indices) -> tuple[Indices, Indices]:
+    """Return the place of each row's video among those of its bucket, and how many these are."""
+    order = np.lexsort((videos, buckets))
+    starts = starts_of_runs(buckets[order])
+    new = first_of_run(videos[order])
+    new[starts] = True
+    number = np.cumsum(new)
+    sizes = np.diff(starts, append=len(order))
+    place, many = np.empty((2, len(order)), np.int64)
+    place[order] = number - np.repeat(number[starts], sizes)
+    many[order] = np.repeat(counted(new, starts), sizes)
+    return place, many
+
+
+def _pair_numbers(x: Indices, y: Indices) -> Indices:
+    """Return a number for each pair (x[i], y[i]), equal for equal pairs."""
+    order = np.lexsort((y, x))
+    new = first_of_run(x[order]) | first_of_run(y[order])
+    numbers = np.empty(len(order), np.int64)
+    numbers[order] = np.cumsum(new)
+    return numbers
+
+
+def counted(marks: NDArray[np.bool_], starts: Indices) -> Indices:
+    """Return how many marks are set in each run that begins at `starts`.
+
+    >>> counted(np.array([True, True, False]), np.array([0, 1])).tolist()
+    [1, 1]
+    """
+    total = np.append(0, np.cumsum(marks))
+    return np.asarray(np.diff(total[np.append(starts, len(marks))]), np.int64)

@@ -1,0 +1,126 @@
+r"""Pairs of videos as lines, JSON objects and rows of a table, and back: one for each run.
+
+    A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror
+
+    talk.mp4    clip.mp4    12.5    61.0-73.5    0.0-12.5    0.98    1.000    0
+
+seconds     that the run has in common, with one digit
+a0-a1       where it is in A, in seconds; b0-b1: in B
+share       seconds of all runs of the pair, of the shorter video's; two digits
+rate        seconds of B for one second of A; three digits
+mirror      1 if B shows the mirror image of A, otherwise 0
+
+A is before B in byte order.  Lines of a pair follow each other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from neardup.runtime.program import WireError, shown
+from neardup.videos.runs import Run, VideoPair
+
+COLUMNS = ("a", "b", "seconds", "a_from", "a_to", "b_from", "b_to", "share", "rate", "mirrored")
+_ID, _TIME = rb"([^\0\t\r\n]+)", rb"([0-9]+\.[0-9])"
+_NUMBERS = rb"%b\t%b-%b\t%b-%b\t([01]\.[0-9]{2})\t([0-9]+\.[0-9]{3})\t([01])" % ((_TIME,) * 5)
+_LINE = re.compile(rb"%b\t%b\t%b\t?\n?" % (_ID, _ID, _NUMBERS))
+
+
+class PairRun(NamedTuple):
+    """A run with the ids of its videos and what holds for the pair, rounded as in a line."""
+
+    a: str
+    b: str
+    seconds: float
+    a_from: float
+    a_to: float
+    b_from: float
+    b_to: float
+    share: float
+    rate: float
+    mirrored: bool
+
+    @property
+    def run(self) -> Run:
+        """The run; the number of frames is not in a line, and is 0."""
+        times = (self.a_from, self.a_to, self.b_from, self.b_to)
+        return Run(self.seconds, *times, self.rate, 0)
+
+
+def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
+    """Return the runs of a pair, rounded; ids: of all videos, by their numbers.
+
+    >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
+    >>> pair_runs(pair, ["b", "a"])[0][:7]
+    ('a', 'b', 2.0, 0.0, 2.0, 61, 63.0)
+    """
+    rows = []
+    for run in pair.runs:
+        times = [round(max(0.0, seconds), 1) for seconds in run[:5]]
+        of_pair = (round(pair.share, 2), round(run.rate, 3), pair.mirrored)
+        rows.append(PairRun._make((ids[pair.a], ids[pair.b], *times, *of_pair)))
+    return rows
+
+
+def format_run(run: PairRun) -> bytes:
+    r"""Return the line of a run.
+
+    >>> format_run(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False))
+    b'a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n'
+    """
+    times = f"{run.seconds:.1f}\t{run.a_from:.1f}-{run.a_to:.1f}\t{run.b_from:.1f}-{run.b_to:.1f}"
+    numbers = f"{run.share:.2f}\t{run.rate:.3f}\t{run.mirrored:d}"
+    return f"{run.a}\t{run.b}\t{times}\t{numbers}\n".encode()
+
+
+def parse_run(line: bytes) -> PairRun:
+    r"""Return the run in a line; WireError for another line.
+
+    >>> parse_run(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n").mirrored
+    True
+    """
+    found = _LINE.fullmatch(line)
+    try:
+        if found:
+            ids, numbers = (found[1].decode(), found[2].decode()), map(float, found.groups()[2:9])
+            return PairRun._make((*ids, *numbers, found[10] == b"1"))
+    except UnicodeDecodeError:
+        pass  # reported below
+    expected = "A B seconds a0-a1 b0-b1 share rate mirror, as `neardup videos` writes them"
+    raise WireError(f"expected {expected}, got {shown(line)}")
+
+
+def format_object(run: PairRun) -> bytes:
+    """Return a run as a line of JSON.
+
+    >>> format_object(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False))[:47]
+    b'{"a":"a","b":"b","seconds":12.5,"a_from":61.0,"'
+    """
+    return json.dumps(row_of(run), separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def row_of(run: PairRun) -> dict[str, Any]:
+    """Return a run as a row of a table, with the columns of COLUMNS."""
+    return run._asdict()
+
+
+def parse_object(line: bytes) -> PairRun:
+    """Return the run in a line of JSON; WireError for another line."""
+    try:
+        fields = json.loads(line)
+        run = PairRun._make(fields[name] for name in COLUMNS)
+        if parse_run(format_run(run)) == run:
+            return run
+    except (ValueError, TypeError, KeyError, WireError):
+        pass  # reported below
+    raise WireError(f"expected a run of two videos as a JSON object, got {shown(line)}")
+
+
+def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
+    """Yield the runs of each pair of videos; those of a pair must follow each other."""
+    for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
+        yield list(group)

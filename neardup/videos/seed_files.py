@@ -1,0 +1,283 @@
+"""Seeds: all matches of frames of two videos, found on this machine and held in files.
+
+    prints ─▶ for each mask: keys, sorted ─▶ buckets ─▶ matches ─▶ files by pair of videos
+
+A seed is two frames that match.  As a row it is two words, uint64 (2,):
+
+    number of the frame of a << 1 | 1 if the match is mirrored,    number of the frame of b
+
+where a is the video whose id is smaller.  All seeds of two videos are in one of PARTS files.
+
+Where there are many rows, each process writes the keys of a mask to files, by ranges of keys, and
+sorts one range after the other.
+
+Memory: about 60 bytes for each of ROWS rows in each process, and the seeds of one part.  Letters: n
+frames, V variants, m seeds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Callable, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.joins.near_bits import near_pairs
+from neardup.sets.hashing import combine
+from neardup.sets.ragged import chunks, spans, starts_of_runs
+from neardup.videos.frame_matches import (
+    BITS,
+    KEY_BITS,
+    MASKS,
+    Indices,
+    Rows,
+    counted,
+    first_shared,
+    is_small,
+    keys_by,
+    large_buckets,
+    small_buckets,
+    video_numbers,
+)
+from neardup.videos.frame_store import FrameStore
+from neardup.videos.processes import in_processes
+
+PARTS = 64
+ROWS = 1 << 22  # that a process sorts at once
+CHUNK = 1 << 19  # frames whose keys are made at once
+GATHERED = 1 << 20  # rows whose fingerprints are in memory at once
+ROW_BITS = 64 - KEY_BITS
+
+Seeds = NDArray[np.uint64]
+
+
+class SeedSearch(NamedTuple):
+    """What is compared with what."""
+
+    store: FrameStore
+    folder: Path  # of the files of seeds
+    distance: int
+    seed: int
+    old: int  # the first videos, which are not compared with each other
+    chosen: NDArray[np.bool_]  # (videos,), which take part
+    numbers: NDArray[np.uint64]  # (videos,), random
+
+    @classmethod
+    def of(
+        cls,
+        store: FrameStore,
+        folder: Path,
+        distance: int,
+        seed: int,
+        old: int = 0,
+        chosen: NDArray[np.bool_] | None = None,
+    ) -> SeedSearch:
+        every = np.ones(len(store), bool) if chosen is None else chosen
+        ids = [id_.encode() for id_ in store.ids]
+        folder.mkdir()
+        return cls(store, folder, distance, seed, old, every, video_numbers(ids))
+
+    @property
+    def rows(self) -> int:
+        return self.store.frames * len(self.store.variants)
+
+    def video_of(self, rows: Indices) -> NDArray[np.int32]:
+        return self.store.owner[rows % self.store.frames]
+
+    def hashes_of(self, rows: Indices) -> NDArray[np.uint64]:
+        """Return the fingerprints of rows, uint64 (m, 4); a row is variant * n + frame."""
+        variants, frames = np.divmod(rows, self.store.frames)
+        hashes = np.empty((len(rows), 4), np.uint64)
+        for v, some in enumerate(self.store.hashes):
+            at = np.flatnonzero(variants == v)
+            hashes[at] = some[frames[at]]
+        return hashes
+
+
+def find_seeds(
+    search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
+) -> int:
+    """Write all seeds to the files of a search; return how many buckets were full.
+
+    exact: find all matches and not most of them; the time grows with the square of n.
+    """
+    store = search.store
+    if not store.frames:
+        return 0
+    _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
+    turns = [(v, turn) for v in range(len(store.variants)) for turn in range(jobs)]
+    tasks = turns if exact else [(mask, 0) for mask in range(MASKS)]
+    full = 0
+
+    def work(task: tuple[int, int]) -> int:
+        return _exact(search, *task, jobs) if exact else _by_mask(search, task[0])
+
+    for k, found in enumerate(in_processes(work, tasks, jobs)):
+        full += found
+        done((k + 1) / len(tasks))
+    return full
+
+
+def _exact(search: SeedSearch, variant: int, turn: int, turns: int) -> int:
+    store, n = search.store, search.store.frames
+    taken = np.flatnonzero(search.chosen[store.owner])
+    own = np.ascontiguousarray(store.hashes[0][taken])
+    marked = np.ones(len(taken), bool)
+    if variant:
+        marked = (store.fresh[taken] >> np.uint32(variant) & np.uint32(1)).astype(bool)
+    others = np.flatnonzero(marked)
+    other = np.ascontiguousarray(store.hashes[variant][taken[others]]) if variant else None
+    for i, j in near_pairs(own, other, BITS, search.distance, turn, turns):
+        _write(search, taken[i], variant * n + taken[others[j]])
+    return 0
+
+
+def _by_mask(search: SeedSearch, mask: int) -> int:
+    """Write the seeds of all buckets of a mask; return how many buckets were full."""
+    full = 0
+    for packed in _keyed_rows(search, mask):
+        starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
+        rows = (packed & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
+        sizes = np.diff(starts, append=len(rows))
+        owns = counted(rows < search.store.frames, starts)
+        live = np.flatnonzero((sizes > 1) & (owns > 0))
+        for first, last in chunks(sizes[live], GATHERED):
+            some = live[first:last]
+            full += _compare(search, mask, rows, starts[some], owns[some], sizes[some])
+    return full
+
+
+def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield key << 40 | row for all rows, sorted, in ranges of keys of about ROWS rows."""
+    ranges = -(-search.rows // ROWS)
+    if ranges == 1:
+        packed = np.concatenate([np.empty(0, np.uint64), *_keyed_chunks(search, mask)])
+        packed.sort()
+        yield packed
+        return
+    bounds = np.arange(1, ranges, dtype=np.uint64) * np.uint64((1 << KEY_BITS) // ranges)
+    with TemporaryDirectory(dir=search.folder) as folder:
+        files = [Path(folder) / f"{k}" for k in range(ranges)]
+        for chunk in _keyed_chunks(search, mask):
+            chunk.sort()
+            ends = np.searchsorted(chunk, bounds << np.uint64(ROW_BITS))
+            for path, some in zip(files, np.split(chunk, ends)):
+                with path.open("ab") as file:
+                    file.write(some.tobytes())
+        for path in files:
+            packed = np.fromfile(path, np.uint64)
+            path.unlink()
+            packed.sort()
+            yield packed
+
+
+def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield key << 40 | row for all rows that take part and whose fingerprints are fresh."""
+    store, n = search.store, search.store.frames
+    every = bool(search.chosen.all())
+    for v, hashes in enumerate(store.hashes):
+        for first in range(0, n, CHUNK):
+            part = slice(first, min(first + CHUNK, n))
+            taken = (store.fresh[part] >> np.uint32(v) & np.uint32(1)).astype(bool)
+            if not every:
+                taken &= search.chosen[store.owner[part]]
+            packed = keys_by(hashes[part], mask, search.seed) << np.uint64(ROW_BITS)
+            packed |= np.arange(v * n + part.start, v * n + part.stop, dtype=np.uint64)
+            yield packed[taken]
+
+
+def _compare(
+    search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
+) -> int:
+    """Write the seeds of buckets, given by their first rows; return how many were full."""
+    rows = rows[spans(starts, sizes)]
+    videos = search.video_of(rows)
+    several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
+    at = spans((np.cumsum(sizes) - sizes)[several], sizes[several])
+    rows, owns, sizes = rows[at], owns[several], sizes[several]
+    hashes = search.hashes_of(rows)
+    small = is_small(owns, sizes)
+    begins = np.cumsum(sizes) - sizes
+    i, j = small_buckets(hashes, begins[small], owns[small], sizes[small], search.distance)
+    apart = search.video_of(rows[i]) != search.video_of(rows[j])
+    i, j = i[apart], j[apart]
+    new = first_shared(hashes[i], hashes[j], mask, search.seed)
+    _write(search, rows[i[new]], rows[j[new]])
+    at = spans(begins[~small], sizes[~small])
+    if not len(at):
+        return 0
+    rows, hashes = rows[at], hashes[at]
+    variants, frames = np.divmod(rows, search.store.frames)
+    videos, times = search.store.owner[frames], search.store.spans[frames, 0]
+    large = Rows(hashes, search.numbers[videos], times, variants)
+    buckets = np.repeat(np.arange(int((~small).sum())), sizes[~small])
+    found = large_buckets(large, buckets, mask, search.distance, search.seed)
+    _write(search, rows[found.left], rows[found.right])
+    return found.full
+
+
+def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> NDArray[np.bool_]:
+    """Mark buckets with rows of two videos, of which one is new."""
+    if not len(starts):
+        return np.zeros(0, bool)
+    highest = np.maximum.reduceat(videos, starts)
+    return np.asarray((np.minimum.reduceat(videos, starts) < highest) & (highest >= old))
+
+
+def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
+    """Append matching rows, the left ones with their own fingerprints, to the files."""
+    store, n = search.store, search.store.frames
+    mirrored = store.mirrored[right // n]
+    a, b = left % n, right % n
+    of_a, of_b = store.owner[a], store.owner[b]
+    good = (of_a != of_b) & (np.maximum(of_a, of_b) >= search.old)
+    a, b, mirrored = a[good], b[good], mirrored[good]
+    swapped = store.rank[store.owner[a]] > store.rank[store.owner[b]]
+    a, b = np.where(swapped, b, a), np.where(swapped, a, b)
+    seeds = np.stack((a << 1 | mirrored, b), axis=1).astype(np.uint64)
+    columns = np.stack((store.owner[a], store.owner[b])).astype(np.uint64)
+    parts = (combine(columns, seed=0) % np.uint64(PARTS)).astype(np.uint8)
+    order = np.argsort(parts, kind="stable")
+    ends = np.searchsorted(parts[order], np.arange(PARTS + 1))
+    for part in np.flatnonzero(np.diff(ends)).tolist():
+        with (search.folder / f"{part}.{os.getpid()}").open("ab") as file:
+            file.write(seeds[order[ends[part] : ends[part + 1]]].tobytes())
+
+
+def seeds_in(folder: Path, part: int) -> Seeds:
+    """Return the distinct seeds of a part, uint64 (m, 2), in order, and leave them as one file."""
+    whole = folder / f"{part}"
+    if not whole.exists():
+        pieces = sorted(folder.glob(f"{part}.*"))
+        held = [np.fromfile(piece, np.uint64).reshape(-1, 2) for piece in pieces]
+        seeds = _distinct(np.concatenate([np.empty((0, 2), np.uint64), *held]))
+        seeds.tofile(whole)
+        for piece in pieces:
+            piece.unlink()
+    return np.fromfile(whole, np.uint64).reshape(-1, 2)
+
+
+def _distinct(seeds: Seeds) -> Seeds:
+    order = np.lexsort((seeds[:, 1], seeds[:, 0]))
+    seeds = seeds[order]
+    new = np.ones(len(seeds), bool)
+    new[1:] = (seeds[1:] != seeds[:-1]).any(axis=1)
+    return seeds[new]
+
+
+def by_videos(store: FrameStore, seeds: Seeds) -> Iterator[tuple[int, int, bool, Indices, Indices]]:
+    """Yield (a, b, mirrored, frames of a, frames of b) for the seeds of each pair of videos."""
+    x, y = (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)
+    mirrored = (seeds[:, 0] & np.uint64(1)).astype(np.int64)
+    a, b = store.owner[x], store.owner[y]
+    order = np.lexsort((y, x, mirrored, b, a))
+    group = np.stack((a, b, mirrored), axis=1)[order]
+    new = np.flatnonzero((group[1:] != group[:-1]).any(axis=1)) + 1
+    for part in np.split(order, new):
+        if len(part):
+            first = part[0]
+            yield int(a[first]), int(b[first]), bool(mirrored[first]), x[part], y[part]

@@ -1,0 +1,159 @@
+"""The line in time on which two videos match: an offset and a rate, by votes of matching frames.
+
+A frame of a is shown from a0 to a1, and one that matches it from b0 to b1.  On a line b = rate · a
++ offset, they are shown at the same time for some seconds, which depend on the offset like this:
+
+               ______
+              /      \\                 the votes of one match: a trapezium
+    _________/        \\__________      from b0 - rate·a1 to b1 - rate·a0
+
+The best line has the largest sum.  A match whose frames have many other matches counts less, since
+a calm scene matches at every offset.
+
+With few matches, the corners of all trapezia are sorted, which finds the maximum exactly.  With
+many, they are summed on a grid first: a trapezium is the second sum of four numbers, +1 -1 -1 +1 at
+its corners, so that nothing is sorted.  The maximum is then found exactly among the matches near
+it.  Rates from 0.9 to 1.1 are tried in steps of 0.01; a line by least squares through the matches
+on it has the exact rate.
+
+Units: seconds.  Letters: m matches.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RATES = np.array([1.0, 24 / 25, 25 / 24, *(r / 100 for r in range(90, 111) if r != 100)])
+FEW = 400  # matches, up to which all of them are sorted at each rate
+STEP = 0.25  # seconds of the grid
+BEST_BINS = 3  # of each rate are looked at
+BETTER, MARGIN = 1.02, 0.5  # another rate than 1 needs so many times the votes, and seconds more
+FITS = 8  # rounds of least squares
+FIT_MATCHES, FIT_SECONDS = 8, 20.0  # that it needs
+
+
+class Line(NamedTuple):
+    """b = rate · a + offset; votes: weighted seconds of matches on it."""
+
+    rate: float
+    offset: float
+    votes: float
+
+
+def weights_of(seeds: Floats) -> Floats:
+    """Return a weight for each match (a0, a1, b0, b1), float (m, 4): less for calm frames.
+
+    >>> weights_of(np.array([[0, 1, 5, 6], [0, 1, 7, 8], [1, 2, 3, 4.0]])).round(2).tolist()
+    [0.71, 0.71, 1.0]
+    """
+    degrees = np.ones(len(seeds))
+    for column in (0, 2):
+        _, place, counts = np.unique(seeds[:, column], return_inverse=True, return_counts=True)
+        degrees *= counts[place.reshape(-1)]
+    return np.asarray(1 / np.sqrt(degrees))
+
+
+def best_line(seeds: Floats, weights: Floats) -> Line:
+    """Return the line with the most votes of matches (a0, a1, b0, b1), float (m, 4), m > 0.
+
+    >>> best_line(np.array([[0, 1, 5, 6], [3, 4, 8, 9], [3, 4, 2, 3.0]]), np.ones(3))
+    Line(rate=1.0, offset=5.0, votes=2.0)
+    """
+    lines = _exact_lines(seeds, weights, RATES) if len(seeds) <= FEW else _of_many(seeds, weights)
+    plain = next(line for line in lines if line.rate == 1.0)
+    best = max(lines, key=lambda line: line.votes)
+    if best.votes <= BETTER * plain.votes + MARGIN * float(np.median(weights)):
+        best = plain
+    return _fitted(best, seeds, weights)
+
+
+def overlaps(seeds: Floats, rate: float, offset: float) -> Floats:
+    """Return for how many seconds of b each match is on a line; negative if it is not."""
+    a0, a1, b0, b1 = seeds.T
+    return np.asarray(
+        np.minimum(rate * a1 + offset, b1) - np.maximum(rate * a0 + offset, b0), np.float64
+    )
+
+
+def _fitted(line: Line, seeds: Floats, weights: Floats) -> Line:
+    """Return a line through the middles of the matches on a line, as long as this adds votes."""
+    x, y = (seeds[:, 0] + seeds[:, 1]) / 2, (seeds[:, 2] + seeds[:, 3]) / 2
+    for _ in range(FITS):
+        shared = overlaps(seeds, line.rate, line.offset)
+        on = shared > 0
+        if on.sum() < FIT_MATCHES or np.ptp(x[on]) < FIT_SECONDS:
+            break
+        length = np.maximum(seeds[on, 1] - seeds[on, 0], seeds[on, 3] - seeds[on, 2])
+        heavy = weights[on] * shared[on] / length**2  # long spans say little about the moment
+        middle = np.average(x[on], weights=heavy)
+        centred = x[on] - middle
+        rate = float((heavy * centred * y[on]).sum() / (heavy * centred**2).sum())
+        if not RATES.min() - 0.01 < rate < RATES.max() + 0.01:
+            break
+        near = np.abs(y - line.rate * x - line.offset) < 2 + np.abs(rate - line.rate) * np.abs(
+            x - middle
+        ) + (seeds[:, 3] - seeds[:, 2])
+        new = _exact_lines(seeds[near], weights[near], np.array([rate]))[0]
+        if new.votes <= line.votes * 1.001:
+            break
+        line = new
+    return line
+
+
+def _exact_lines(seeds: Floats, weights: Floats, rates: Floats) -> list[Line]:
+    """Return the best line for each rate, by sorting the corners of the trapezia."""
+    at, slopes = _corners(seeds, weights, rates)
+    order = np.argsort(at, axis=1, kind="stable")
+    at = np.take_along_axis(at, order, 1)
+    slope = slopes[order].cumsum(axis=1)
+    height = np.zeros_like(at)
+    np.cumsum(slope[:, :-1] * np.diff(at, axis=1), axis=1, out=height[:, 1:])
+    lines = []
+    for rate, corners, votes in zip(rates.tolist(), at, height):
+        top = int(votes.argmax())
+        level = votes[top:] < votes[top] - 1e-9
+        last = top + max(int(level.argmax()) - 1, 0) if level.any() else len(votes) - 1
+        lines.append(Line(rate, float(corners[top] + corners[last]) / 2, float(votes[top])))
+    return lines
+
+
+def _corners(seeds: Floats, weights: Floats, rates: Floats) -> tuple[Floats, Floats]:
+    """Return the offsets of all corners, (rates, 4 m), and by how much the slope changes there."""
+    a0, a1 = rates[:, np.newaxis] * seeds[:, 0], rates[:, np.newaxis] * seeds[:, 1]
+    b0, b1 = seeds[:, 2], seeds[:, 3]
+    flat = np.minimum(a1 - a0, b1 - b0)
+    at = np.concatenate((b0 - a1, b0 - a1 + flat, b1 - a0 - flat, b1 - a0), axis=1)
+    return at, np.concatenate((weights, -weights, -weights, weights))
+
+
+def _of_many(seeds: Floats, weights: Floats) -> list[Line]:
+    """Return the best lines of some rates, 1 among them, found on a grid first."""
+    tops = [top for rate in RATES.tolist() for top in _grid_tops(seeds, weights, rate)]
+    plain = [top for top in tops if top.rate == 1.0]
+    best = sorted(tops, key=lambda line: -line.votes)[:BEST_BINS]
+    lines = []
+    for rate, offset, _ in {*plain, *best}:
+        near = np.flatnonzero(overlaps(seeds, rate, offset) > -2 * STEP)
+        lines += _exact_lines(seeds[near], weights[near], np.array([rate])) if len(near) else []
+    return sorted(lines)
+
+
+def _grid_tops(seeds: Floats, weights: Floats, rate: float) -> list[Line]:
+    """Return the best offsets of a grid, with votes that are exact there."""
+    (at,), slopes = _corners(seeds, weights, np.array([rate]))
+    first = np.floor(at.min() / STEP)
+    place = at / STEP - first
+    low = np.floor(place).astype(np.int64)
+    part = place - low  # Subtle: a corner between two points is shared; the ramp is exact at both
+    turns = np.bincount(low, slopes * (1 - part), minlength=int(low.max()) + 2)
+    turns += np.bincount(low + 1, slopes * part, minlength=len(turns))
+    votes = turns.cumsum().cumsum() * STEP
+    # turn at k bends between k and k + 1, so the second sum is the height one step later
+    heights = np.append(0.0, votes[:-1])
+    best = np.argpartition(heights, -BEST_BINS)[-BEST_BINS:] if len(heights) > BEST_BINS else [0]
+    return [Line(rate, float((first + k) * STEP), float(heights[k])) for k in best]
