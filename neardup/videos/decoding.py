@@ -119,6 +119,7 @@ class Decoder:
     def _count_damage(self) -> None:
         self.damaged += 1
         self._in_row += 1
+        self.clock.distrust()
 
     def _keys(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         self._context.skip_frame = "NONKEY"

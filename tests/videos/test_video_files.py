@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -309,9 +310,8 @@ def test_files_are_read_in_processes_with_bounded_memory(
     good = write_scene(tmp_path / "a.mp4", 1, 2)
     bad = claims(write_scene(tmp_path / "b.gif", 1, 1, 10, codec="gif"), 8_000)
     files = [found_file(path) for path in (good, bad)]
-    found = dict(
-        outcomes(files, lambda file: print_of(file, Reading()), 1, 60, start=pictures.bound_memory)
-    )
+    task = partial(print_of, how=Reading())
+    found = dict(outcomes(files, task, 1, lambda _: 60, pictures.bound_memory))
     assert isinstance(found[files[0]], VideoPrint)
     assert found[files[1]] == Failure("out of memory", "needs more than 2 GiB")
 
