@@ -114,9 +114,10 @@ def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
     except RefusedError:
         raise
     except Exception as error:  # decoders raise nearly anything
-        if getattr(error, "errno", None) == errno.EIO and _can_be_read(path):
-            raise RefusedError(DAMAGED, "parts of it are missing") from None
-        raise RefusedError(*reason_of(error)) from None
+        reason, detail = reason_of(error)
+        if reason == UNREADABLE and _can_be_read(path):
+            reason = DAMAGED
+        raise RefusedError(reason, detail) from None
 
 
 def _can_be_read(path: bytes) -> bool:
@@ -144,11 +145,10 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
     options = {
         "format_whitelist": ",".join([*SIGNED, *bare]),
         "protocol_whitelist": "file",
-        "max_pixels": str(PIXELS),
     }
     name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is no address
     try:
-        return av.open(name, options=options, metadata_errors="replace")
+        return av.open(name, container_options=options, metadata_errors="replace")
     except av.error.FFmpegError as error:
         if isinstance(error, av.error.InvalidDataError) or error.errno == errno.EINVAL:
             raise RefusedError(*_unrecognised(first, suffix, error)) from None

@@ -60,6 +60,7 @@ class VideoClock:
         self._ahead = AHEAD if parts else LONGEST
         self._last: float | None = None
         self._duration = self._step  # of the last frame
+        self._passed = 0.0  # the end of the last frame that is not decoded
         self.zero: float | None = None  # the time stamp that is time 0
 
     def time(self, stamp: float | None, duration: float = 0.0) -> float:
@@ -86,6 +87,13 @@ class VideoClock:
         """Take long stills for wrong time stamps from now on."""
         self._ahead = AHEAD
 
+    def pass_by(self, stamp: float) -> None:
+        """Take note of a frame that is not decoded."""
+        if self.zero is not None and self._last is not None:
+            time = stamp - self.zero
+            if self._last <= time <= max(self._last, self._passed) + self._ahead:
+                self._passed = max(self._passed, time + self._step)
+
     def end(self) -> float:
         """Return when the last frame ends."""
-        return 0.0 if self._last is None else self._last + self._duration
+        return 0.0 if self._last is None else max(self._last + self._duration, self._passed)

@@ -148,6 +148,7 @@ def test_fast_has_fewer_frames_at_the_same_times(tmp_path: Path) -> None:
     path = write_scene(tmp_path / "a.mp4", 1, 8, options={"g": "50", "sc_threshold": "0"})
     whole, fast = read(path), read(path, fast=True)
     assert fast.spans[:, 0].tolist() == [0, 2000, 4000, 6000]
+    assert fast.facts == whole.facts
     starts = whole.spans[:, 0].tolist()
     for start, bits in zip(fast.spans[:, 0].tolist(), fast.hashes):
         assert (whole.hashes[starts.index(start)] == bits).all()
@@ -167,7 +168,8 @@ def test_a_picture_of_one_frame_is_not_a_video(tmp_path: Path, name: str) -> Non
     one = encode(tmp_path / name, frames[:1], 10, codec, pixels=pixels, format=format)
     assert failure(one) == Failure(NOT_A_VIDEO, Path(name).suffix)
     more = encode(tmp_path / name, frames, 10, codec, pixels=pixels, format=format)
-    assert read(more).facts["seconds"] == pytest.approx(1, abs=0.11)
+    for fast in (False, True):
+        assert read(more, fast).facts["seconds"] == pytest.approx(1, abs=0.11)
 
 
 def test_a_stream_without_frames(tmp_path: Path) -> None:
@@ -192,6 +194,9 @@ def test_an_encrypted_video(tmp_path: Path) -> None:
             file.mux(stream.encode(shown))
         file.mux(stream.encode(None))
     assert failure(path).reason == "encrypted"
+    fast = print_of(found_file(path), Reading(fast=True))
+    assert isinstance(fast, Failure)
+    assert fast.reason == "encrypted"
 
 
 def claims(path: Path, side: int) -> Path:
