@@ -8,7 +8,11 @@ be decoded counts if it lasts a second; its facts have "damaged": true.
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
 bitrate, in bit/s, of the whole file; fps; codec; container.
 
-Memory: `SpanMaker`'s, 24 packets, and the frames that the decoder keeps, whatever the length.
+Cost, of one core, beside PyAV's plain decoding of all frames, 720 lines at 25 frames a second:
+H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
+(9).  `fast`: 370, 660 and 135 times real time.
+
+Memory: 90 MB for an hour of 160 × 96.  `SpanMaker`'s, 24 packets, and the frames that the decoder keeps, whatever the length.
 """
 
 from __future__ import annotations
