@@ -12,7 +12,8 @@ Cost, of one core, beside PyAV's plain decoding of all frames, 720 lines at 25 f
 H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
 (9).  `fast`: 370, 660 and 135 times real time.
 
-Memory: 90 MB for an hour of 160 × 96.  `SpanMaker`'s, 24 packets, and the frames that the decoder keeps, whatever the length.
+Memory: 24 packets, the frames that the decoder keeps, and `SpanMaker`'s; 90 MB for an hour of
+160 × 96 pixels.
 """
 
 from __future__ import annotations
