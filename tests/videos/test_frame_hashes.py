@@ -143,7 +143,7 @@ def test_quality_is_that_of_what_bars_leave() -> None:
     framed = with_bars(film(), 16)
     inside = framed[:, 8:56].astype(int)
     for quality, picture in zip(hashes(framed)[1].tolist(), inside):
-        slopes = sum(int((np.abs(np.diff(picture, axis=k)) * 100 // 255).sum()) for k in (0, 1))
+        slopes = sum(int((np.abs(np.diff(picture, axis=k)) * 100 // 256).sum()) for k in (0, 1))
         assert quality == min(100, int(slopes / (90 * 0.75)))
 
 
