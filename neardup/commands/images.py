@@ -14,18 +14,17 @@ from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images import pictures
-from neardup.images.cache import PictureCache, default_file
-from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk
+from neardup.images.cache import PICTURES, ResultCache, Store, default_file
+from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
 from neardup.images.perceptual_hash import BITS
 from neardup.images.picture_hashes import (
     Fingerprint,
-    Outcome,
     Variants,
     fingerprints,
     in_order,
     keep_rules,
 )
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Outcome
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
@@ -50,8 +49,8 @@ needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
     python3 -m neardup images photos > pairs.tsv
     python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos
 
-A line has the paths of two pictures and the share of equal bits.  In paths, blanks, % and what is
-not UTF-8 are written as % and two hex digits.
+A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
+In paths, blanks, % and what is not UTF-8 are written as % and two hex digits.
 """
 SHORT = {
     "--mirror": "find mirrored pictures, too",
@@ -68,29 +67,32 @@ SHORT = {
 def main() -> None:
     args = _command_line()
     variants = Variants(args.mirror, args.rotate, args.crops)
-    rules = Rules(
-        PROGRAM.rpartition("-m ")[2],
-        integer("--quality", args.quality, 0, 100),
-        args.strict,
-        args.verbosity,
-    )
+    rules = Rules(PROGRAM.rpartition("-m ")[2], "picture", args.strict, args.verbosity)
+    quality = integer("--quality", args.quality, 0, 100)
     jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
     seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
     keep = read("--keep", keep_rules, args.keep)
     integer("--distance", args.distance, 0, BITS // 2)
     pictures.require_pillow()
     with working_folder() as folder, ExitStack() as stack:
-        cache = PictureCache(_cache_file(args), variants.kind(), named=args.cache is not None)
+        named = args.cache is not None
+        cache = ResultCache(PICTURES, cache_file(args, PICTURES), variants.kind(), named)
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
         walk, tally = Walk(), Tally(rules, progress.clear)
         files = list(walk.files(args.folders))
         for path, why in walk.closed:
-            tally.fail(path, Failure(CLOSED_FOLDER, why))
+            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         with progress.shown(args.verbosity):
-            progress.stage("pictures", len(files))
-            found = fingerprints(files, variants, cache, jobs, seconds)
-            kept = _kept(progress.counted(0, found, lambda _: 1), tally)
+            found = fingerprints(
+                files,
+                variants,
+                cache,
+                jobs,
+                seconds,
+                begin=lambda missing: progress.stage("pictures", len(missing)),
+            )
+            kept = _kept(progress.counted(0, found, lambda _: 1), tally, quality)
             lines = folder / "fingerprints"
             with lines.open("wb") as sink:
                 write_to(sink, in_order(kept, keep))
@@ -108,15 +110,29 @@ def find(lines: Path, args: argparse.Namespace) -> None:
     words = ["--input=fingerprints", "--exact", f"--distance={args.distance}"]
     words += [f"--output={args.output}", *([f"--jobs={args.jobs}"] if args.jobs else [])]
     words += {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
-    if args.output != "kept":
+    answer = lines.with_name(args.output)
+    if args.output == "kept":
+        run.main(PROGRAM, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
+        paths = [line.split(b" ")[0] + b"\n" for line in answer.read_bytes().splitlines()]
+        write_all(paths)
+        if args.verbosity > QUIET:
+            print(f"{len(paths):,} pictures kept", file=sys.stderr)
+    elif args.output == "pairs":
+        run.main(PROGRAM, PROGRAM, [*words, "-o", str(answer), str(lines)])
+        with answer.open("rb") as pairs:
+            write_all(map(with_bits, pairs))
+    else:
         run.main(PROGRAM, PROGRAM, [*words, str(lines)])
-        return
-    kept = lines.with_name("kept")
-    run.main(PROGRAM, PROGRAM, [*words, "-q", "-o", str(kept), str(lines)])
-    paths = [line.split(b" ")[0] + b"\n" for line in kept.read_bytes().splitlines()]
-    write_all(paths)
-    if args.verbosity > QUIET:
-        print(f"{len(paths):,} pictures kept", file=sys.stderr)
+
+
+def with_bits(line: bytes) -> bytes:
+    r"""Return a pair line with one more field, the number of bits that differ.
+
+    >>> with_bits(b"a.png\tb.png\t0.976562\n")
+    b'a.png\tb.png\t0.976562\t6\n'
+    """
+    share = float(line.rpartition(b"\t")[2])
+    return b"%b\t%d\n" % (line.rstrip(b"\n"), round(BITS * (1 - share)))
 
 
 def _command_line() -> argparse.Namespace:
@@ -141,7 +157,8 @@ def _command_line() -> argparse.Namespace:
             "--output",
             "KIND",
             "pairs",
-            f"{', '.join(OUTPUTS)}: as with `neardup run`, kept and clusters with paths alone; "
+            f"{', '.join(OUTPUTS)}: as with `neardup run`, kept and clusters with paths alone, "
+            "pairs with the number of bits that differ; "
             f"{LINES}: the hashes, a line for each picture",
         ),
     ):
@@ -156,22 +173,27 @@ def _command_line() -> argparse.Namespace:
     args = parser.parse_intermixed_args()
     if args.output not in (LINES, *OUTPUTS):
         raise UsageError(f"--output: {not_one_of(args.output, (LINES, *OUTPUTS))}")
-    if args.no_cache and args.cache is not None:
-        raise UsageError("--no-cache and --cache exclude each other; give one of them")
     return args
 
 
-def _cache_file(args: argparse.Namespace) -> "Path | None":
+def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
+    """Return the file that --cache and --no-cache name, or None."""
+    if args.no_cache and args.cache is not None:
+        raise UsageError("--no-cache and --cache exclude each other; give one of them")
     if args.cache in ("", "-"):
         raise UsageError(f"--cache: expected the name of a file, got {args.cache!r}")
     if args.no_cache:
         return None
-    return default_file() if args.cache is None else Path(args.cache)
+    return default_file(store) if args.cache is None else Path(args.cache)
 
 
-def _kept(outcomes: Iterator[Outcome], tally: Tally) -> Iterator[tuple[FoundFile, Fingerprint]]:
-    """Yield the pictures that have a fingerprint, and count all outcomes."""
+def _kept(
+    outcomes: Iterator[Outcome], tally: Tally, quality: int
+) -> Iterator[tuple[FoundFile, Fingerprint]]:
+    """Yield the pictures that have a fingerprint that can be used, and count all outcomes."""
     for outcome in outcomes:
         found = tally.kept(outcome)
-        if found:
+        if found and found.quality < quality:
+            tally.flat += 1
+        elif found:
             yield outcome.file, found

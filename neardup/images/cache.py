@@ -1,16 +1,15 @@
-"""A cache of what was computed from pictures, in one SQLite file that several runs may share.
+"""A cache of what was computed from files, in one SQLite file that several runs may share.
 
-The key of a picture is its path, size and time of change, and a text for everything else that the
-result depends on (`kind`: options, versions).  A file that was changed without a change of its size
-and time is not noticed.
+The key of a result is the path of its file, the size and time of change, and a text for everything
+else that it depends on (`kind`: options, versions).  Where `Store.ends`, a hash of the first and
+last 64 KiB is compared, too, which notices a file that was changed without a change of its time.
 
-Writes are transactions of up to 500 pictures, at most two seconds from one picture to a later one:
-a run that is killed loses the last of them.  A file that is damaged is made anew; where the cache
-cannot be used, `PictureCache.note` says why, and the run goes on without it.
+Writes are transactions of up to 500 results or 8 MiB, at most two seconds from one result to a
+later one: a run that is killed loses the last of them.  A file that is damaged is made anew; where
+the cache cannot be used, `ResultCache.note` says why, and the run goes on without it.
 
-Size: a million files at most; beyond that, those not used for the longest time are removed.  A
-picture takes about 250 bytes with one hash and 1,100 with all 24, so that the file is smaller than
-250 MB, or 1.1 GB.
+Size: at most `Store.most` bytes and one transaction; beyond that, those not used for the longest
+time are removed.  A picture takes about 250 bytes with one hash and 1,100 with all 24.
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.images.folder_walk import FoundFile
 from neardup.runtime.program import UsageError
@@ -27,101 +27,136 @@ from neardup.runtime.program import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
-MOST = 1_000_000  # files, also those that are not pictures
-SPARE = 0.9  # what is left of them when some are removed
-APPLICATION = 0x6E647069  # "ndpi", in the header of the file
+SPARE = 0.9  # what is left of the bytes when some results are removed
 HEADER, APPLICATION_AT = b"SQLite format 3\0", 68
-WRITES, SECONDS = 500, 2.0  # of a transaction
+WRITES, WRITE_BYTES, SECONDS = 500, 8 << 20, 2.0  # of a transaction
 PATIENCE = 20.0  # seconds to wait for another run's transaction
 DAY = 86400
+END_BYTES, ENDS_BYTES = 1 << 16, 16  # hashed at each end of a file; the hash of both
+LARGEST = 16  # the largest result is one of so many parts of the cache
 LAYOUT = """
-create table if not exists pictures (
+create table if not exists results (
     path blob not null, kind text not null, size integer not null, mtime_ns integer not null,
     used integer not null, value blob not null, primary key (path, kind)
 ) without rowid
 """
-FIND = "select value, used from pictures where path = ? and kind = ? and size = ? and mtime_ns = ?"
-WRITE = "insert or replace into pictures values (?, ?, ?, ?, ?, ?)"
-USE = "update pictures set used = ? where path = ? and kind = ?"
-COUNT = "select count(*) from pictures"
-FORGET = f"""delete from pictures where (path, kind) in
-    (select path, kind from pictures order by used limit max(0, ({COUNT}) - ?))"""
+FIND = "select value, used from results where path = ? and kind = ? and size = ? and mtime_ns = ?"
+WRITE = "insert or replace into results values (?, ?, ?, ?, ?, ?)"
+USE = "update results set used = ? where path = ? and kind = ?"
+PAGES = """select (page_count - freelist_count) * page_size
+    from pragma_page_count(), pragma_freelist_count(), pragma_page_size()"""
+BYTES = "length(value) + 100"
+FORGET = f"""delete from results where (path, kind) in (
+    select path, kind from (
+        select path, kind, sum({BYTES}) over (order by used desc, path, kind) as together
+        from results)
+    where together > ? * (select sum({BYTES}) from results))"""
 
 
-def default_file() -> Path:
-    """Return the file of the cache: $XDG_CACHE_HOME/neardup/images.sqlite, or in ~/.cache."""
+class Store(NamedTuple):
+    """A kind of cache."""
+
+    noun: str  # what the files are, in messages
+    name: str  # of the default file
+    application: int  # in the header of the file
+    most: int  # bytes
+    ends: bool = False
+
+
+PICTURES = Store("pictures", "images.sqlite", 0x6E647069, 1 << 30)  # "ndpi"
+
+
+def default_file(store: Store) -> Path:
+    """Return the file of a cache, such as $XDG_CACHE_HOME/neardup/images.sqlite, or in ~/.cache."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".cache"
-    return folder / "neardup" / "images.sqlite"
+    return folder / "neardup" / store.name
 
 
-class PictureCache:
-    """Values, as bytes, of pictures.
+class ResultCache:
+    """Values, as bytes, of files.
 
     It is used by one process only; forks must leave it alone.
     """
 
-    def __init__(self, file: Path | None, kind: str, named: bool = False):
+    def __init__(self, store: Store, file: Path | None, kind: str, named: bool = False):
         """Open or make a cache; None is a cache that keeps nothing.
 
         If the user `named` the file, it must be a cache or new: UsageError.
         """
         self.note = ""  # why there is no cache
-        self._file, self._kind = file, kind
+        self._store, self._file, self._kind = store, file, kind
         self._connection: sqlite3.Connection | None = None
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
+        self._bytes = 0  # of values that wait
         self._since = time.monotonic()
         self._today = int(time.time()) // DAY
         if file is None:
             return
-        if named and not _ours(file):
+        if named and not _ours(file, store):
             raise UsageError(
-                f"--cache {file}: is not a cache of pictures; name another file, or remove it"
+                f"--cache {file}: is not a cache of {store.noun}; name another file, or remove it"
             )
         self._open(again=True)
 
     def get(self, file: FoundFile) -> bytes | None:
-        """Return the cached value of a picture; None if there is none, or the file has changed."""
+        """Return the cached value of a file; None if there is none, or the file has changed."""
         key = os.path.abspath(file.path), self._kind
         rows = self._run(FIND, [(*key, file.size, file.mtime_ns)])
         if not rows:
             return None
-        value, used = rows[0]
+        value, used = bytes(rows[0][0]), rows[0][1]
+        if self._store.ends:
+            if value[:ENDS_BYTES] != ends(file):
+                return None
+            value = value[ENDS_BYTES:]
         if used != self._today:
             self._later(USE, (self._today, *key))
-        return bytes(value)
+        return value
 
     def put(self, file: FoundFile, value: bytes) -> None:
-        """Keep the value of a picture."""
+        """Keep the value of a file, unless it is too large."""
+        if not self._connection or len(value) > self._store.most // LARGEST:
+            return
+        if self._store.ends:
+            value = ends(file) + value
         path = os.path.abspath(file.path)
-        self._later(WRITE, (path, self._kind, file.size, file.mtime_ns, self._today, value))
+        row = path, self._kind, file.size, file.mtime_ns, self._today, value
+        self._later(WRITE, row, len(value))
 
     def close(self) -> None:
-        """Write what is waiting, remove what is too much, and close the file."""
+        """Write what is waiting, and close the file."""
         self._write()
-        if self._connection:
-            count = self._run(COUNT, [()])
-            if count and count[0][0] > MOST:
-                self._run(FORGET, [(int(MOST * SPARE),)], commit=True)
         if self._connection:
             self._connection.close()
             self._connection = None
 
-    def _later(self, command: str, values: tuple[Any, ...]) -> None:
+    def _later(self, command: str, values: tuple[Any, ...], size: int = 0) -> None:
         if not self._connection:
             return
         self._waiting.append((command, values))
-        if len(self._waiting) >= WRITES or time.monotonic() - self._since > SECONDS:
+        self._bytes += size
+        many = len(self._waiting) >= WRITES or self._bytes > WRITE_BYTES
+        if many or time.monotonic() - self._since > SECONDS:
             self._write()
 
     def _write(self) -> None:
         """Write what is waiting: new values in one transaction, dates of use in another."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._bytes = self._waiting, [], 0
         for command in (WRITE, USE):
             values = [row for which, row in waiting if which == command]
             if values:
                 self._run(command, values, commit=True)
+        if waiting:
+            self._forget()
         self._since = time.monotonic()
+
+    def _forget(self) -> None:
+        """Remove what was not used for the longest time, if there is too much."""
+        found = self._run(PAGES, [()])
+        if found and found[0][0] > self._store.most:
+            share = SPARE * self._store.most / found[0][0]
+            self._run(FORGET, [(share,)], commit=True)
 
     def _run(self, command: str, rows: list[tuple[Any, ...]], commit: bool = False) -> list[Any]:
         """Run a command and return what it finds; make a damaged file anew; else give up."""
@@ -146,14 +181,15 @@ class PictureCache:
         import sqlite3
 
         assert self._file
+        ours = self._store.application
         try:
             if anew:
                 self._give_up("")
                 _remove(self._file)
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self._file, timeout=PATIENCE)
-            if self._connection.execute("pragma application_id").fetchone() != (APPLICATION,):
-                self._connection.execute(f"pragma application_id = {APPLICATION}")
+            if self._connection.execute("pragma application_id").fetchone() != (ours,):
+                self._connection.execute(f"pragma application_id = {ours}")
             self._connection.execute(LAYOUT)
             self._connection.execute(FIND, (b"", "", 0, 0)).fetchall()
         except sqlite3.DatabaseError as error:
@@ -184,7 +220,20 @@ def _remove(file: Path) -> None:
             os.remove(f"{file}{suffix}")
 
 
-def _ours(file: Path) -> bool:
+def ends(file: FoundFile) -> bytes:
+    """Return a hash of the first and the last 64 KiB of a file, or b"" if it cannot be read."""
+    digest = blake2b(digest_size=ENDS_BYTES)
+    try:
+        with open(file.path, "rb") as opened:
+            digest.update(opened.read(END_BYTES))
+            opened.seek(max(0, file.size - END_BYTES))
+            digest.update(opened.read(END_BYTES))
+    except OSError:
+        return b""
+    return digest.digest()
+
+
+def _ours(file: Path, store: Store) -> bool:
     """Return whether a file is new, empty, or a cache, even a damaged one."""
     try:
         if not file.is_file():
@@ -194,4 +243,4 @@ def _ours(file: Path) -> bool:
     except OSError:
         return True  # which is why there will be no cache
     number = head[APPLICATION_AT : APPLICATION_AT + 4]
-    return not head or (head.startswith(HEADER) and number == APPLICATION.to_bytes(4, "big"))
+    return not head or (head.startswith(HEADER) and number == store.application.to_bytes(4, "big"))

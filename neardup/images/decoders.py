@@ -1,11 +1,11 @@
 """A pool of processes for tasks that may hang or crash: such a task costs its own item only.
 
-    for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=60): …
+    for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=lambda path: 60): …
 
 Each process works on one item and has a second one waiting in its pipe.  If the first is not done
-after `seconds` on the clock, the process is killed; if the process dies, by a crash in a decoder or
-for want of memory, the first item is blamed.  A new process takes over the second one.  Either way
-the outcome of an item is `Lost`, with the reason.
+after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a
+decoder or for want of memory, the first item is blamed.  A new process takes over the second one.
+Either way the outcome of an item is `Lost`, with the reason.
 
 Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
 their parent, whatever ends it.  Memory: two items for each process.
@@ -45,13 +45,15 @@ def outcomes(
     items: Iterable[Item],
     task: Callable[[Item], Outcome],
     jobs: int,
-    seconds: float,
+    seconds: Callable[[Item], float],
     start: Callable[[], object] = lambda: None,
+    ahead: int = AHEAD,
 ) -> Iterator[tuple[Item, Outcome | Lost]]:
     """Yield each item with what `task` returns for it, as soon as it is done.
 
-    `start` is called first in each process.  Exceptions in a task are those of a crash: a task
-    catches what it expects.
+    `seconds` is the time limit of an item.  `start` is called first in each process, to which at
+    most `ahead` items are sent at once: 1 where items take long.  Exceptions in a task are those
+    of a crash: a task catches what it expects.
     """
     from multiprocessing.connection import wait
 
@@ -60,7 +62,7 @@ def outcomes(
     again: deque[Item] = deque()
     try:
         while True:
-            _fill(pool, again, source, lambda: _Process(task, start), jobs)
+            _fill(pool, again, source, lambda: _Process(task, start), (jobs, ahead))
             if not pool:
                 return
             ends = min(process.ends(seconds) for process in pool)
@@ -84,11 +86,14 @@ def _fill(
     again: deque[Item],
     source: Iterator[Item],
     new: Callable[[], _Process[Item]],
-    jobs: int,
+    size: tuple[int, int],
 ) -> None:
-    """Give every process enough to do; start processes while there are items for them."""
-    for depth in range(1, AHEAD + 1):  # to all of them one, and then another
-        for k in range(jobs):
+    """Give every process enough to do; start processes while there are items for them.
+
+    size: the number of processes, and of items sent to one.
+    """
+    for depth in range(1, size[1] + 1):  # to all of them one, and then another
+        for k in range(size[0]):
             if k < len(pool) and len(pool[k].items) >= depth:
                 continue
             item = again.popleft() if again else next(source, None)
@@ -130,11 +135,11 @@ class _Process(Generic[Item]):
         with suppress(OSError):  # it has died; its pipe will be at its end
             self.pipe.send(item)
 
-    def ends(self, seconds: float) -> float:
-        """Return the time at which the item under way times out, `seconds` after its start."""
-        return self._since + seconds
+    def ends(self, seconds: Callable[[Item], float]) -> float:
+        """Return the time at which the item under way times out."""
+        return self._since + seconds(self.items[0])
 
-    def outcome(self, ready: bool, seconds: float) -> tuple[Item, Any] | None:
+    def outcome(self, ready: bool, seconds: Callable[[Item], float]) -> tuple[Item, Any] | None:
         """Return the outcome of the item under way, if there is one by now."""
         found: Any = None
         if ready:
@@ -145,7 +150,7 @@ class _Process(Generic[Item]):
                 found = Lost(CRASHED, self._how())
         elif time.monotonic() >= self.ends(seconds):
             self.dead = True
-            found = Lost(TIMED_OUT, f"not done after {seconds:g} seconds")
+            found = Lost(TIMED_OUT, f"not done after {seconds(self.items[0]):,.0f} seconds")
         else:
             return None
         self._since = time.monotonic()

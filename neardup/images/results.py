@@ -1,8 +1,21 @@
-"""What becomes of a file: a result, or the reason why there is none."""
+"""Results of files: from a cache, or computed in a pool of processes; or the reason for none.
+
+    files ─┬─ those in the cache ─────────────────────────┬─▶ outcomes
+           └─ others ─ task, in a process of its own ─ cache ─┘
+
+The same for pictures and for videos: `Work` has what differs.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from neardup.images.decoders import AHEAD, Lost, outcomes
+from neardup.images.folder_walk import FoundFile
+
+if TYPE_CHECKING:
+    from neardup.images.cache import ResultCache
 
 
 class Failure(NamedTuple):
@@ -10,3 +23,50 @@ class Failure(NamedTuple):
 
     reason: str
     detail: str
+
+
+class Outcome(NamedTuple):
+    """A file and what became of it."""
+
+    file: FoundFile
+    result: Any  # or a Failure
+    cached: bool
+
+
+class Work(NamedTuple):
+    """How results are computed, and how they are written to a cache."""
+
+    task: Callable[[FoundFile], Any]  # returns a result or a Failure
+    start: Callable[[], object]  # called first in each process
+    seconds: Callable[[FoundFile], float]  # the time limit of a file
+    to_bytes: Callable[[Any], bytes]  # of a result or a Failure
+    from_bytes: Callable[[bytes | None], Any]  # None if there is nothing that can be read
+    passing: Collection[str]  # reasons of failures that may pass, and are not cached
+    ahead: int = AHEAD  # items sent to a process at once
+
+
+def results(
+    files: Iterable[FoundFile],
+    work: Work,
+    cache: ResultCache,
+    jobs: int,
+    begin: Callable[[list[FoundFile]], object] = lambda _: None,
+) -> Iterator[Outcome]:
+    """Yield what becomes of each file: first those in the cache, then others as they are done.
+
+    `begin` is called between the two, with the others.
+    """
+    missing = []
+    for file in files:
+        found = work.from_bytes(cache.get(file))
+        if found:
+            yield Outcome(file, found, True)
+        else:
+            missing.append(file)
+    begin(missing)
+    for file, result in outcomes(missing, work.task, jobs, work.seconds, work.start, work.ahead):
+        if isinstance(result, Lost):
+            result = Failure(*result)
+        elif not (isinstance(result, Failure) and result.reason in work.passing):
+            cache.put(file, work.to_bytes(result))
+        yield Outcome(file, result, False)

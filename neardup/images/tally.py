@@ -1,11 +1,11 @@
-"""Counts of what became of files, and the summary of a run over pictures.
+"""Counts of what became of files, and the summary of a run over pictures or videos.
 
     1,234 pictures in 1,310 files, 12 of them flat; 33 not pictures: 30 .txt, 3 .mp4
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
     12.3 seconds, 1,000 pictures from the cache
 
 A flat picture, such as a white page, has too little in it to be told from others; it has no
-fingerprint.  With -v all counts are printed, one a line.
+fingerprint.  So is a video of nothing else.  With -v all counts are printed, one a line.
 """
 
 from __future__ import annotations
@@ -13,61 +13,62 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
-from typing import Callable, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple
 
-from neardup.images import pictures
 from neardup.images.folder_walk import path_id
-from neardup.images.picture_hashes import Fingerprint, Outcome
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Outcome
 from neardup.runtime.program import StageError, shown
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE
 
-SHOWN_KINDS = 4  # of files that are not pictures
+SHOWN_KINDS = 4  # of files of other kinds
+HOUR = 3600
 
 
 class Rules(NamedTuple):
-    """What is done with a file that cannot be read, and with a picture of low quality."""
+    """What is counted, and what is done with a file that cannot be read."""
 
     program: str
-    quality: int
+    noun: str  # "picture"; a Failure with the reason "not a picture" is not one
     strict: bool
     verbosity: int
 
 
 class Tally:
-    """Counts the outcomes of a run, and prints the first failures."""
+    """Counts the outcomes of a run, and prints the first failures.
+
+    `flat`, and for videos `seconds` of length, are added up by the caller.
+    """
 
     def __init__(self, rules: Rules, clear: Callable[[], None] = lambda: None):
         """Begin at zero; `clear` makes room on stderr for a message."""
         self._rules, self._clear = rules, clear
         self._began = time.monotonic()
-        self.files = self.pictures = self.cached = self.flat = self.failed = 0
+        self.files = self.results = self.cached = self.flat = self.failed = 0
+        self.seconds = 0.0
         self.failures: Counter[str] = Counter()
         self.others: Counter[str] = Counter()
 
-    def kept(self, outcome: Outcome) -> Fingerprint | None:
-        """Count an outcome; return its fingerprint if it has one that can be used.
+    def kept(self, outcome: Outcome) -> Any:
+        """Count an outcome; return its result, or None for a failure.
 
         StageError for a failure, if the rules are strict.
         """
         self.files += 1
         result = outcome.result
         if isinstance(result, Failure):
-            if result.reason == pictures.NOT_A_PICTURE:
+            if result.reason == f"not a {self._rules.noun}":
                 self.others[result.detail] += 1
             else:
-                self.fail(outcome.file.path, result)
+                self.fail(path_id(outcome.file.path), result)
             return None
-        self.pictures += 1
+        self.results += 1
         self.cached += outcome.cached
-        flat = result.quality < self._rules.quality
-        self.flat += flat
-        return None if flat else result
+        return result
 
-    def fail(self, path: bytes, why: Failure) -> None:
+    def fail(self, name: str, why: Failure) -> None:
         """Count a failure, and print it if it is among the first ten, or with -v."""
-        message = ": ".join([path_id(path), why.reason, *filter(None, [why.detail])])
+        message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")
         self.failed += 1
@@ -77,45 +78,63 @@ class Tally:
             self._clear()
             print(f"{self._rules.program}: {message}", file=sys.stderr)
 
-    def report(self, skipped: Mapping[str, int], note: str) -> None:
-        """Print the summary; StageError if no file was a picture that could be read."""
+    def report(self, skipped: Mapping[str, int], note: str, found: Sequence[str] = ()) -> None:
+        """Print the summary, after the lines `found`; StageError if no file could be read."""
         if self._rules.verbosity > QUIET:
-            print(self.summary(skipped, note), file=sys.stderr)
-        if not self.pictures:
-            raise StageError("found no picture that could be read; name a folder of pictures")
+            print("\n".join([*found, self.summary(skipped, note)]), file=sys.stderr)
+        if not self.results:
+            noun = self._rules.noun
+            raise StageError(f"found no {noun} that could be read; name a folder of {noun}s")
 
     def summary(self, skipped: Mapping[str, int], note: str) -> str:
         """Return the summary; `skipped` are the counts of the walk, `note` is that of the cache."""
         if self._rules.verbosity >= VERBOSE:
             return "\n".join([*self._all_counts(skipped), *filter(None, [note])])
-        first = f"{many(self.pictures, 'picture')} in {many(self.files, 'file')}"
+        noun = self._rules.noun
+        first = f"{many(self.results, noun)} in {many(self.files, 'file')}"
+        first += f", {length(self.seconds)}" * bool(self.seconds)
         first += f", {self.flat:,} of them flat" * bool(self.flat)
         if self.others:
-            first += f"; {sum(self.others.values()):,} not pictures: {listed(self.others)}"
+            first += f"; {sum(self.others.values()):,} not {noun}s: {listed(self.others)}"
         lines = [first]
         if self.failed:
             lines.append(f"{many(self.failed, 'file')} could not be read: {listed(self.failures)}")
-        last = f"{self._seconds():.1f} seconds"
-        lines.append(last + f", {many(self.cached, 'picture')} from the cache" * bool(self.cached))
+        last = f"{self._spent():.1f} seconds"
+        lines.append(last + f", {many(self.cached, noun)} from the cache" * bool(self.cached))
         return "\n".join(lines)
 
     def _all_counts(self, skipped: Mapping[str, int]) -> list[str]:
+        noun = self._rules.noun
         counts = {
             "files": self.files,
-            "pictures": self.pictures,
+            f"{noun}s": self.results,
             "… from the cache": self.cached,
             "… flat": self.flat,
             "files that could not be read": self.failed,
             **{f"… {reason}": count for reason, count in self.failures.most_common()},
-            "files that are not pictures": sum(self.others.values()),
+            f"files that are not {noun}s": sum(self.others.values()),
             **{f"… {kind}": count for kind, count in self.others.most_common()},
             **{f"skipped: {why}": count for why, count in sorted(skipped.items())},
         }
         lines = [f"{name:33} {count:>10,}" for name, count in counts.items()]
-        return [*lines, f"{'seconds':33} {self._seconds():>10.1f}"]
+        if self.seconds:
+            lines.append(f"{f'hours of {noun}s':33} {self.seconds / HOUR:>10,.2f}")
+        return [*lines, f"{'seconds':33} {self._spent():>10.1f}"]
 
-    def _seconds(self) -> float:
+    def _spent(self) -> float:
         return time.monotonic() - self._began
+
+
+def length(seconds: float) -> str:
+    """Format a length in the largest unit of which there is one.
+
+    >>> length(7.4), length(90), length(3600 * 1234)
+    ('7.4 seconds', '1.5 minutes', '1,234.0 hours')
+    """
+    for unit, name in ((HOUR, "hours"), (60, "minutes")):
+        if seconds >= unit:
+            return f"{seconds / unit:,.1f} {name}"
+    return f"{seconds:.1f} seconds"
 
 
 def many(count: int, name: str) -> str:

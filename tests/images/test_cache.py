@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from neardup.images import cache
-from neardup.images.cache import PictureCache, default_file
+from neardup.images.cache import PICTURES, ResultCache, default_file
 from neardup.images.folder_walk import FoundFile
 from neardup.runtime.program import UsageError
 
 FILE = FoundFile(b"/p/a\xff.png", 10, 99)
 
 
-def opened(path: Path, kind: str = "k") -> PictureCache:
-    it = PictureCache(path, kind)
+def opened(path: Path, kind: str = "k") -> ResultCache:
+    it = ResultCache(PICTURES, path, kind)
     assert it.note == ""
     return it
 
@@ -58,7 +61,7 @@ def test_relative_paths_are_those_of_the_folder(
 
 
 def test_no_cache() -> None:
-    it = PictureCache(None, "k")
+    it = ResultCache(PICTURES, None, "k")
     it.put(FILE, b"x")
     assert (it.get(FILE), it.note) == (None, "")
     it.close()
@@ -66,10 +69,10 @@ def test_no_cache() -> None:
 
 def test_the_default_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert default_file() == Path("/x/neardup/images.sqlite")
+    assert default_file(PICTURES) == Path("/x/neardup/images.sqlite")
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the standard tells to ignore
     monkeypatch.setenv("HOME", "/h")
-    assert default_file() == Path("/h/.cache/neardup/images.sqlite")
+    assert default_file(PICTURES) == Path("/h/.cache/neardup/images.sqlite")
 
 
 @pytest.mark.parametrize("at", [0, 30, 100, 2000, 4200, 5000, 8500])
@@ -108,16 +111,16 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     other.close()
     for name in ("notes", "db", "."):
         with pytest.raises(UsageError, match="is not a cache of pictures; name another file"):
-            PictureCache(tmp_path / name, "k", named=True)
+            ResultCache(PICTURES, tmp_path / name, "k", named=True)
     assert (tmp_path / "notes").read_bytes() == b"not to be lost"
-    PictureCache(tmp_path / "new", "k", named=True).close()
-    PictureCache(tmp_path / "new", "k", named=True).close()
+    ResultCache(PICTURES, tmp_path / "new", "k", named=True).close()
+    ResultCache(PICTURES, tmp_path / "new", "k", named=True).close()
 
 
 @pytest.mark.parametrize("name", ["/proc/no/c", "/dev/null/c", "notes/c"])
 def test_a_folder_that_cannot_be_written(name: str, tmp_path: Path) -> None:
     (tmp_path / "notes").touch()
-    it = PictureCache(tmp_path / name, "k", named=True)
+    it = ResultCache(PICTURES, tmp_path / name, "k", named=True)
     it.put(FILE, b"x")
     assert it.get(FILE) is None
     it.close()
@@ -142,7 +145,7 @@ def test_another_run_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.Mon
     path = filled(tmp_path / "c")
     other = sqlite3.connect(path)
     other.execute("begin exclusive")
-    it = PictureCache(path, "k")
+    it = ResultCache(PICTURES, path, "k")
     it.put(FILE, b"x")
     it.close()
     assert "database is locked" in it.note
@@ -155,7 +158,7 @@ def test_a_killed_run_loses_its_last_transaction_only(tmp_path: Path) -> None:
     files = [FoundFile(b"/p/%d" % k, k, k) for k in range(3 * cache.WRITES + 10)]
     pid = os.fork()
     if not pid:
-        it = PictureCache(path, "k")
+        it = ResultCache(PICTURES, path, "k")
         for file in files:
             it.put(file, file.path)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -167,20 +170,117 @@ def test_a_killed_run_loses_its_last_transaction_only(tmp_path: Path) -> None:
 
 
 def test_the_oldest_use_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST", 100)
-    days = iter([1, 2, 3, 4])
+    store = PICTURES._replace(most=600_000)
+    day = 0
     monkeypatch.setattr(cache.time, "time", lambda: day * cache.DAY)
-    old, used, new = (
-        [FoundFile(b"/%s/%d" % (x, k), k, k) for k in range(40)] for x in (b"o", b"u", b"n")
-    )
-    day = next(days)
-    filled(tmp_path / "c", *old, *used)
-    day = next(days)
-    it = opened(tmp_path / "c")
-    assert all(it.get(file) for file in used)
-    it.close()
-    day = next(days)
-    filled(tmp_path / "c", *new)
-    it = opened(tmp_path / "c")
+
+    def some(letter: bytes) -> list[FoundFile]:
+        return [FoundFile(b"/%s/%d" % (letter, k), k, k) for k in range(50)]
+
+    old, used, new = some(b"o"), some(b"u"), some(b"n")
+    for written, read in ((old + used, []), ([], used), (new, [])):
+        day += 1
+        it = ResultCache(store, tmp_path / "c", "k")
+        for file in written:
+            it.put(file, bytes(4000))
+        assert all(it.get(file) for file in read)
+        it.close()
+    it = ResultCache(store, tmp_path / "c", "k")
     kept = [sum(it.get(file) is not None for file in files) for files in (old, used, new)]
-    assert kept == [10, 40, 40]
+    assert kept[1:] == [50, 50]
+    assert 0 < kept[0] < 25
+    size = (tmp_path / "c").stat().st_size
+    for k in range(1000):
+        it.put(FoundFile(b"/x/%d" % k, k, k), bytes(4000))
+    it.close()
+    assert (tmp_path / "c").stat().st_size < size + cache.WRITES * 8192
+
+
+def test_a_large_value_is_not_kept(tmp_path: Path) -> None:
+    it = ResultCache(PICTURES._replace(most=16_000), tmp_path / "c", "k")
+    it.put(FILE, bytes(1000))
+    it.put(FILE._replace(size=11), bytes(1001))
+    assert it.close() is None
+    it = opened(tmp_path / "c")
+    assert it.get(FILE) == bytes(1000)
+
+
+@pytest.mark.parametrize("at", [0, 65_535, 134_465, 199_999])
+def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
+    """Though size and time are as before; in the middle it is not."""
+    path = tmp_path / "v"
+    path.write_bytes(bytes(200_000))
+    file = FoundFile(os.fsencode(path), 200_000, 1)
+    store = PICTURES._replace(ends=True)
+    it = ResultCache(store, tmp_path / "c", "k")
+    it.put(file, b"x")
+    it.close()
+
+    def found() -> bytes | None:
+        return ResultCache(store, tmp_path / "c", "k").get(file)
+
+    assert found() == b"x"
+    for place, byte, value in ((at, b"1", None), (at, b"\0", b"x"), (100_000, b"1", b"x")):
+        with path.open("r+b") as opened_:
+            opened_.seek(place)
+            opened_.write(byte)
+        assert found() == value
+    path.unlink()
+    assert found() is None
+
+
+def as_nobody(task: Callable[[], None]) -> None:
+    """Run a task in a process without rights and without much room for files."""
+    pid = os.fork()
+    if not pid:
+        with contextlib.suppress(PermissionError):
+            os.setuid(65534)
+        code = 1
+        try:
+            task()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_file_of_another_user(tmp_path: Path) -> None:
+    """It cannot be written; what is in it may be used, or not."""
+    path = filled(tmp_path / "c")
+    path.chmod(0o444)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o555)
+
+    def use() -> None:
+        it = ResultCache(PICTURES, path, "k")
+        assert it.get(FILE) in (None, FILE.path)
+        it.put(FILE._replace(size=1), b"x")
+        it.close()
+        assert it.note.startswith("no cache: ")
+
+    if os.geteuid() == 0:
+        as_nobody(use)
+    tmp_path.chmod(0o755)
+    assert opened(path).get(FILE) == FILE.path
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    path = filled(tmp_path / "c")
+
+    def use() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        it = ResultCache(PICTURES, path, "k")
+        for k in range(100):
+            it.put(FoundFile(b"/p/%d" % k, k, k), bytes(5000))
+        it.close()
+        assert it.note.startswith(f"no cache: {path}: ")
+
+    pid = os.fork()
+    if not pid:
+        try:
+            use()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert opened(path).get(FILE) == FILE.path

@@ -14,6 +14,10 @@ import pytest
 from neardup.images.decoders import CRASHED, TIMED_OUT, Lost, outcomes
 
 
+def minute(_: int) -> float:
+    return 60
+
+
 def square(item: int) -> int:
     return item * item
 
@@ -21,7 +25,7 @@ def square(item: int) -> int:
 @pytest.mark.parametrize("jobs", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 50])
 def test_every_item_has_its_outcome(count: int, jobs: int) -> None:
-    found = dict(outcomes(range(count), square, jobs, 60))
+    found = dict(outcomes(range(count), square, jobs, minute))
     assert found == {item: item * item for item in range(count)}
 
 
@@ -41,7 +45,7 @@ def harmful(item: int) -> int:
 
 @pytest.mark.parametrize("jobs", [1, 2, 4])
 def test_harm_is_done_to_one_item(jobs: int) -> None:
-    found = dict(outcomes(range(20), harmful, jobs, 1.5))
+    found = dict(outcomes(range(20), harmful, jobs, lambda _: 1.5))
     assert sorted(found) == list(range(20))
     lost = {item: outcome for item, outcome in found.items() if isinstance(outcome, Lost)}
     assert {item: outcome.reason for item, outcome in lost.items()} == {
@@ -61,14 +65,14 @@ def test_work_is_shared(tmp_path: Path) -> None:
         time.sleep(0.02)
         return os.getpid()
 
-    pids = {pid for _, pid in outcomes(range(30), task, 3, 60)}
+    pids = {pid for _, pid in outcomes(range(30), task, 3, minute)}
     assert len(pids) == 3
     assert os.getpid() not in pids
 
 
 def test_no_process_is_left() -> None:
-    pids = {pid for _, pid in outcomes(range(8), lambda _: os.getpid(), 2, 60)}
-    half = outcomes(range(100), lambda _: os.getpid(), 2, 60)
+    pids = {pid for _, pid in outcomes(range(8), lambda _: os.getpid(), 2, minute)}
+    half = outcomes(range(100), lambda _: os.getpid(), 2, minute)
     pids.add(next(half)[1])
     half.close()
     for pid in pids:
@@ -84,7 +88,7 @@ def test_an_item_is_taken_when_it_is_needed() -> None:
             taken.append(item)
             yield item
 
-    found = outcomes(items(), square, 2, 60)
+    found = outcomes(items(), square, 2, minute)
     next(found)
     assert len(taken) <= 4
     found.close()
@@ -94,7 +98,7 @@ def test_start_is_called_in_each_process(tmp_path: Path) -> None:
     def start() -> None:
         (tmp_path / str(os.getpid())).touch()
 
-    pids = {pid for _, pid in outcomes(range(9), lambda _: os.getpid(), 2, 60, start)}
+    pids = {pid for _, pid in outcomes(range(9), lambda _: os.getpid(), 2, minute, start)}
     assert {path.name for path in tmp_path.iterdir()} >= set(map(str, pids))
     assert not (tmp_path / str(os.getpid())).exists()
 
@@ -104,7 +108,7 @@ def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     read, write = os.pipe()
     parent = os.fork()
     if not parent:
-        for _, pid in outcomes([1, 2], lambda _: os.getpid(), 1, 60):
+        for _, pid in outcomes([1, 2], lambda _: os.getpid(), 1, minute):
             os.write(write, b"%d " % pid)
             time.sleep(1000)
     child = int(os.read(read, 20).split()[0])

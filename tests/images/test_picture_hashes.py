@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from neardup.images import perceptual_hash, pictures
-from neardup.images.cache import PictureCache
+from neardup.images.cache import PICTURES, ResultCache
 from neardup.images.folder_walk import FoundFile, Walk
 from neardup.images.picture_hashes import (
     KEEP,
     Fingerprint,
-    Outcome,
     Variants,
     fingerprint,
     fingerprints,
@@ -25,7 +25,7 @@ from neardup.images.picture_hashes import (
     keep_rules,
     to_cache,
 )
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Outcome
 from tests.support.drawn_pictures import differing, drawing, saved
 
 ALL = Variants(mirror=True, rotate=True, crops=True)
@@ -38,7 +38,7 @@ def _loaded() -> None:
     pictures.require_pillow()
 
 
-def found_in(folder: Path, variants: Variants, cache: PictureCache) -> dict[str, Outcome]:
+def found_in(folder: Path, variants: Variants, cache: ResultCache) -> dict[str, Outcome]:
     files = Walk().files([str(folder)])
     outcomes = fingerprints(files, variants, cache, 2, 60)
     return {os.path.basename(os.fsdecode(each.file.path)): each for each in outcomes}
@@ -88,7 +88,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
     (folder / "text").write_bytes(b"text")
     runs = []
     for _ in range(2):
-        cache = PictureCache(tmp_path / "c", ALL.kind())
+        cache = ResultCache(PICTURES, tmp_path / "c", ALL.kind())
         runs.append(found_in(folder, ALL, cache))
         cache.close()
     first, second = runs
@@ -99,7 +99,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
     assert [each.cached for each in second.values()] == [True] * 7
     saved(drawing(9), folder / "1.png")
     os.utime(folder / "1.png", ns=(1, 1))
-    cache = PictureCache(tmp_path / "c", ALL.kind())
+    cache = ResultCache(PICTURES, tmp_path / "c", ALL.kind())
     third = found_in(folder, ALL, cache)
     assert [name for name, each in third.items() if not each.cached] == ["1.png"]
     assert third["1.png"].result != first["1.png"].result
@@ -108,7 +108,7 @@ def test_the_cache_gives_the_same(tmp_path: Path) -> None:
 
 def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
     gone = FoundFile(os.fsencode(tmp_path / "gone.png"), 1, 1)
-    cache = PictureCache(tmp_path / "c", "k")
+    cache = ResultCache(PICTURES, tmp_path / "c", "k")
     for _ in range(2):
         (outcome,) = fingerprints([gone], Variants(), cache, 1, 60)
         assert outcome.result == Failure(pictures.UNREADABLE, "No such file or directory")
@@ -158,3 +158,21 @@ def test_rules_that_do_not_exist() -> None:
     for text in ("", "max:pixels,", "max:size", "max:pixel"):
         with pytest.raises(ValueError, match="is not one of max:pixels, max:bytes"):
             keep_rules(text)
+
+
+def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
+    """Stripes, gradients and squares have few waves; a mirror of itself has enough."""
+    y, x = np.mgrid[0:200, 0:300]
+    few = {
+        "stripes": x // 20 % 2 * 255,
+        "gradient": y + 20,
+        "squares": (x // 75 + y // 50) % 2 * 200,
+    }
+    half = np.asarray(drawing(1, mode="L"))
+    enough = {"mirror of itself": np.hstack([half, half[:, ::-1]])}
+    for name, values in {**few, **enough}.items():
+        saved(Image.fromarray(values.astype(np.uint8)), tmp_path / f"{name}.png")
+        file = FoundFile(os.fsencode(tmp_path / f"{name}.png"), 1, 1)
+        found = fingerprint(file, Variants())
+        assert isinstance(found, Fingerprint)
+        assert (found.quality == 0) == (name in few), name

@@ -1,4 +1,4 @@
-"""Counts and summaries of runs over pictures."""
+"""Counts and summaries of runs over pictures and videos."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import pytest
 
 from neardup.images import pictures
 from neardup.images.folder_walk import FoundFile
-from neardup.images.picture_hashes import Fingerprint, Outcome
-from neardup.images.results import Failure
+from neardup.images.picture_hashes import Fingerprint
+from neardup.images.results import Failure, Outcome
 from neardup.images.tally import Rules, Tally, listed
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 
 
 def rules(verbosity: int = SHORT_SUMMARY, strict: bool = False) -> Rules:
-    return Rules("neardup images", 50, strict, verbosity)
+    return Rules("neardup images", "picture", strict, verbosity)
 
 
 def outcome(result: Fingerprint | Failure, cached: bool = False) -> Outcome:
     return Outcome(FoundFile(b"a b\xff", 1, 1), result, cached)
 
 
-def picture(quality: int = 99) -> Fingerprint:
-    return Fingerprint(bytes(32), quality, 1, 1, "")
+def picture() -> Fingerprint:
+    return Fingerprint(bytes(32), 99, 1, 1, "")
 
 
 def test_what_is_kept() -> None:
     tally = Tally(rules())
-    good = picture(50)
+    good = picture()
     assert tally.kept(outcome(good, cached=True)) is good
-    assert tally.kept(outcome(picture(49))) is None
+    assert tally.kept(outcome(picture())) is not None
+    tally.flat += 1
     assert tally.kept(outcome(Failure(pictures.NOT_A_PICTURE, ".txt"))) is None
     assert tally.kept(outcome(Failure(pictures.DAMAGED, "cut"))) is None
     lines = tally.summary({}, "").splitlines()
@@ -79,11 +80,24 @@ def test_all_counts() -> None:
     assert lines[-1] == "no cache: why"
 
 
+def test_videos(capsys: pytest.CaptureFixture[str]) -> None:
+    tally = Tally(Rules("neardup videos", "video", False, SHORT_SUMMARY))
+    assert tally.kept(outcome(Failure("not a video", ".txt"))) is None
+    assert tally.kept(outcome(Failure("not a picture", ".txt"))) is None
+    tally.kept(outcome(picture()))
+    tally.seconds += 5400
+    tally.report({}, "", ["1 pair"])
+    lines = capsys.readouterr().err.splitlines()[1:]
+    assert lines[0] == "1 pair"
+    assert lines[1] == "1 video in 3 files, 1.5 hours; 1 not videos: 1 .txt"
+    assert lines[2] == "1 file could not be read: 1 not a picture"
+
+
 def test_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
     tally = Tally(rules(QUIET))
     with pytest.raises(StageError, match="found no picture"):
         tally.report({}, "")
-    tally.kept(outcome(picture(0)))
+    tally.kept(outcome(picture()))
     tally.report({}, "")
     assert capsys.readouterr().err == ""
 

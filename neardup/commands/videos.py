@@ -1,0 +1,314 @@
+"""`videos`: find copies, clips and common stretches of videos, with the times.
+
+folders ── files ── prints ── pairs of videos, with runs ── lines, or a decision
+"""
+
+import argparse
+import os
+import re
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from neardup.commands.images import LONGEST_LIMIT, cache_file
+from neardup.engines.local.plan import MOST_JOBS
+from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, work
+from neardup.engines.local.workers import Progress, working_folder
+from neardup.evaluation.exact_answers import add_option
+from neardup.images.cache import ResultCache
+from neardup.images.tally import Rules, Tally, many
+from neardup.options.command_parser import CommandParser
+from neardup.options.table import integer, read
+from neardup.runtime.program import (
+    STDOUT,
+    StageError,
+    UsageError,
+    cores,
+    interrupted,
+    not_one_of,
+)
+from neardup.stages import video_decisions
+from neardup.stages.video_decisions import FoundPairs
+from neardup.videos import video_answers
+from neardup.videos.containers import require_av
+from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
+from neardup.videos.print_files import is_print_file, write_prints
+from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
+from neardup.videos.video_answers import Rule
+from neardup.videos.video_files import Reading
+from neardup.videos.video_join import MEASURES, JoinOptions, find
+
+PROGRAM = "python3 -m neardup videos"
+PRINTS, DECISIONS = "prints", ("kept", "removed")
+OUTPUTS = {
+    "pairs": "each stretch that two videos have in common",
+    "links": "as pairs, but only those that connect similar videos",
+    "kept": "the videos without near-duplicates",
+    "removed": "each other video, the one that it duplicates, and how much of it that one has",
+    "clusters": "each video of each group of similar ones, behind the first one of the group",
+    PRINTS: "the fingerprints of each video, for --against and for other machines",
+}
+MOST_TICKS = 25
+THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
+DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
+KEEP_HELP = (
+    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}, prefer:REGEX (the path "
+    "matches); or several with commas, each for ties of those before it"
+)
+DESCRIPTION = """Find videos that show the same, whole or in part, with the times.
+
+Videos are compared by their frames, not by name or sound: compressed again, in another size or at
+another speed, cropped, mirrored, with borders, a logo or subtitles, cut or spliced.  Files that
+cannot be read are counted, with the reason.  PyAV is needed: pip install 'neardup[videos]'.
+
+    python3 -m neardup videos films > pairs.tsv
+    python3 -m neardup videos films --output kept -o kept.txt --removed removed.tsv
+    python3 -m neardup videos films --output prints -o films.index
+    python3 -m neardup videos new.mp4 --against films.index
+
+A line is a stretch that two videos have in common, with tabs between: the two videos; its seconds;
+from-to in the first; from-to in the second; the share of the shorter video that all stretches make;
+the seconds of the second for one of the first; and 1 if one is mirrored, else 0.  In paths, blanks,
+% and what is not UTF-8 are written as % and two hex digits.
+"""
+SHORT = {
+    "--measure": "copy, containment or common (default: copy)",
+    "--threshold": "the share of the shorter video (default: 0.5, or 0.8 to remove videos)",
+    "--at-least": "with --measure common: the least time, such as 10s (default: 3s)",
+    "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
+    "--keep": "which of similar videos comes first (default: max:pixels,max:seconds, …)",
+    "--removed": "with --output kept: the file of the removed videos",
+    "--common": "the file of stretches that many videos have in common",
+    "--against": "old videos, as --output prints wrote them: find pairs with a new one",
+    "--fast": "read key frames only",
+    "-o": "the file of the answer",
+    "--jobs": "processes (default: cores)",
+    "--no-cache": "read all videos again, and keep nothing",
+    "-v": "print all counts at the end",
+}
+
+
+MEASURE_HELP = (
+    "which two videos are a pair: copy, where the shorter one has enough in common with the other "
+    "(--threshold); containment, where that goes through all of it; common, for any stretches of "
+    "enough time (--at-least)"
+)
+THRESHOLD_HELP = (
+    "the least share of the shorter video; with --output kept and removed, of the video that is "
+    f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
+)
+AT_LEAST_HELP = (
+    "with --measure common: the least time that two videos have in common, such as 10s or 2m "
+    f"(default: {AT_LEAST})"
+)
+FORMAT_HELP = (
+    f"of pairs and links: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl or "
+    ".parquet, else lines)"
+)
+COMMON_HELP = (
+    "the file of stretches that more than 5 videos, and 1 in 100, have in common, such as an "
+    "opening, which does not make them pairs; .jsonl: JSON"
+)
+LIMIT_HELP = (
+    "give up on a file after this time (default: 10 minutes, and 2 seconds for each megabyte)"
+)
+AGAINST_HELP = (
+    "old videos, as --output prints wrote them: find pairs with a new video only, and keep the old "
+    "ones; may be repeated"
+)
+ANSWER_HELP = (
+    "where the answer goes, once all of it is there, instead of standard output, packed if it ends "
+    "with .gz, .bz2, .xz or .zst"
+)
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class VideoOptions(NamedTuple):
+    """The options that are numbers or rules, checked."""
+
+    rules: Rules
+    how: Reading
+    seconds: "int | None"  # the time limit of a file
+    join: JoinOptions
+    keep: list[Rule]
+    jobs: int
+
+
+def main() -> None:
+    args = _command_line()
+    asked = _asked(args)
+    require_av()
+    names = {"-o": args.answer, "--removed": args.removed, "--common": args.common}
+    wrote = " and ".join(filter(None, names.values()))
+    left = f"{wrote} left as before" if wrote else "the answer is not complete"
+    with interrupted(left), working_folder() as folder, ExitStack() as stack:
+        inputs = [name for name in [*args.folders, *args.against] if os.path.isfile(name)]
+        sinks = Sinks(stack, names, inputs)
+        kind, named = asked.how.kind(), args.cache is not None
+        cache = ResultCache(VIDEOS, cache_file(args, VIDEOS), kind, named)
+        stack.callback(cache.close)
+        progress = Progress(asked.rules.program, STAGES, 1)
+        tally = Tally(asked.rules, progress.clear)
+        sources = PrintSources(args.folders, tally, folder)
+        stack.callback(sources.close)
+        with progress.shown(args.verbosity):
+            read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
+            if args.output == PRINTS:
+                sinks.write("-o", lambda sink, name: write_prints(sink, name, sources.prints()))
+                summary = []
+            else:
+                join = partial(find, options=asked.join, jobs=asked.jobs)
+                found = found_in(sources, args.against, folder, join, progress)
+                progress.clear()
+                summary = _answer(args, asked, found, folder, sinks)
+        tally.report(sources.walk.skipped, cache.note, summary)
+
+
+def _answer(
+    args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
+) -> list[str]:
+    """Write what is asked for; return the first lines of the summary."""
+    if args.common:
+        as_json = format_by_name(args.common) == "json"
+        form = video_answers.common_objects if as_json else video_answers.common_lines
+        sinks.write_lines("--common", form(found.common, found.videos.ids))
+    if args.output in ("pairs", "links"):
+        runs = video_decisions.runs_of(found, links=args.output == "links")
+        form_of_runs = args.format or format_by_name(args.answer or "")
+        sinks.write("-o", lambda sink, name: write_runs(sink, name, runs, form_of_runs))
+        return video_decisions.summary(found)
+    if args.output == "clusters":
+        clusters = video_decisions.clusters(found, asked.keep, folder)
+        sinks.write_lines("-o", clusters)
+        count = len({line.partition(b"\t")[0] for line in clusters})
+        said = f"{many(len(clusters), 'video')} in {many(count, 'cluster')}"
+    else:
+        decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
+        if args.removed:
+            sinks.write_lines("--removed", decision.removed)
+        sinks.write_lines("-o", getattr(decision, args.output))
+        said = f"{many(len(decision.kept), 'video')} kept, {len(decision.removed):,} removed"
+    return [said, *video_decisions.summary(found)]
+
+
+def _command_line() -> argparse.Namespace:
+    parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        metavar="FOLDER",
+        help="or a video, or a file of prints; all below a folder is read",
+    )
+    for flag, about in (
+        ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
+        ("--exact", "find every pair of frames within 31 bits; it takes many times as long"),
+        ("--strict", "stop at the first file that cannot be read"),
+        ("--no-cache", "read all videos again, and keep nothing"),
+    ):
+        parser.add_argument(flag, action="store_true", help=about)
+    kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
+    for flag, metavar, default, about in (
+        ("--measure", "NAME", "copy", MEASURE_HELP),
+        ("--output", "KIND", "pairs", kinds),
+        ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
+        ("--ticks", "N", "4", "how many frames of a second are looked at"),
+    ):
+        add_option(parser, flag, metavar, default, about)
+    for flag, metavar, about in (
+        ("--threshold", "T", THRESHOLD_HELP),
+        ("--at-least", "TIME", AT_LEAST_HELP),
+        ("--format", "NAME", FORMAT_HELP),
+        ("--removed", "FILE", "with --output kept: what --output removed prints, into this file"),
+        ("--common", "FILE", COMMON_HELP),
+        ("--time-limit", "SECONDS", LIMIT_HELP),
+        ("--jobs", "N", "number of processes (default: one per core)"),
+        ("--cache", "FILE", "prints of earlier runs (default: ~/.cache/neardup/videos.sqlite)"),
+    ):
+        parser.add_argument(flag, metavar=metavar, help=about)
+    parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
+    parser.add_argument("-o", dest="answer", metavar="FILE", help=ANSWER_HELP)
+    parser.add_verbosity()
+    args = parser.parse_intermixed_args()
+    _check(args)
+    return args
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not fit together."""
+    for flag, value, values in (
+        ("--output", args.output, OUTPUTS),
+        ("--measure", args.measure, MEASURES),
+        ("--format", args.format or "lines", FORMATS),
+    ):
+        if value not in values:
+            raise UsageError(f"{flag}: {not_one_of(value, values)}")
+    files = {"-o": args.answer, "--removed": args.removed, "--common": args.common}
+    for flag, name in files.items():
+        if name in ("", "-"):
+            raise UsageError(f"{flag}: expected the name of a file, got {name!r}")
+    if args.removed and args.output != "kept":
+        raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
+    if args.at_least and args.measure != "common":
+        raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
+    if args.threshold and args.measure == "common" and args.output not in DECISIONS:
+        raise UsageError("--threshold cannot be used with --measure common; use --at-least")
+    if args.output == PRINTS and (args.against or args.common):
+        flag = "--against" if args.against else "--common"
+        raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
+    if args.format and args.output not in ("pairs", "links"):
+        raise UsageError(f"--format needs --output pairs or links, but --output is {args.output}")
+    if args.format == "parquet" and args.answer is None and os.isatty(STDOUT):
+        raise UsageError("--format parquet cannot be printed on a terminal; add -o FILE.parquet")
+    for name in args.against:
+        if os.path.isdir(name) or (os.path.isfile(name) and not is_print_file(name)):
+            raise UsageError(
+                f"--against {name}: is not a file of prints; make one: "
+                f"{PROGRAM} FOLDER --output prints -o FILE"
+            )
+        if not os.path.exists(name):
+            raise StageError(f"{name}: no such file")
+
+
+def _asked(args: argparse.Namespace) -> VideoOptions:
+    jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
+    limit = args.time_limit
+    default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
+    return VideoOptions(
+        Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
+        Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
+        None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
+        JoinOptions(
+            measure=args.measure,
+            threshold=read("--threshold", _share, args.threshold or default),
+            at_least=read("--at-least", _time, args.at_least or AT_LEAST),
+            exact=args.exact,
+        ),
+        read("--keep", video_answers.keep_rules, args.keep),
+        jobs,
+    )
+
+
+def _share(text: str) -> float:
+    """Parse a share; ValueError for anything else.
+
+    >>> _share("0.8")
+    0.8
+    """
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"expected 0 < T <= 1, such as 0.8, got {text!r}")
+    return value
+
+
+def _time(text: str) -> float:
+    """Parse a length of time, in seconds; ValueError for anything else.
+
+    >>> _time("10s"), _time("1.5m"), _time("2h"), _time("10")
+    (10.0, 90.0, 7200.0, 10.0)
+    """
+    number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
+    if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
+        raise ValueError(f"expected a time such as 10s or 2m, got {text!r}")
+    return float(number) * UNITS[unit]

@@ -1,0 +1,100 @@
+"""A run over videos on this machine: files read by all cores, prints joined, answers written.
+
+folders ─ PrintSources ─▶ prints ─ FrameStore ─▶ pairs ─▶ Sinks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import IO, Callable
+
+from neardup.engines.local.workers import Progress
+from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
+from neardup.images.results import Work
+from neardup.reading.compressed import packing
+from neardup.runtime.atomic_write import whole_or_not
+from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
+from neardup.stages.video_decisions import FoundPairs
+from neardup.videos.frame_store import FrameStore
+from neardup.videos.print_sources import PrintSources, Reader, time_limit
+from neardup.videos.runs import CommonStretch, VideoPair
+from neardup.videos.stored_prints import from_bytes, to_bytes
+from neardup.videos.video_answers import Videos
+from neardup.videos.video_files import Reading, print_of
+from neardup.videos.video_prints import VideoPrint
+
+STAGES = ["videos", "pairs"]
+PARTS = 1000  # of the work of a join, in the progress
+PASSING = {UNREADABLE, OUT_OF_MEMORY}  # failures that are not cached
+
+Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
+
+
+def work(how: Reading, seconds: int | None) -> Work:
+    """Return how the prints of files are made; `seconds` is the time limit of the user, if any."""
+    limit = time_limit if seconds is None else lambda _: float(seconds)
+    task = partial(print_of, how=how)
+    return Work(task, bound_memory, limit, to_bytes, from_bytes, PASSING, ahead=1)
+
+
+def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
+    """Read all files, and show the progress by their bytes."""
+    sources.read(
+        reader,
+        lambda missing: progress.stage(STAGES[0], sum(file.size + 1 for file in missing)),
+        lambda outcomes: progress.counted(0, outcomes, lambda outcome: outcome.file.size + 1),
+    )
+
+
+def found_in(
+    sources: PrintSources, against: Sequence[str], folder: Path, join: Join, progress: Progress
+) -> FoundPairs:
+    """Write all prints to files of a folder, old ones first, and return what they share."""
+    shown: list[float] = []
+
+    def prints() -> Iterator[VideoPrint]:
+        for some in (sources.old_prints(against), sources.prints()):
+            for video in some:
+                shown.append(float((video.spans[:, 1] - video.spans[:, 0]).sum()) / 1000)
+                yield video
+
+    progress.stage(STAGES[1], PARTS)
+    frames = folder / "frames"
+    frames.mkdir()
+    store = FrameStore.write(frames, prints())
+    old = len(store) - len(sources)
+    show = progress.of(0)
+    pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
+    return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
+
+
+class Sinks:
+    """The files that options name, which appear when they are complete; or standard output."""
+
+    def __init__(self, stack: ExitStack, names: Mapping[str, str | None], inputs: Sequence[str]):
+        """Open the files, which get their names when `stack` is closed without an error."""
+        self._names = {flag: name for flag, name in names.items() if name}
+        self._files = {
+            flag: stack.enter_context(whole_or_not(flag, name, inputs))
+            for flag, name in self._names.items()
+        }
+
+    def write(self, flag: str, write: Callable[[IO[bytes], str], None]) -> None:
+        """Call `write` with the file of an option and its name, or with standard output."""
+        if flag in self._files:
+            write(self._files[flag], self._names[flag])
+            return
+        with open(STDOUT, "wb", closefd=False) as stdout:
+            write(stdout, STANDARD_OUTPUT)
+
+    def write_lines(self, flag: str, lines: Iterable[bytes]) -> None:
+        """Write lines, compressed as the extension says."""
+
+        def packed(sink: IO[bytes], name: str) -> None:
+            with packing(sink, name) as file:
+                write_to(file, lines, name)
+
+        self.write(flag, packed)

@@ -1,0 +1,96 @@
+"""What is written of the videos of a run: pairs, or decisions that are made on them.
+
+prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for each run
+                                  └─▶ kept, removed, clusters: decided by `pair_list`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from neardup.decisions import pair_list
+from neardup.images.tally import many
+from neardup.videos import video_answers
+from neardup.videos.pair_lines import PairRun, pair_runs
+from neardup.videos.runs import CommonStretch, VideoPair
+from neardup.videos.video_answers import Rule, Videos
+
+SHOWN = 10  # common stretches in the summary
+
+
+class FoundPairs(NamedTuple):
+    """The videos of a run, and what was found."""
+
+    videos: Videos
+    pairs: Sequence[VideoPair]
+    common: Sequence[CommonStretch]
+
+
+class Decision(NamedTuple):
+    """Lines of the videos that are kept, and of those that are removed, in order of the input."""
+
+    kept: list[bytes]
+    removed: list[bytes]
+
+
+def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
+    """Return the runs of all pairs, or of those that connect similar videos."""
+    ids = found.videos.ids
+    pairs: Iterable[VideoPair] = found.pairs
+    if links:
+        pairs = video_answers.links(found.pairs, len(ids))
+    return [run for pair in pairs for run in pair_runs(pair, ids)]
+
+
+def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path) -> Decision:
+    """Decide which new videos are kept; `folder` is for a temporary file.
+
+    A video is removed if at least the share `threshold` of it is in one that is kept and comes
+    before it, in the order of the rules `keep`.  Old videos are kept.
+    """
+    videos = found.videos
+    order, ranks = _order(videos, keep)
+    pairs = video_answers.ranked(found.pairs, videos, ranks, threshold)
+    gone = {
+        order[rank]: f"{videos.ids[order[kept]]}\t{share:.6f}"
+        for rank, kept, share in pair_list.removed(pairs, videos.old, folder)
+    }
+    new = range(videos.old, len(videos.ids))
+    return Decision(
+        [f"{videos.ids[k]}\n".encode() for k in new if k not in gone],
+        [f"{videos.ids[k]}\t{gone[k]}\n".encode() for k in new if k in gone],
+    )
+
+
+def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
+    """Return a line for each video of each cluster, behind the first one of the cluster."""
+    videos = found.videos
+    order, ranks = _order(videos, keep)
+    pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)
+    return [
+        f"{videos.ids[order[first]]}\t{videos.ids[order[rank]]}\n".encode()
+        for first, rank in sorted(pair_list.clusters(pairs, folder))
+    ]
+
+
+def summary(found: FoundPairs) -> list[str]:
+    """Return the lines of the summary: the pairs, and the common stretches."""
+    videos = found.videos
+    new = many(len(videos.ids) - videos.old, "new video" if videos.old else "video")
+    among = f"of {new} and {many(videos.old, 'old one')}" if videos.old else f"among {new}"
+    pairs = len({(pair.a, pair.b) for pair in found.pairs})
+    lines = [video_answers.described(each, videos.ids) for each in found.common[:SHOWN]]
+    more = len(found.common) - len(lines)
+    more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
+    return [f"{many(pairs, 'pair')} {among}", *lines, *more_of_them]
+
+
+def _order(videos: Videos, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the videos in order of priority, and their ranks."""
+    order = videos.order(keep)
+    ranks = [0] * len(order)
+    for rank, number in enumerate(order):
+        ranks[number] = rank
+    return order, ranks

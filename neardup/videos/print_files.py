@@ -1,0 +1,150 @@
+"""Files of prints: JSON lines, plain or compressed, and Parquet.
+
+As lines see `video_prints`.  As a table, a print is a row:
+
+    id        string
+    facts     string             a JSON object
+    variants  list of strings    V names
+    starts    list of int64      n, milliseconds
+    ends      list of int64      n
+    hashes    list of 32 bytes   n·V, all of the first span first; bits in the order of the hex
+
+A file that a user names is one of prints if it begins as one; its name does not matter, except that
+a compressed one must end as its compression does (.gz, .bz2, .xz, .zst).
+
+Memory: one print, or for Parquet a few, at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import IO, Any, Callable
+
+import numpy as np
+
+from neardup.reading.compressed import kind_by_name, opened, packing
+from neardup.reading.parquet_rows import check_pyarrow, damage_named, opened_parquet
+from neardup.runtime.program import StageError, WireError, write_to
+from neardup.videos.video_prints import HEX_DIGITS, WORDS, VideoPrint, from_line, to_line
+
+BAD_LINE = "bad line"  # the reason of a failure
+PARQUET = b"PAR1"
+COLUMNS = ("id", "facts", "variants", "starts", "ends", "hashes")
+HASH_BYTES = HEX_DIGITS // 2
+LONGEST = 1 << 30  # bytes of a line: some hundred hours
+ROWS = 4  # of a table that are read at once
+GROUP_BYTES = 64 << 20  # of hashes in a row group
+
+
+def is_print_file(name: str) -> bool:
+    """Return whether a regular file begins as a file of prints does."""
+    with opened(name, name) as stream:
+        first: bytes = stream.read(64)
+    return first.startswith(PARQUET) or first.lstrip().startswith(b"{")
+
+
+def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
+    """Yield the prints in a file; `bad` is called with a message for each line that is not one."""
+    with open(name, "rb") as file:
+        parquet = file.read(len(PARQUET)) == PARQUET
+    return _in_table(name, bad) if parquet else _in_lines(name, bad)
+
+
+def _in_lines(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
+    with opened(name, name) as stream:
+        number = 0
+        while line := stream.readline(LONGEST):
+            number += 1
+            if len(line) == LONGEST:
+                raise StageError(f"{name}: line {number}: longer than {LONGEST >> 20} MiB")
+            if not line.isspace():
+                yield from _tried(f"line {number}", lambda: from_line(line), bad)
+
+
+def _in_table(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
+    check_pyarrow()
+    with damage_named(name), opened_parquet(name, name) as file:
+        missing = [column for column in COLUMNS if column not in file.schema_arrow.names]
+        if missing:
+            raise StageError(
+                f"{name}: has no column {missing[0]}; expected a table of prints, as "
+                "--output prints -o FILE.parquet writes it"
+            )
+        number = 0
+        for batch in file.iter_batches(ROWS, columns=list(COLUMNS), use_threads=False):
+            columns = {field: batch.column(field) for field in COLUMNS}
+            for k in range(batch.num_rows):
+                number += 1
+                row = {field: column[k] for field, column in columns.items()}
+                yield from _tried(f"row {number}", lambda: _of_row(row), bad)  # noqa: B023
+
+
+def _tried(
+    place: str, parse: Callable[[], VideoPrint], bad: Callable[[str], object]
+) -> Iterator[VideoPrint]:
+    try:
+        video = parse()
+    except WireError as error:
+        bad(f"{place}: {error}")
+    else:
+        yield video
+
+
+def _of_row(row: dict[str, Any]) -> VideoPrint:
+    """Return the print in a row of Arrow values; WireError if there is none."""
+    try:
+        variants = tuple(row["variants"].as_py())
+        starts, ends = (np.array(row[name].as_py(), np.int64) for name in ("starts", "ends"))
+        values = b"".join(row["hashes"].as_py())
+        hashes = np.frombuffer(values, ">u8").reshape(len(starts), len(variants), WORDS)
+        facts = json.loads(row["facts"].as_py())
+        spans = np.stack((starts, ends), axis=1)
+        ordered = (starts < ends).all() and (np.diff(starts) >= 0).all()
+        if ordered and variants and isinstance(facts, dict) and row["id"].as_py():
+            return VideoPrint(row["id"].as_py(), facts, variants, spans, hashes.astype(np.uint64))
+    except (ValueError, TypeError, OverflowError):
+        pass  # reported below
+    raise WireError("expected the print of a video") from None
+
+
+def write_prints(sink: IO[bytes], name: str, prints: Iterable[VideoPrint]) -> None:
+    """Write prints to a file in the format that its name's extension says: Parquet, or lines."""
+    if kind_by_name(name) == "parquet":
+        _write_table(sink, prints)
+    else:
+        with packing(sink, name) as packed:
+            write_to(packed, map(to_line, prints), name)
+
+
+def _write_table(sink: IO[bytes], prints: Iterable[VideoPrint]) -> None:
+    check_pyarrow()
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    hashes = arrow.list_(arrow.binary(HASH_BYTES))
+    kinds = (arrow.string(), arrow.string(), arrow.list_(arrow.string()))
+    types = (*kinds, arrow.list_(arrow.int64()), arrow.list_(arrow.int64()), hashes)
+    schema = arrow.schema(list(zip(COLUMNS, types)))
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        held: list[dict[str, Any]] = []
+        size = 0
+        for video in prints:
+            held.append(_row(video))
+            size += video.hashes.nbytes
+            if size > GROUP_BYTES:
+                writer.write_table(arrow.Table.from_pylist(held, schema))
+                held, size = [], 0
+        if held:
+            writer.write_table(arrow.Table.from_pylist(held, schema))
+
+
+def _row(video: VideoPrint) -> dict[str, Any]:
+    values = video.hashes.astype(">u8").tobytes()
+    return {
+        "id": video.id,
+        "facts": json.dumps(video.facts),
+        "variants": list(video.variants),
+        "starts": video.spans[:, 0],
+        "ends": video.spans[:, 1],
+        "hashes": [values[k : k + HASH_BYTES] for k in range(0, len(values), HASH_BYTES)],
+    }

@@ -1,0 +1,162 @@
+"""Prints of the videos that a user names: in folders, as files, and in files of prints.
+
+    folders, files ─ walk ─▶ cache, decoders ─┐
+    files of prints ──────────────────────────┴─▶ spool ─▶ prints, in the order of the names
+
+A video has one print in a run.  If a file of prints has one of a video that was read itself, under
+the same id or another name of the same file, that one is left out: it may be of an older state.
+So nothing is ever a copy of itself.
+
+Memory: about 700 bytes for each video.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+from neardup.images.cache import ResultCache, Store
+from neardup.images.folder_walk import (
+    CLOSED_FOLDER,
+    NAMED_TWICE,
+    FoundFile,
+    Walk,
+    path_id,
+    path_of,
+)
+from neardup.images.results import Failure, Outcome, Work, results
+from neardup.images.tally import Tally
+from neardup.videos.print_files import BAD_LINE, is_print_file, prints_in
+from neardup.videos.stored_prints import PrintSpool
+from neardup.videos.video_prints import VideoPrint
+
+VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30, ends=True)  # "ndvi"
+OTHER_VARIANTS = "made in another way"  # the reason of a failure
+MEGABYTE = 10**6
+LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file is given up
+
+
+class Reader(NamedTuple):
+    """How files are read."""
+
+    work: Work
+    cache: ResultCache
+    jobs: int
+
+
+class PrintSources:
+    """The prints of what a user names, each video once."""
+
+    def __init__(self, names: Sequence[str], tally: Tally, folder: Path):
+        """Sort the names; `folder` is for a temporary file."""
+        self.walk, self._tally = Walk(), tally
+        self._prints = [name for name in names if os.path.isfile(name) and is_print_file(name)]
+        self._names = [name for name in names if name not in self._prints]
+        self._spool = PrintSpool(folder / "prints")
+        self._ids: dict[str, None] = {}  # in order
+        self._variants: tuple[str, ...] = ()
+
+    def read(
+        self,
+        reader: Reader,
+        begin: Callable[[list[FoundFile]], object],
+        counted: Callable[[Iterator[Outcome]], Iterator[Outcome]],
+    ) -> None:
+        """Read everything; `begin` is called as in `results`, `counted` wraps the outcomes."""
+        files = list(self.walk.files(self._names))
+        for path, why in self.walk.closed:
+            self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        ids = [path_id(file.path) for file in files]
+        largest_first = sorted(files, key=lambda file: -file.size)  # the end is short then
+        for outcome in counted(results(largest_first, *_of(reader), begin)):
+            found = self._tally.kept(outcome)
+            if found is not None:
+                self._keep(with_file(found, outcome.file))
+        self._ids = dict.fromkeys(id_ for id_ in ids if id_ in self._ids)
+        for name in self._prints:
+            self._tally.files += 1
+            for video in self._of_file_of_prints(name):
+                if not self._known(video.id):
+                    self._tally.results += 1
+                    self._keep(video)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def close(self) -> None:
+        """Close the temporary file."""
+        self._spool.close()
+
+    def prints(self) -> Iterator[VideoPrint]:
+        """Yield the prints in the order of the names: files first, then those of prints."""
+        yield from self._spool.prints(map(str.encode, self._ids))
+
+    def old_prints(self, names: Iterable[str]) -> Iterator[VideoPrint]:
+        """Yield the prints in files of old ones, without those of videos that were read."""
+        old: set[str] = set()
+        for name in names:
+            for video in self._of_file_of_prints(name):
+                if video.id in old or self._known(video.id):
+                    self.walk.skip(NAMED_TWICE)
+                else:
+                    old.add(video.id)
+                    yield video
+
+    def _of_file_of_prints(self, name: str) -> Iterator[VideoPrint]:
+        def bad(message: str) -> None:
+            self._tally.fail(name, Failure(BAD_LINE, message))
+
+        for video in prints_in(name, bad):
+            self._variants = self._variants or video.variants
+            if video.variants == self._variants:
+                yield video
+            else:
+                why = "with another version of neardup; make it again with --output prints"
+                self._tally.fail(f"{name}: {video.id}", Failure(OTHER_VARIANTS, why))
+
+    def _known(self, id_: str) -> bool:
+        """Return whether a video was read, under this id or another name of its file."""
+        return id_ in self._ids or self.walk.knows(path_of(id_))
+
+    def _keep(self, video: VideoPrint) -> None:
+        self._variants = self._variants or video.variants
+        self._ids[video.id] = None
+        self._spool.add(video.id.encode(), video)
+        self._tally.seconds += number(video.facts, "seconds")
+        self._tally.flat += not len(video.spans)
+
+
+def _of(reader: Reader) -> tuple[Work, ResultCache, int]:
+    return reader.work, reader.cache, reader.jobs
+
+
+def with_file(video: VideoPrint, file: FoundFile) -> VideoPrint:
+    """Return a print with the id of its file, and the date if the video has none."""
+    date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.mtime_ns // 10**9))
+    return video._replace(id=path_id(file.path), facts={"date": date, **video.facts})
+
+
+def time_limit(file: FoundFile) -> float:
+    """Return the seconds after which a file is given up, unless the user says how many.
+
+    A core decodes 20 to 35 times as fast as a video plays at 1280 × 720, and thus about a megabyte
+    in 0.3 s; a second video of 4K or of few bits takes ten times as long.
+
+    >>> time_limit(FoundFile(b"", 100 * MEGABYTE, 0))
+    800.0
+    """
+    return LEAST_SECONDS + SECONDS_PER_MEGABYTE * file.size / MEGABYTE
+
+
+def number(facts: dict[str, Any], name: str) -> float:
+    """Return a fact as a number; 0 if it is missing or not a number.
+
+    >>> number({"width": 640, "height": "?"}, "width"), number({"height": "?"}, "height")
+    (640.0, 0.0)
+    """
+    value = facts.get(name, 0)
+    good = isinstance(value, (int, float)) and value - value == 0
+    return float(value) if good else 0.0

@@ -1,0 +1,183 @@
+"""What is printed of pairs of videos: which video comes first, links, and common stretches.
+
+Of similar videos the first one is kept, in the order of `KEEP`.  A video may be removed for another
+one only if most of *it* is in that one: a clip may be removed for the video it is from, but not
+that video for its clip.
+
+Letters: N videos.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from math import log
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from neardup.runtime.program import not_one_of
+from neardup.sets.ragged import Forest
+from neardup.videos.print_sources import number
+from neardup.videos.runs import CommonStretch, VideoPair
+
+Facts = dict[str, Any]
+Rule = Callable[[str, Facts], float]  # of an id and facts; the least is kept
+PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):)")
+LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
+
+
+def _date(facts: Facts) -> int:
+    """Return the date of a video as a number, such as 20240531180000; 0 if it has none."""
+    return int("0" + "".join(filter(str.isdigit, str(facts.get("date", ""))))[:14])
+
+
+def _pixels(facts: Facts) -> float:
+    return number(facts, "width") * number(facts, "height")
+
+
+def _length(facts: Facts) -> float:
+    """Return the length of a video, in steps of 10 %, so that copies are of one length."""
+    return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
+
+
+KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
+    "max:pixels": lambda facts: -_pixels(facts),
+    "max:bitrate": lambda facts: -number(facts, "bitrate"),
+    "max:fps": lambda facts: -number(facts, "fps"),
+    "max:seconds": lambda facts: -_length(facts),
+    "min:seconds": _length,
+    "max:bytes": lambda facts: -number(facts, "bytes"),
+    "min:bytes": lambda facts: number(facts, "bytes"),
+    "max:date": lambda facts: -_date(facts),
+    "min:date": _date,
+}
+
+
+def keep_rules(text: str) -> list[Rule]:
+    """Read rules with commas between them; ValueError for anything else.
+
+    >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
+    >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
+    [False, -72.0]
+    """
+    return list(map(_rule, NEXT_RULE.split(text)))
+
+
+def _rule(name: str) -> Rule:
+    if not name.startswith(PREFER):
+        if name not in KEEP:
+            raise ValueError(not_one_of(name, [*KEEP, f"{PREFER}REGEX"]))
+        return lambda _, facts: KEEP[name](facts)
+    try:
+        wanted = re.compile(name[len(PREFER) :])
+    except re.error as error:
+        raise ValueError(f"{name}: {error}") from None
+    return lambda id_, _: not wanted.search(id_)
+
+
+class Videos(NamedTuple):
+    """The N videos of a run, by their numbers: the first `old` ones are those of an index."""
+
+    ids: Sequence[str]
+    facts: Sequence[Facts]
+    shown: Sequence[float]  # seconds for which each has frames that can be told from others
+    old: int
+
+    def order(self, rules: Sequence[Rule]) -> list[int]:
+        """Return the numbers in order of priority: old videos, then by the rules, then by id."""
+
+        def priority(k: int) -> tuple[Any, ...]:
+            return (
+                k >= self.old,
+                *(rule(self.ids[k], self.facts[k]) for rule in rules),
+                self.ids[k],
+            )
+
+        return sorted(range(len(self.ids)), key=priority)
+
+
+def ranked(
+    pairs: Sequence[VideoPair], videos: Videos, ranks: Sequence[int], threshold: float
+) -> Iterator[tuple[int, int, float]]:
+    """Yield the later and the earlier of each pair, as ranks, and the share of the later one.
+
+    Pairs in which that share is below the threshold are left out.
+    """
+    for pair in pairs:
+        first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
+        share = share_of(pair, second, videos.shown)
+        if share >= threshold:
+            yield ranks[second], ranks[first], share
+
+
+def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
+    """Return the share of one video of a pair that is in the other, above 0 and at most 1.
+
+    Frames that are common to many videos do not vote, but count here: if most of a video is an
+    opening, it is not removed for the rest.
+
+    >>> from neardup.videos.runs import Run
+    >>> run = Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36)
+    >>> pair = VideoPair(0, 1, False, (run,), 9.0, 0.9, 0.1, 0.9)
+    >>> share_of(pair, 0, [90.0, 10.0]), share_of(pair, 1, [90.0, 12.0])
+    (0.1, 0.75)
+    """
+    first = video == pair.a
+    runs = pair.runs if first else [run.swapped() for run in pair.runs]
+    share = sum(run.seconds for run in runs) / max(shown[video], 1e-3)
+    return max(min(share, pair.share_a if first else pair.share_b, 1.0), 1e-6)
+
+
+def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
+    """Return the pairs of a spanning forest of `count` videos: those with the largest shares."""
+    forest = Forest(count)
+    best = sorted(range(len(pairs)), key=lambda k: (-pairs[k].share, -pairs[k].seconds, k))
+    chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]
+    return [pairs[k] for k in sorted(chosen)]
+
+
+def in_pairs(pairs: Sequence[VideoPair]) -> int:
+    """Return the number of videos that are in a pair."""
+    return len(np.unique([(pair.a, pair.b) for pair in pairs]))
+
+
+def common_lines(stretches: Sequence[CommonStretch], ids: Sequence[str]) -> Iterator[bytes]:
+    r"""Yield a line for each place of each common stretch: its number, seconds, ID, from-to.
+
+    >>> stretch = CommonStretch(6.0, ((0, 0.0, 6.0), (2, 61.0, 67.02)))
+    >>> list(common_lines([stretch], ["a", "b", "c"]))
+    [b'1\t6.0\ta\t0.0-6.0\n', b'1\t6.0\tc\t61.0-67.0\n']
+    """
+    for k, stretch in enumerate(stretches, 1):
+        for video, start, end in stretch.places:
+            times = f"{stretch.seconds:.1f}\t{ids[video]}\t{start:.1f}-{end:.1f}"
+            yield f"{k}\t{times}\n".encode()
+
+
+def common_objects(stretches: Sequence[CommonStretch], ids: Sequence[str]) -> Iterator[bytes]:
+    r"""Yield a JSON object for each common stretch.
+
+    >>> next(common_objects([CommonStretch(6.0, ((0, 0.0, 6.0),))], ["a"]))
+    b'{"seconds":6.0,"places":[{"id":"a","from":0.0,"to":6.0}]}\n'
+    """
+    for stretch in stretches:
+        places = [
+            {"id": ids[video], "from": round(start, 1), "to": round(end, 1)}
+            for video, start, end in stretch.places
+        ]
+        fields = {"seconds": round(stretch.seconds, 1), "places": places}
+        yield json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def described(stretch: CommonStretch, ids: Sequence[str]) -> str:
+    """Describe a common stretch in a line.
+
+    >>> described(CommonStretch(42.0, ((1, 0.0, 42.0), (0, 3.0, 45.0))), ["a", "b"])
+    '42.0 seconds are common to 2 videos, such as b from 0.0 to 42.0'
+    """
+    video, start, end = stretch.places[0]
+    count = len({video for video, *_ in stretch.places})
+    where = f"{ids[video]} from {start:.1f} to {end:.1f}"
+    return f"{stretch.seconds:.1f} seconds are common to {count:,} videos, such as {where}"
