@@ -38,7 +38,7 @@ SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they matc
 LINES = 16  # with runs, of two videos, at most
 MISSES = 4  # lines without a run, after which no more are looked at: what is calm has very many
 MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
-SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
+SHIFTS = (0.75, 1.5, 3.0)  # seconds earlier or later than the line; both must be known
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 STILL, STILL_MATCH = 20, 12  # bits: within a still video, and of two copies of it
 AT_ONCE = 1 << 18  # pairs of frames
@@ -217,10 +217,13 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
     i, j = _meeting(part, b, line.rate, line.offset)
     here = _least(distances(part, i, b, j), i, len(frames))
     known = np.sort(i * len(b.own) + j)
-    gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
-    some = [gain for gain in gains if not np.isnan(gain)]
     sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
-    return len(some) >= 2 and min(some) >= max(CONTRAST, sharp * float(here.mean()))
+    least = max(CONTRAST, sharp * float(here.mean()))
+    for side in (-1, 1):
+        gains = [_gain(line, side * shift, part, b, known, here) for shift in SHIFTS]
+        if np.isnan(gains).all() or np.nanmin(gains) < least:
+            return False
+    return True
 
 
 def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
