@@ -35,9 +35,10 @@ CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and 
 RUN_SECONDS, RUN_FRAMES = 2.0, 3  # of a run, at least …
 SHORT_SECONDS, SHORT_SHARE = 1.2, 0.6  # … or this share of a shorter video, and these seconds
 SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they match
-LINES = 16  # of two videos, at most
+LINES = 16  # with runs, of two videos, at most
+MISSES = 4  # lines without a run, after which no more are looked at: what is calm has very many
 MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
-SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
+SHIFTS = (0.75, 1.5, 3.0)  # seconds earlier or later than the line; both must be known
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 STILL, STILL_MATCH = 20, 12  # bits: within a still video, and of two copies of it
 AT_ONCE = 1 << 18  # pairs of frames
@@ -82,15 +83,15 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     """
     left = _fewer(np.unique(seeds, axis=0) / 1000)
     runs: list[Run] = []
-    for _ in range(LINES):
-        if len(left) == 0:
-            break
+    missed = 0
+    while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
         line = best_line(left, weights_of(left))
         on = overlaps(left, line.rate, line.offset)
         if not _enough(left[on > 0], on[on > 0]):
             break
         new = list(_runs_on(line, left[on > 0], a, b))
         runs += new
+        missed += not new
         left = left[~((on > 0) | _inside(left, new))]
     return tuple(sorted(set(runs), key=lambda run: run[1:]))
 
@@ -216,10 +217,13 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
     i, j = _meeting(part, b, line.rate, line.offset)
     here = _least(distances(part, i, b, j), i, len(frames))
     known = np.sort(i * len(b.own) + j)
-    gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
-    some = [gain for gain in gains if not np.isnan(gain)]
     sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
-    return len(some) >= 2 and min(some) >= max(CONTRAST, sharp * float(here.mean()))
+    least = max(CONTRAST, sharp * float(here.mean()))
+    for side in (-1, 1):
+        gains = [_gain(line, side * shift, part, b, known, here) for shift in SHIFTS]
+        if np.isnan(gains).all() or np.nanmin(gains) < least:
+            return False
+    return True
 
 
 def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:

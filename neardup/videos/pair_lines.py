@@ -25,8 +25,8 @@ from neardup.runtime.program import WireError, shown
 from neardup.videos.runs import Run, VideoPair
 
 COLUMNS = ("a", "b", "seconds", "a_from", "a_to", "b_from", "b_to", "share", "rate", "mirrored")
-_ID, _TIME = rb"([^\0\t\r\n]+)", rb"([0-9]+\.[0-9])"
-_NUMBERS = rb"%b\t%b-%b\t%b-%b\t([01]\.[0-9]{2})\t([0-9]+\.[0-9]{3})\t([01])" % ((_TIME,) * 5)
+_ID, _TIME = rb"([^\0\t\r\n]+)", rb"([0-9]{1,9}\.[0-9])"
+_NUMBERS = rb"%b\t%b-%b\t%b-%b\t([01]\.[0-9]{2})\t([0-9]{1,3}\.[0-9]{3})\t([01])" % ((_TIME,) * 5)
 _LINE = re.compile(rb"%b\t%b\t%b\t?\n?" % (_ID, _ID, _NUMBERS))
 
 

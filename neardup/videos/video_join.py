@@ -6,6 +6,13 @@
 Everything that depends on all videos is here; `alignment.align` compares two of them.
 
 Memory: 12 bytes for each frame, the pairs, and the seeds of one part in each process.
+
+Measured with made-up prints (videos of 6 minutes, 12,000 frames an hour, 8 variants, a tenth of
+them copies; two processes, of which the larger one is listed, with the pages of mapped files):
+
+    hours of video     10     40    100
+    CPU seconds         6     24     87
+    MB                112    356    580
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ def test_an_object_has_the_columns_of_a_table() -> None:
         LINE.replace(b"\t0\n", b"\t2\n"),
         LINE.replace(b"b", b""),
         LINE.replace(b"b", b"\xff"),
+        LINE.replace(b"12.5\t61", b"9" * 400 + b".0\t61"),
         LINE * 2,
     ],
 )
