@@ -14,7 +14,8 @@ import pytest
 
 from neardup.images.folder_walk import path_id
 from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
-from neardup.report.video_page import clock, video_page
+from neardup.report.video_page import clock, times_of, video_page
+from neardup.report.video_sights import look
 from neardup.videos.pair_lines import PairRun, format_object, format_run
 from tests.report.test_page import ALLOWED, HOSTILE, Reader
 from tests.support.engines import NEARDUP, ROOT, Result, run, succeed
@@ -54,7 +55,9 @@ def call(folder: Path, lines: bytes, *words: str) -> Result:
 def page(*runs: PairRun, common: bytes = b"", folders: Sequence[str] = (".",)) -> str:
     lines = (format_run(run) for run in runs)
     stretches = stretches_of(map(parse_common, common.splitlines()))
-    text = video_page(answer_of(map(either, lines)), stretches, "pairs.tsv", folders, 2)
+    answer = answer_of(map(either, lines))
+    seen = look(times_of(answer.first, stretches), folders, 2)
+    text = video_page(answer, stretches, "pairs.tsv", seen)
     read = Reader(text)
     assert read.open == []
     assert read.tags <= TAGS
