@@ -1,159 +1,227 @@
-"""The frames of a video at ticks, small and grey, with their times; damaged parts are left out.
+"""Frames of a video file with their times, of which only those at ticks are looked at.
 
-    packets ─▶ frames, with times from the first one on ─▶ the frame that is shown at each tick
-                                                        ─▶ 64 × 64 luma, upright
+At each tick, 4 times a second, the first frame at or after it is taken, with its own time.  If
+that comes more than a tick later, the frame before is held for so long: it is taken at each tick at
+which it is shown, with the time of the tick.
 
-Times count from the first frame, whatever the file says, and never decrease.  A frame that is held,
-as in a slide show, is shown at many ticks.  Where no tick falls on a frame on which no other
-depends, it is not decoded.
+**Frames that nothing needs.**  No other frame is decoded by a non-reference frame of H.264, HEVC,
+MPEG-4 and MPEG-2; if it is not at a tick, the decoder skips it.  Which frame is at a tick is known
+before it is decoded, by the time stamps of the packets around it.
+
+**Fast**: key frames only.  They are often 2 to 10 seconds apart, and another encoder puts them at
+other times; a video may have one at its start only.  So copies are found that show the same key
+frames, such as files that were cut or repacked but not encoded again, or of which each shot begins
+with a key frame; others are missed, and so are short clips.
+
+**Damage**: packets that cannot be decoded are left out, and so are pictures that the decoder had to
+make up; `Decoder.damaged` counts both.  A file ends at 200 of them in a row.
+
+Memory: 24 packets, and the frames that the decoder keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Iterator
+from math import floor
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from neardup.videos.containers import OpenVideo
-from neardup.videos.frame_hashes import SIDE
+from neardup.videos.containers import PIXELS
+from neardup.videos.video_clock import USUAL, FrameStamps, VideoClock
 
 if TYPE_CHECKING:
-    from av.video.frame import VideoFrame
+    from av import VideoFrame
+    from av.container import InputContainer
 
-HELD = 600.0  # seconds: a frame is shown no longer, whatever the times say
-BAD_PACKETS = 100  # one after the other, at which reading ends
-USUAL_FPS = 25.0
-FULL_RANGE = 2  # of AVColorRange
+Packet = Any  # of PyAV, which has made it generic in some versions
+
+SKIPS = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}  # decoders that can skip frames
+PARTS = {"mpegts", "mpeg"}  # containers where time stamps may start again
+AROUND = 24  # packets: frames are not put into another order over more of them
+HOPELESS = 200  # packets in a row that cannot be decoded
+NEAR = 1e-6  # seconds, by which times may be off
+Shown = TypeVar("Shown")
 
 
-@dataclass
-class TickReader:
-    """Reads the frames of an open video at ticks, `tick_ms` milliseconds apart.
+class Decoder:
+    """Decodes the frames of a video stream that are needed for `ticks` a second."""
 
-    fast: key frames only, each at its own time.  Afterwards, `seconds` is the time at which the
-    last frame ends, `damaged` says whether something could not be decoded, and `rotation` is that
-    of the first frame, in degrees.
-    """
+    def __init__(self, container: InputContainer, stream: Any, ticks: int, fast: bool = False):
+        self._container, self._stream = container, stream
+        self._fast, self._tick = fast, 1 / ticks
+        self._context = stream.codec_context
+        self._context.thread_count = 1
+        self._context.options = {**self._context.options, "max_pixels": str(PIXELS)}
+        self._unit = float(stream.time_base or 0)
+        self.clock = VideoClock(frame_seconds(stream), container.format.name in PARTS)
+        self.damaged = 0
+        self.shown = 0  # frames
+        self._stamps = FrameStamps("avi" in container.format.name)
+        self._in_row = 0  # damaged, since the last frame
 
-    video: OpenVideo
-    tick_ms: int
-    fast: bool = False
-    seconds: float = 0.0
-    damaged: bool = False
-    rotation: int = 0
+    def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
+        """Yield frames with the seconds at which they are looked at, in ascending order."""
+        if self._fast:
+            return thinned(self.frames(), self._tick)
+        return at_ticks(self.frames(), self._tick, self.clock)
 
-    def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield milliseconds and the frame that is shown then, uint8 (64, 64)."""
-        small = SmallFrames()
-        if self.fast:
-            self.video.stream.codec_context.skip_frame = "NONKEY"
-            for time, frame in self._timed():
-                yield round(1000 * time), self._upright(small.of(frame))
-            return
-        due, shown = 0, None
-        for time, frame in self._timed():
-            end = 1000 * time
-            if shown:
-                yield from self._ticks(due, end, shown, small)
-            due = max(due, -(-round(end) // self.tick_ms) * self.tick_ms)
-            shown = end, frame
-        if shown:
-            yield from self._ticks(due, 1000 * self.seconds, shown, small)
+    def frames(self) -> Iterator[tuple[float, VideoFrame]]:
+        """Yield the frames that are decoded, with their times."""
+        packets = self._packets()
+        for packet in self._keys(packets) if self._fast else self._chosen(packets):
+            yield from self._decoded(packet)
+            if self._in_row > HOPELESS:
+                return
+        yield from self._decoded(None)
 
-    def _ticks(
-        self, due: int, end: float, shown: tuple[float, VideoFrame], small: SmallFrames
-    ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield a frame at each tick from `due` on, before `end`."""
-        start, frame = shown
-        end = min(end, start + 1000 * HELD)
-        if due < end - 0.5:  # times are rounded to milliseconds
-            picture = self._upright(small.of(frame))
-            for tick in range(due, -int(-(end - 0.5) // 1), self.tick_ms):
-                yield tick, picture
-
-    def _upright(self, picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        return np.rot90(picture, self.rotation // 90)
-
-    def _timed(self) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield frames with their seconds since the first one, which never decrease."""
-        fps = float(self.video.stream.average_rate or self.video.stream.guessed_rate or USUAL_FPS)
-        step = 1 / min(max(fps, 1), 240)
-        first, before = None, -step
-        for frame in self._decoded():
-            time = None if frame.time is None else float(frame.time)
-            if first is None:
-                first = time or 0.0
-                self.rotation = int(getattr(frame, "rotation", 0) or 0) % 360
-            since = before + step if time is None else max(time - first, before, 0.0)
-            yield since, frame
-            before = since
-            self.seconds = since + self._duration(frame, step)
-
-    @staticmethod
-    def _duration(frame: VideoFrame, step: float) -> float:
-        ticks = getattr(frame, "duration", 0)
-        seconds = float(ticks * frame.time_base) if ticks and frame.time_base else step
-        return min(max(seconds, 0.0), HELD)
-
-    def _decoded(self) -> Iterator[VideoFrame]:
-        """Yield the frames of all packets that can be decoded."""
+    def _decoded(self, packet: Packet | None) -> Iterator[tuple[float, VideoFrame]]:
         import av
 
-        container, stream = self.video
-        bad = 0
-        packets = container.demux(stream)
-        while bad < BAD_PACKETS:
-            try:
-                packet = next(packets, None)
-                if packet is None:
-                    return
-                self._choose(packet)
-                frames: list[Any] = packet.decode()
-            except (av.error.InvalidDataError, av.error.ExternalError, av.error.EOFError):
-                self.damaged = True
-                bad += 1
-                continue
-            bad = 0 if frames else bad
-            yield from frames
-
-    def _choose(self, packet: Any) -> None:
-        """Let the decoder leave out the frame of a packet if nothing needs it."""
-        if self.fast:
+        try:
+            frames = self._context.decode(packet)
+        except MemoryError:
+            raise
+        except (av.error.FFmpegError, ValueError):  # of this packet
+            self._count_damage()
             return
-        context: Any = self.video.stream.codec_context
-        context.skip_frame = "DEFAULT" if self._needed(packet) else "NONREF"
+        for frame in frames:
+            stamp = self._stamps.of(frame.pts, frame.dts)
+            seconds = None if stamp is None else stamp * self._unit
+            time = self.clock.time(seconds, (getattr(frame, "duration", 0) or 0) * self._unit)
+            if frame.is_corrupt:
+                self._count_damage()
+            else:
+                self._in_row = 0
+                self.shown += 1
+                yield time, frame
 
-    def _needed(self, packet: Any) -> bool:
-        """Return whether a tick may fall on the frame of a packet."""
-        start = self.video.stream.start_time
-        if packet.pts is None or not packet.duration or start is None or not packet.time_base:
-            return True
-        tick = self.tick_ms / 1000
-        begin = float((packet.pts - start) * packet.time_base)
-        end = begin + 1.5 * float(packet.duration * packet.time_base)
-        return begin < tick or (begin - tick / 50) // tick != (end + tick / 50) // tick
+    def _packets(self) -> Iterator[Packet]:
+        """Yield the packets of the stream, beyond damaged places where the container can."""
+        import av
 
+        before = -1
+        while self.damaged > before:
+            before = self.damaged
+            try:
+                for packet in self._container.demux(self._stream):
+                    if packet.size:
+                        yield packet
+            except MemoryError:
+                raise
+            except (av.error.FFmpegError, ValueError):
+                self._count_damage()
+                if self._in_row > HOPELESS:
+                    return
 
-class SmallFrames:
-    """Shrinks frames to 64 × 64 bytes of luma, 0 black … 255 white, by means of areas."""
+    def _count_damage(self) -> None:
+        self.damaged += 1
+        self._in_row += 1
 
-    def __init__(self) -> None:
-        from av.video.reformatter import VideoReformatter
+    def _keys(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+        self._context.skip_frame = "NONKEY"
+        return (packet for packet in packets if packet.is_keyframe)
 
-        self._reformatter = VideoReformatter()
-        self._last: tuple[VideoFrame, NDArray[np.uint8]] | None = None
+    def _chosen(self, packets: Iterable[Packet]) -> Iterator[Packet]:
+        """Yield packets, with the decoder told before each whether its frame may be skipped."""
+        if self._context.name not in SKIPS:
+            yield from packets
+            return
+        skipping = False
+        for packet, before, after in with_neighbours(packets, self._unit):
+            skip = self._may_skip(packet.pts, before, after)
+            if skip is not skipping:
+                self._context.skip_frame = "NONREF" if skip else "DEFAULT"
+                skipping = skip
+            yield packet
 
-    def of(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Return a frame as uint8 (64, 64)."""
-        if self._last and self._last[0] is frame:
-            return self._last[1]
-        grey = self._reformatter.reformat(
-            frame, SIDE, SIDE, "gray", interpolation="AREA", dst_color_range=FULL_RANGE
+    def _may_skip(self, stamp: int | None, before: float | None, after: float | None) -> bool:
+        zero = self.clock.zero
+        if (
+            zero is None
+            or stamp is None
+            or self._stamps.doubtful
+            or before is None
+            or after is None
+        ):
+            return False
+        time = stamp * self._unit
+        held = after - time > self._tick - NEAR
+        return not held and _tick_before(time - zero, self._tick) == _tick_before(
+            before - zero, self._tick
         )
-        plane: Any = grey.planes[0]
-        rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
-        self._last = frame, rows[:SIDE, :SIDE].copy()
-        return self._last[1]
+
+
+def frame_seconds(stream: Any) -> float:
+    """Return how long a frame of a stream is shown on average, in seconds."""
+    rate = stream.average_rate or getattr(stream, "guessed_rate", None)
+    return float(1 / rate) if rate else USUAL
+
+
+def with_neighbours(
+    packets: Iterable[Packet], unit: float
+) -> Iterator[tuple[Packet, float | None, float | None]]:
+    """Yield packets with the time stamps before and after their own, in seconds.
+
+    None stands for what is not known.
+    """
+    waiting: deque[Packet] = deque()
+    old: deque[int] = deque()
+    stamps: list[int] = []  # in order, of packets that wait and of some before
+    for packet in packets:
+        waiting.append(packet)
+        if packet.pts is not None:
+            insort(stamps, packet.pts)
+            old.append(packet.pts)
+        if len(old) > 2 * AROUND:
+            del stamps[bisect_left(stamps, old.popleft())]
+        if len(waiting) > AROUND:
+            yield (first := waiting.popleft()), *_around(stamps, first.pts, unit)
+    for packet in waiting:
+        yield packet, *_around(stamps, packet.pts, unit)
+
+
+def _around(stamps: list[int], stamp: int | None, unit: float) -> tuple[float | None, float | None]:
+    if stamp is None:
+        return None, None
+    k = bisect_left(stamps, stamp)
+    before = stamps[k - 1] * unit if k else None
+    return before, stamps[k + 1] * unit if k + 1 < len(stamps) else None
+
+
+def at_ticks(
+    frames: Iterable[tuple[float, Shown]], tick: float, clock: VideoClock
+) -> Iterator[tuple[float, Shown]]:
+    """Yield the frames at ticks; the clock knows when the last one ends.
+
+    >>> clock = VideoClock(step=0.3)
+    >>> frames = [(clock.time(stamp), stamp) for stamp in (0, 0.1, 0.3, 1.4)]
+    >>> list(at_ticks(frames, 0.5, clock))
+    [(0.0, 0), (0.5, 0.3), (1.4, 1.4), (1.5, 1.4)]
+    """
+    due = 0  # the number of the next tick
+    last: tuple[Shown] | None = None
+    for time, frame in frames:
+        while last and due * tick <= time - tick + NEAR:
+            yield due * tick, last[0]
+            due += 1
+        if time >= due * tick - NEAR:
+            yield time, frame
+            due = _tick_before(time, tick) + 1
+        last = (frame,)
+    while last and due * tick < clock.end() - NEAR:
+        yield due * tick, last[0]
+        due += 1
+
+
+def thinned(frames: Iterable[tuple[float, Shown]], tick: float) -> Iterator[tuple[float, Shown]]:
+    """Yield the first frame at or after each tick, of frames that may be far apart."""
+    due = 0
+    for time, frame in frames:
+        if time >= due * tick - NEAR:
+            yield time, frame
+            due = _tick_before(time, tick) + 1
+
+
+def _tick_before(time: float, tick: float) -> int:
+    return floor((time + NEAR) / tick)

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import IO, Callable
 
 from neardup.engines.local.workers import Progress
-from neardup.images.pictures import bound_memory
+from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
 from neardup.images.results import Work
 from neardup.reading.compressed import packing
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
 from neardup.stages.video_decisions import FoundPairs
-from neardup.videos.containers import OUT_OF_MEMORY, UNREADABLE
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
