@@ -160,9 +160,9 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
     words = text_of(text)
     for said in (
         "4 videos of the pairs below could not be shown.",
-        "films/broken.mp4 : damaged (Invalid data found when processing input)",
+        "films/broken.mp4 : damaged (PyAV does not recognise it)",
         "films/gone.mp4 : cannot be read (No such file or directory)",
-        "films/pipe.mp4 : not a video (.mp4)",
+        "films/pipe.mp4 : cannot be read (not a regular file)",
         "⟨U+0000⟩ : is not below the current folder",
     ):
         assert said in words
