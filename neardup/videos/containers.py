@@ -75,7 +75,8 @@ SIGNATURES = re.compile(
     re.DOTALL,
 )
 PICTURES = re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL)
-ENCRYPTED_TAGS = ("encv", "drmi")
+ENCRYPTED_SAMPLES = re.compile(rb"(?:encv|drmi)\0\0\0\0\0\0")  # of the video of an mp4 or mov
+INDEX = 32 << 20  # bytes of a box that are looked at
 
 
 def require_av() -> None:
@@ -161,9 +162,22 @@ def _video_stream(container: InputContainer, suffix: str) -> Any:
     if _pixels(stream) > PIXELS:
         size = f"{stream.codec_context.width} x {stream.codec_context.height}"
         raise RefusedError(TOO_LARGE, f"{size} pixels")
-    if str(stream.codec_context.codec_tag) in ENCRYPTED_TAGS:
-        raise RefusedError(ENCRYPTED, stream.codec_context.codec_tag)
     return stream
+
+
+def is_encrypted(path: bytes) -> bool:
+    """Return whether a file that cannot be decoded is an mp4 or mov with an encrypted video."""
+    with open(path, "rb") as file:
+        while len(head := file.read(16)) == 16:
+            start, size = file.tell() - 16, int.from_bytes(head[:4], "big")
+            if head[4:8] == b"moov":
+                return bool(ENCRYPTED_SAMPLES.search(file.read(INDEX)))
+            if size == 1:  # the size is in the next 8 bytes
+                size = int.from_bytes(head[8:], "big")
+            if size < 8:
+                return False
+            file.seek(start + min(size, 1 << 62))
+    return False
 
 
 def _is_cover(stream: Any) -> bool:

@@ -28,7 +28,7 @@ from math import floor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from neardup.videos.containers import PIXELS
-from neardup.videos.video_clock import USUAL, VideoClock
+from neardup.videos.video_clock import USUAL, FrameStamps, VideoClock
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -57,6 +57,7 @@ class Decoder:
         self.clock = VideoClock(frame_seconds(stream), container.format.name in PARTS)
         self.damaged = 0
         self.shown = 0  # frames
+        self._stamps = FrameStamps("avi" in container.format.name)
         self._in_row = 0  # damaged, since the last frame
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
@@ -85,7 +86,7 @@ class Decoder:
             self._count_damage()
             return
         for frame in frames:
-            stamp = frame.pts if frame.pts is not None else frame.dts
+            stamp = self._stamps.of(frame.pts, frame.dts)
             seconds = None if stamp is None else stamp * self._unit
             time = self.clock.time(seconds, (getattr(frame, "duration", 0) or 0) * self._unit)
             if frame.is_corrupt:
@@ -136,7 +137,13 @@ class Decoder:
 
     def _may_skip(self, stamp: int | None, before: float | None, after: float | None) -> bool:
         zero = self.clock.zero
-        if zero is None or stamp is None or before is None or after is None:
+        if (
+            zero is None
+            or stamp is None
+            or self._stamps.doubtful
+            or before is None
+            or after is None
+        ):
             return False
         time = stamp * self._unit
         held = after - time > self._tick - NEAR

@@ -34,8 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.images import perceptual_hash
-from neardup.images.perceptual_hash import MIRROR, SIDE, STEP, WAVES, cosines_between
+from neardup.images.perceptual_hash import MIRROR, STEP, WAVES, cosines_between
 
+SIDE = perceptual_hash.SIDE
 CENTRES = (0.95, 0.9)  # shares of each side
 UPRIGHT = ("whole", "uncut", "centre95", "centre90")
 VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name} mirror" for name in UPRIGHT))

@@ -16,6 +16,35 @@ BACK, AHEAD, LONGEST = 1.0, 10.0, 3600.0  # seconds
 USUAL = 0.04  # a frame, in seconds, if the file does not say
 
 
+class FrameStamps:
+    """Chooses one of the two time stamps of each frame: when to show it (pts), or decode it (dts).
+
+    Those of AVI are for decoding only, and some files have wrong ones for showing, which do not
+    ascend.  A decoder returns frames in the order in which they are shown, with the dts of the
+    packet that was decoded last, so that these ascend, too.
+
+    >>> stamps = FrameStamps()
+    >>> [stamps.of(pts, dts) for pts, dts in [(1, 2), (4, 3), (3, 4), (5, 5), (None, 6)]]
+    [1, 4, 4, 5, 6]
+    """
+
+    def __init__(self, decoding_only: bool = False):
+        """Begin a video."""
+        self.doubtful = decoding_only  # whether those for showing are wrong
+        self._wrong = [1 if decoding_only else 0, 0]  # by kind: how many did not ascend
+        self._last: list[int | None] = [None, None]
+
+    def of(self, pts: int | None, dts: int | None) -> int | None:
+        """Return the time stamp of the next frame, or None if it has none."""
+        for kind, stamp in enumerate((pts, dts)):
+            last = self._last[kind]
+            if stamp is not None:
+                self._wrong[kind] += last is not None and stamp <= last
+                self._last[kind] = stamp
+        self.doubtful = self._wrong[0] > self._wrong[1]
+        return dts if pts is None or (self.doubtful and dts is not None) else pts
+
+
 class VideoClock:
     """Turns the time stamps of frames into times.
 

@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.images.folder_walk import FoundFile, path_id
-from neardup.images.pictures import DAMAGED, RefusedError
+from neardup.images.pictures import DAMAGED, TOO_LARGE, RefusedError
 from neardup.images.results import Failure
 from neardup.videos import frame_hashes
 from neardup.videos.containers import (
+    ENCRYPTED,
     NO_FRAMES,
     NOT_A_VIDEO,
     decoder_versions,
+    is_encrypted,
     opened,
     reason_of,
     require_av,
@@ -84,8 +86,10 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     else:
         why = f"{decoder.damaged} packets cannot be decoded"
     seconds = decoder.clock.end()
+    if decoder.damaged and is_encrypted(file.path):
+        raise RefusedError(ENCRYPTED, "its frames cannot be decoded without a key")
     if not decoder.shown or (decoder.damaged and seconds < READABLE):
-        raise RefusedError(*_nothing(decoder.damaged, why))
+        raise RefusedError(*_nothing(stream, decoder.damaged, why))
     if container.format.name in STILLS and decoder.shown < 2:
         raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
     facts = _facts(file, container, stream, seconds, frames.size)
@@ -95,7 +99,11 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     return VideoPrint(path_id(file.path), facts, frame_hashes.VARIANTS, spans, hashes)
 
 
-def _nothing(damaged: int, why: str) -> tuple[str, str]:
+def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:
+    """Return why nothing was decoded, or too little."""
+    context = stream.codec_context
+    if not context.width and context.pix_fmt:  # subtle: FFmpeg forgets a size that it refuses
+        return TOO_LARGE, "larger than FFmpeg decodes"
     return (DAMAGED, why) if damaged else (NO_FRAMES, "the stream is empty")
 
 

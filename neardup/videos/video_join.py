@@ -151,6 +151,8 @@ class _Join:
         self.common = np.zeros(store.frames, bool)
         self.seconds = self._seconds()
         self.clusters = np.arange(len(store))
+        self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # of the first pass
+        self.shows_common = np.zeros(len(store), bool)  # for each video
 
     def _seconds(self) -> NDArray[np.float64]:
         """Return the seconds of each video in which frames that vote are shown."""
@@ -159,9 +161,9 @@ class _Join:
         return np.asarray(seconds, np.float64)
 
     def answer(self) -> tuple[list[VideoPair], list[CommonStretch]]:
-        copies = [pair for pairs in self._each_part(self._copies) for pair in pairs]
         forest = Forest(len(self.store))
-        for pair in copies:
+        for pair in (pair for pairs in self._each_part(self._copies) for pair in pairs):
+            self.copies[pair.a, pair.b, pair.mirrored] = pair
             if pair.share_of_longer >= COPIES:
                 forest.join(pair.a, pair.b)
         self.clusters = forest.roots(np.arange(len(self.store))).astype(np.int64)
@@ -170,6 +172,7 @@ class _Join:
         self.common[matching] = True
         self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
         self.seconds = self._seconds()
+        self.shows_common[self.store.owner[self.common]] = True
         pairs = [pair for some in self._each_part(self._pairs) for pair in some]
         rank = self.store.rank
         pairs.sort(key=lambda pair: (rank[pair.a], rank[pair.b], pair.mirrored))
@@ -222,6 +225,9 @@ class _Join:
     def _pairs(self, part: int) -> list[VideoPair]:
         found: list[VideoPair] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
+            if not self.shows_common[[a, b]].any() and (a, b, mirrored) in self.copies:
+                found.append(self.copies[a, b, mirrored])
+                continue
             votes = ~(self.common[i] | self.common[j])
             found += self._aligned(a, b, mirrored, i[votes], j[votes])
         return found

@@ -365,8 +365,10 @@ def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
     assert pairs(result, folder) == COPIES
 
 
-def sixty(top: Path) -> Path:
+@pytest.fixture(scope="session")
+def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty films: each with a copy and a clip."""
+    top = tmp_path_factory.mktemp("sixty")
     for k in range(20):
         frames = film(40 + k)
         filmed(frames, top / f"{k}.mp4")
@@ -376,24 +378,22 @@ def sixty(top: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_sixty_files(tmp_path: Path) -> None:
-    top = sixty(tmp_path / "sixty")
-    found = pairs(videos(tmp_path, top), top)
+def test_sixty_files(sixty: Path, tmp_path: Path) -> None:
+    found = pairs(videos(tmp_path, sixty), sixty)
     three = (("{}", "clips/{}"), ("{}", "copies/{}"), ("clips/{}", "copies/{}"))
     wanted = {
         tuple(sorted(f"{name.format(k)}.mp4" for name in two)) for k in range(20) for two in three
     }
     assert {tuple(sorted(pair)) for pair in found} == wanted
-    kept = rows(videos(tmp_path, top, "--output=kept"), top)
+    kept = rows(videos(tmp_path, sixty, "--output=kept"), sixty)
     assert sorted(row[0] for row in kept) == sorted(f"{k}.mp4" for k in range(20))
 
 
 @either_way
 @pytest.mark.slow
-def test_interruption(how: str, tmp_path: Path) -> None:
-    top = sixty(tmp_path / "sixty")
+def test_interruption(how: str, sixty: Path, tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("as before")
-    command = [*NEARDUP, "videos", str(top), "-o", str(tmp_path / "answer")]
+    command = [*NEARDUP, "videos", str(sixty), "-o", str(tmp_path / "answer")]
     with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
         started(it, 3)
         code = interrupt(it, how)
@@ -402,21 +402,27 @@ def test_interruption(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_kill_9_and_the_cache(tmp_path: Path) -> None:
+def test_kill_9_and_the_cache(sixty: Path, tmp_path: Path) -> None:
     """What is left is read by the next run, which gives the same as without it."""
-    top = sixty(tmp_path / "sixty")
-    command = [*NEARDUP, "videos", str(top)]
+    command = [*NEARDUP, "videos", str(sixty)]
     with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
-        cache = tmp_path / "cache" / "neardup" / "videos.sqlite"
         started(it, 3)
-        end = time.monotonic() + PATIENCE
-        while (not cache.exists() or cache.stat().st_size < 30_000) and time.monotonic() < end:
-            time.sleep(0.01)
+        written(tmp_path / "cache" / "neardup" / "videos.sqlite")
         it.process.kill()
         it.ended()
-    result = videos(tmp_path, top)
+    result = videos(tmp_path, sixty)
     assert result.err.count("from the cache") == 1
-    assert result.out == videos(tmp_path, top, "--no-cache").out
+    assert result.out == videos(tmp_path, sixty, "--no-cache").out
+
+
+def written(cache: Path) -> None:
+    """Wait until a transaction is complete."""
+    journal = Path(f"{cache}-journal")
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if cache.exists() and cache.stat().st_size > 30_000 and not journal.exists():
+            return
+        time.sleep(0.01)
 
 
 def started(it: Session, processes: int) -> None:

@@ -159,3 +159,34 @@ def _fast(codec: str, options: dict[str, str] | None) -> dict[str, str]:
     quick["libx265"]["x265-params"] = "log-level=none"
     quick["libvpx-vp9"] = {"deadline": "realtime", "cpu-used": "8"}
     return {**quick.get(codec, {}), **(options or {})}
+
+
+def numbered(number: int, size: tuple[int, int] = (128, 64)) -> Frame:
+    """Return a frame that shows a number up to 65,535 as 16 black or white squares in 4 rows."""
+    width, height = size
+    bits = np.array([(number >> bit) & 1 for bit in range(16)], np.uint8).reshape(4, 4) * 255
+    rows, columns = np.arange(height) * 4 // height, np.arange(width) * 4 // width
+    return np.asarray(np.repeat(bits[rows][:, columns, np.newaxis], 3, axis=2))
+
+
+def number_of(picture: NDArray[np.uint8]) -> int:
+    """Return the number that is shown in a picture (64, 64) of a numbered frame."""
+    bits = picture[8::16, 8::16].ravel() > 127
+    return int((bits * (1 << np.arange(16))).sum())
+
+
+def remuxed(source: Path, path: Path, change: Any, format: str | None = None) -> Path:
+    """Copy the packets of a video without decoding them; return the path of the copy.
+
+    `change` is called with the number of each packet in the order of the file, and the packet; it
+    may set its time stamps, and returns False to leave it out.
+    """
+    import av
+
+    with av.open(str(source)) as old, av.open(str(path), "w", format=format) as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        for k, packet in enumerate(old.demux(old.streams.video[0])):
+            if packet.size and change(k, packet) is not False:
+                packet.stream = stream
+                new.mux(packet)
+    return path
