@@ -77,7 +77,8 @@ def main() -> None:
     integer("--reducers", args.reducers, 1, sizes.MOST_REDUCERS)
     args.memory = integer("--memory", args.memory, 512, 1 << 20)
     args.copies, args.clusters = False, None
-    step_of("align", args), step_of("blocks", args)  # refuse wrong options now
+    for step in ("align", "blocks"):
+        step_of(step, args)  # refuses wrong options before the first job
     for text in args.define:
         if "=" not in text:
             raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
