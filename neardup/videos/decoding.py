@@ -105,6 +105,8 @@ class Decoder:
             before = self.damaged
             try:
                 for packet in self._container.demux(self._stream):
+                    if packet.is_corrupt:  # as the container says: parts of it are missing
+                        self._count_damage()
                     if packet.size:
                         yield packet
             except MemoryError:
@@ -117,6 +119,7 @@ class Decoder:
     def _count_damage(self) -> None:
         self.damaged += 1
         self._in_row += 1
+        self.clock.distrust()
 
     def _keys(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         self._context.skip_frame = "NONKEY"

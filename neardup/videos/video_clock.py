@@ -7,6 +7,7 @@ Times are seconds since the first frame that is shown, and never decrease.
     back by less            shown at once, with the time of the one before
     forward by over 10 s    a new part, too, in containers where time stamps may start again (MPEG
                             transport and program streams); a still that is held in all others
+    forward by over 10 s    a new part, too, after some of a file was found to be damaged
     forward by over 1 h     a new part in all of them: no time stamp makes a file last for years
 """
 
@@ -80,6 +81,10 @@ class VideoClock:
             self.zero = stamp - expected
             return expected
         return time
+
+    def distrust(self) -> None:
+        """Take long stills for wrong time stamps from now on."""
+        self._ahead = AHEAD
 
     def end(self) -> float:
         """Return when the last frame ends."""
