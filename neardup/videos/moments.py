@@ -21,20 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.images.folder_walk import FoundFile
+from neardup.images.pictures import RefusedError
 from neardup.images.results import Failure
-from neardup.videos.containers import (
-    DAMAGED,
-    NO_FRAMES,
-    UNREADABLE,
-    OpenVideo,
-    RefusedFileError,
-    opened,
-)
-from neardup.videos.decoding import USUAL_FPS
+from neardup.videos.containers import NO_FRAMES, opened
+from neardup.videos.decoding import frame_seconds
 
 if TYPE_CHECKING:
     from av import VideoFrame
+    from av.container import InputContainer
 
 SIDE = 240  # pixels: the longest side of a picture
 SECONDS = 20.0  # on the clock, for one file
@@ -62,22 +56,21 @@ class Sight(NamedTuple):
 
 def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
     """Return what a video shows at `times`, in seconds; Failure if it cannot be read."""
-    import av
-
     try:
-        status = os.stat(path)
-        return _sight(FoundFile(path, status.st_size, status.st_mtime_ns), times)
-    except RefusedFileError as refused:
+        return _sight(path, times)
+    except RefusedError as refused:
         return Failure(*refused.args)
-    except OSError as error:
-        return Failure(UNREADABLE, error.strerror or str(error))
-    except av.error.FFmpegError as error:
-        return Failure(DAMAGED, error.strerror or str(error))
 
 
-def _sight(file: FoundFile, times: Sequence[float]) -> Sight | Failure:
+class _OpenVideo(NamedTuple):
+    container: InputContainer
+    stream: Any
+
+
+def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
     ends = time.monotonic() + SECONDS
-    with opened(file) as video:
+    with opened(path) as (container, stream):
+        video = _OpenVideo(container, stream)
         first = next(_frames(video, ends), None)
         if first is None:
             return Failure(NO_FRAMES, "")
@@ -89,10 +82,11 @@ def _sight(file: FoundFile, times: Sequence[float]) -> Sight | Failure:
         rate, codec = float(video.stream.average_rate or 0), video.stream.codec_context.name
     missing = [at for at in wanted if at not in found]
     if missing:
-        with opened(file) as video:
-            found.update(search._replace(video=video).from_here(missing))
+        with opened(path) as (container, stream):
+            again = search._replace(video=_OpenVideo(container, stream))
+            found.update(again.from_here(missing))
     pictures = tuple(found.get(at, b"") for at in times)
-    return Sight(seconds, *view.upright(), rate, file.size, codec, pictures)
+    return Sight(seconds, *view.upright(), rate, os.stat(path).st_size, codec, pictures)
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
@@ -104,7 +98,7 @@ def _wanted(times: Sequence[float], seconds: float) -> list[float]:
 class _Search(NamedTuple):
     """An open video whose frames begin at `start`, in seconds, and when to give up."""
 
-    video: OpenVideo
+    video: _OpenVideo
     start: float
     view: _View
     ends: float
@@ -154,14 +148,14 @@ def _near_each_other(times: list[float]) -> list[list[float]]:
     return lists
 
 
-def _frames(video: OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]:
+def _frames(video: _OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]:
     """Yield times and frames, without damaged ones; TimeoutError at the time `ends`.
 
     Frames without a time, as in a raw stream, follow each other at the usual rate.
     """
     import av
 
-    step = 1 / float(video.stream.average_rate or USUAL_FPS)
+    step = frame_seconds(video.stream)
     now = -step
     for packet in video.container.demux(video.stream):
         if time.monotonic() > ends:
@@ -172,7 +166,7 @@ def _frames(video: OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]
                 yield now, frame
 
 
-def _seconds(video: OpenVideo) -> float:
+def _seconds(video: _OpenVideo) -> float:
     """Return the length of a video, or 0 if the file does not say."""
     import av
 
