@@ -22,18 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-<<<<<<< HEAD
 from neardup.images.pictures import UNREADABLE, RefusedError
 from neardup.images.results import Failure
 from neardup.videos.containers import NO_FRAMES, opened
 from neardup.videos.decoding import Decoder
 from neardup.videos.small_frames import Turn, turn_of, turned
-=======
-from neardup.images.pictures import RefusedError
-from neardup.images.results import Failure
-from neardup.videos.containers import NO_FRAMES, opened
-from neardup.videos.decoding import frame_seconds
->>>>>>> origin/main
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -67,7 +60,6 @@ class Sight(NamedTuple):
 def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
     """Return what a video shows at `times`, in seconds; Failure if it cannot be read."""
     try:
-<<<<<<< HEAD
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would wait for ever
             return Failure(UNREADABLE, "not a regular file")
         return _sight(path, times)
@@ -96,41 +88,6 @@ def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
             frames = Decoder(container, stream, ALL).frames()
             found.update(_shown(_until(ends, frames), missing, view))
     return sight._replace(pictures=tuple(found.get(at, b"") for at in times))
-=======
-        return _sight(path, times)
-    except RefusedError as refused:
-        return Failure(*refused.args)
-
-
-class OpenVideo(NamedTuple):
-    """A container, and its video stream."""
-
-    container: InputContainer
-    stream: Any
-
-
-def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
-    ends = time.monotonic() + SECONDS
-    with opened(path) as found_streams:
-        video = OpenVideo(*found_streams)
-        first = next(_frames(video, ends), None)
-        if first is None:
-            return Failure(NO_FRAMES, "")
-        view = _View.of(first[1], video.stream.sample_aspect_ratio)
-        search = _Search(video, first[0], view.scaled(), ends)
-        seconds = _seconds(video)
-        wanted = _wanted(times, seconds)
-        found = search.by_seeking(wanted)
-        rate, codec = float(video.stream.average_rate or 0), video.stream.codec_context.name
-        size = os.path.getsize(path)
-    missing = [at for at in wanted if at not in found]
-    if missing:
-        with opened(path) as found_streams:
-            again = search._replace(video=OpenVideo(*found_streams))
-            found.update(again.from_here(missing))
-    pictures = tuple(found.get(at, b"") for at in times)
-    return Sight(seconds, *view.upright(), rate, size, codec, pictures)
->>>>>>> origin/main
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
@@ -197,7 +154,6 @@ def _decoded(container: InputContainer, stream: Any) -> Iterator[VideoFrame]:
     """Yield the frames from where a file is, without damaged ones."""
     import av
 
-<<<<<<< HEAD
     for packet in container.demux(stream):
         with suppress(av.error.FFmpegError):
             yield from packet.decode()
@@ -208,11 +164,6 @@ def _until(
 ) -> Iterator[tuple[float, VideoFrame]]:
     """Yield frames; TimeoutError at the time `ends`."""
     for frame in frames:
-=======
-    step = frame_seconds(video.stream)
-    now = -step
-    for packet in video.container.demux(video.stream):
->>>>>>> origin/main
         if time.monotonic() > ends:
             raise TimeoutError
         yield frame
