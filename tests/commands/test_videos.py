@@ -22,13 +22,14 @@ FPS, SECONDS = 12, 12.0
 SMALL = (64, 48)
 
 
-def film(seed: int, seconds: float = SECONDS, **how: tuple[int, int]) -> np.ndarray:
-    return scene(seed, seconds, FPS, **how)
+def film(seed: int, seconds: float = SECONDS) -> np.ndarray:
+    return np.stack(list(scene(seed, seconds, FPS, (96, 72))))
 
 
-def filmed(frames: np.ndarray, path: Path, crf: int = 20) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return encode(path, frames, FPS, options={"crf": str(crf)})
+def filmed(
+    frames: np.ndarray, path: Path, crf: int = 20, size: tuple[int, int] | None = None
+) -> Path:
+    return encode(path, frames, FPS, options={"crf": str(crf)}, size=size)
 
 
 def videos(tmp: Path, *words: str | Path, **env: str) -> Result:
@@ -42,8 +43,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("made") / "films"
     long = film(1)
     filmed(long, top / "long.mp4")
-    filmed(film(1, size=SMALL), top / "small" / "long.mp4")
-    filmed(long[:, :, ::-1], top / "mirror.mp4", crf=35)
+    filmed(long, top / "small" / "long.mp4", size=SMALL)
+    filmed(np.ascontiguousarray(long[:, :, ::-1]), top / "mirror.mp4", crf=35)
     filmed(long[3 * FPS : 9 * FPS], top / "clip.mp4")
     filmed(film(2), top / "other.mp4")
     filmed(np.zeros_like(long[: 3 * FPS]), top / "black.mp4")
@@ -212,8 +213,7 @@ def episodes(top: Path) -> Path:
     """Eight films with one opening of four seconds, and a copy of one of them."""
     for k in range(8):
         filmed(np.concatenate((film(99, 4), film(20 + k, 9))), top / f"{k}.mp4")
-    small = [film(99, 4, size=SMALL), film(20, 9, size=SMALL)]
-    filmed(np.concatenate(small), top / "0 copy.mp4")
+    filmed(np.concatenate((film(99, 4), film(20, 9))), top / "0 copy.mp4", size=SMALL)
     return top
 
 
@@ -372,7 +372,7 @@ def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for k in range(20):
         frames = film(40 + k)
         filmed(frames, top / f"{k}.mp4")
-        filmed(film(40 + k, size=SMALL), top / "copies" / f"{k}.mp4")
+        filmed(frames, top / "copies" / f"{k}.mp4", size=SMALL)
         filmed(frames[2 * FPS : 8 * FPS], top / "clips" / f"{k}.mp4")
     return top
 

@@ -26,7 +26,7 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in (1, 2):
         frames = np.stack(list(scene(seed, 6.0, 12, size=(96, 64))))
         encode(top / f"film{seed}.mp4", frames, 12)
-        encode(top / f"a copy{seed}.mkv", frames, 12, size=(64, 48), options={"crf": "30"})
+        encode(top / f"a copy{seed}.mkv", frames, 12, options={"crf": "30"})
     encode(top / "clip.mp4", frames[20:60], 12)
     (top / "notes.txt").write_text("text")
     (top / "bad.mp4").write_bytes(b"\0\0\0\x20ftypisom")
