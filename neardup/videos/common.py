@@ -46,14 +46,19 @@ def limit(clusters: int, share: float, least: int) -> float:
     return max(least, share * clusters)
 
 
-def with_holes(store: FrameStore, common: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark common frames, and those in a short hole between two common frames of a video."""
+def with_holes(
+    owner: NDArray[np.int32], spans: Indices, common: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Mark common frames, and those in a short hole between two common frames of a video.
+
+    owner: int32 (n,), the video of each frame; spans: (n, 2), milliseconds.
+    """
     marks = common.copy()
     at = np.flatnonzero(common)
     if not len(at):
         return marks
-    same = store.owner[at[1:]] == store.owner[at[:-1]]
-    holes = same & (store.spans[at[1:], 0] - store.spans[at[:-1], 1] <= HOLE)
+    holes = owner[at[1:]] == owner[at[:-1]]
+    holes &= spans[at[1:], 0] - spans[at[:-1], 1] <= HOLE
     for first, last in zip(at[:-1][holes].tolist(), at[1:][holes].tolist()):
         marks[first:last] = True
     return marks

@@ -174,9 +174,9 @@ def is_encrypted(path: bytes) -> bool:
                 return bool(ENCRYPTED_SAMPLES.search(file.read(INDEX)))
             if size == 1:  # the size is in the next 8 bytes
                 size = int.from_bytes(head[8:], "big")
-            if size < 8:
+            if size < 8 or size > os.fstat(file.fileno()).st_size:
                 return False
-            file.seek(start + min(size, 1 << 62))
+            file.seek(start + size)
     return False
 
 

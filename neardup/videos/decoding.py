@@ -105,6 +105,8 @@ class Decoder:
             before = self.damaged
             try:
                 for packet in self._container.demux(self._stream):
+                    if packet.is_corrupt:  # as the container says: parts of it are missing
+                        self._count_damage()
                     if packet.size:
                         yield packet
             except MemoryError:

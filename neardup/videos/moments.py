@@ -62,15 +62,17 @@ def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
         return Failure(*refused.args)
 
 
-class _OpenVideo(NamedTuple):
+class OpenVideo(NamedTuple):
+    """A container, and its video stream."""
+
     container: InputContainer
     stream: Any
 
 
 def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
     ends = time.monotonic() + SECONDS
-    with opened(path) as (container, stream):
-        video = _OpenVideo(container, stream)
+    with opened(path) as found_streams:
+        video = OpenVideo(*found_streams)
         first = next(_frames(video, ends), None)
         if first is None:
             return Failure(NO_FRAMES, "")
@@ -80,13 +82,14 @@ def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
         wanted = _wanted(times, seconds)
         found = search.by_seeking(wanted)
         rate, codec = float(video.stream.average_rate or 0), video.stream.codec_context.name
+        size = os.path.getsize(path)
     missing = [at for at in wanted if at not in found]
     if missing:
-        with opened(path) as (container, stream):
-            again = search._replace(video=_OpenVideo(container, stream))
+        with opened(path) as found_streams:
+            again = search._replace(video=OpenVideo(*found_streams))
             found.update(again.from_here(missing))
     pictures = tuple(found.get(at, b"") for at in times)
-    return Sight(seconds, *view.upright(), rate, os.stat(path).st_size, codec, pictures)
+    return Sight(seconds, *view.upright(), rate, size, codec, pictures)
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
@@ -98,7 +101,7 @@ def _wanted(times: Sequence[float], seconds: float) -> list[float]:
 class _Search(NamedTuple):
     """An open video whose frames begin at `start`, in seconds, and when to give up."""
 
-    video: _OpenVideo
+    video: OpenVideo
     start: float
     view: _View
     ends: float
@@ -148,7 +151,7 @@ def _near_each_other(times: list[float]) -> list[list[float]]:
     return lists
 
 
-def _frames(video: _OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]:
+def _frames(video: OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]:
     """Yield times and frames, without damaged ones; TimeoutError at the time `ends`.
 
     Frames without a time, as in a raw stream, follow each other at the usual rate.
@@ -166,7 +169,7 @@ def _frames(video: _OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]
                 yield now, frame
 
 
-def _seconds(video: _OpenVideo) -> float:
+def _seconds(video: OpenVideo) -> float:
     """Return the length of a video, or 0 if the file does not say."""
     import av
 

@@ -11,7 +11,7 @@ Memory: 12 bytes for each frame, the pairs, and the seeds of one part in each pr
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Callable, NamedTuple, TypeVar
 
@@ -72,30 +72,42 @@ def find(
         search = _search(store, options, jobs, old, Path(folder), done)
         join = _Join(store, options, jobs, search.folder, done)
         pairs, stretches = join.answer()
-    kept = [pair for pair in pairs if max(pair.a, pair.b) >= old and is_pair(pair, store, options)]
+    kept = []
+    for pair in pairs:
+        whole = [whole_seconds(store.spans[store.frames_of(each)]) for each in (pair.a, pair.b)]
+        if max(pair.a, pair.b) >= old and is_pair(pair, whole, options):
+            kept.append(pair)
     return kept, stretches
 
 
-def is_pair(pair: VideoPair, store: FrameStore, options: JoinOptions) -> bool:
-    """Return whether two videos with runs are a pair by the measure asked for."""
+def is_pair(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> bool:
+    """Return whether two videos with runs are a pair by the measure asked for.
+
+    whole: the seconds of both from the first frame to the last.
+    """
     if options.measure == "common":
         return pair.seconds >= options.at_least
     if options.measure == "copy":
         return pair.share >= options.threshold
-    return through(pair, store) >= options.threshold
+    return through(pair, whole) >= options.threshold
 
 
-def through(pair: VideoPair, store: FrameStore) -> float:
+def through(pair: VideoPair, whole: Sequence[float]) -> float:
     """Return how much of the shorter video one run goes through, gaps included: 0 to 1."""
-    lengths = [_whole_seconds(store, video) for video in (pair.a, pair.b)]
-    of_a = lengths[0] <= lengths[1]
+    of_a = whole[0] <= whole[1]
     parts = [run.a_to - run.a_from if of_a else run.b_to - run.b_from for run in pair.runs]
-    return min(1.0, max(parts) / max(min(lengths), 1e-9))
+    return min(1.0, max(parts) / max(min(whole), 1e-9))
 
 
-def _whole_seconds(store: FrameStore, video: int) -> float:
-    spans = store.spans[store.frames_of(video)]
+def whole_seconds(spans: Indices) -> float:
+    """Return the seconds of a video from its first frame to its last; spans: (n, 2)."""
     return float(spans[-1, 1] - spans[0, 0]) / 1000 if len(spans) else 0.0
+
+
+def seconds_of(spans: Indices) -> float:
+    """Return the seconds in which frames are shown; spans: (n, 2)."""
+    lengths = (spans[:, 1] - spans[:, 0]) / 1000
+    return float(np.bincount(np.zeros(len(lengths), np.int64), lengths, minlength=1)[0])
 
 
 def _search(
@@ -158,7 +170,7 @@ class _Join:
         self.common[self._of_many_clusters()] = True
         matching = np.concatenate([*self._each_part(self._beside_common), np.empty(0, np.int64)])
         self.common[matching] = True
-        self.common = common.with_holes(self.store, self.common)
+        self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
         self.seconds = self._seconds()
         self.shows_common[self.store.owner[self.common]] = True
         pairs = [pair for some in self._each_part(self._pairs) for pair in some]
