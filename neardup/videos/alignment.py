@@ -8,9 +8,8 @@ of frames are looked at there.  Then the line's seeds are left out, and the next
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:
 
-* seeds that show different things: two whose frames in a differ in DIFFERENT bits more than frames
-  do on the line;
-* frames that match better on the line than a moment before or after it;
+* its frames match better on the line than with what is shown a moment before or after, whichever
+  moment: by CONTRAST bits, and by a share SHARPNESS of the bits in which they differ on the line;
 * both videos stand still as a whole, as one picture does.
 
 Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
@@ -38,10 +37,9 @@ SHORT_SECONDS, SHORT_SHARE = 1.2, 0.6  # … or this share of a shorter video, a
 SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they match
 LINES = 16  # of two videos, at most
 MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
-DIFFERENT = 40  # bits more than on the line: seeds that differ in so many show different things
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
-CONTRAST = 3.0  # bits by which frames match better on the line
-STILL, STILL_MATCH = 10, 10  # bits: of one still picture, and of two copies of it
+CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
+STILL, STILL_MATCH = 20, 12  # bits: within a still video, and of two copies of it
 AT_ONCE = 1 << 18  # pairs of frames
 
 Indices = NDArray[np.int64]
@@ -53,6 +51,7 @@ class Frames(NamedTuple):
     spans: NDArray[np.int64]  # (n, 2), milliseconds, in order
     own: NDArray[np.uint64]  # (n, 4)
     others: NDArray[np.uint64]  # (n, variants, 4); the own one is among them unless mirrored
+    length: float  # seconds of the whole video
 
     @classmethod
     def of(
@@ -62,7 +61,12 @@ class Frames(NamedTuple):
         chosen = [v for v, name in enumerate(video.variants) if name.endswith("mirror") == mirrored]
         kept = slice(None) if votes is None else votes
         hashes = video.hashes[kept]
-        return cls(video.spans[kept], hashes[:, 0], hashes[:, chosen])
+        last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
+        length = float(video.facts.get("seconds") or last)
+        return cls(video.spans[kept], hashes[:, 0], hashes[:, chosen], length)
+
+    def take(self, frames: Indices) -> Frames:
+        return Frames(self.spans[frames], self.own[frames], self.others[frames], self.length)
 
     @property
     def seconds(self) -> float:
@@ -77,7 +81,6 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     order, repeats allowed.
     """
     left = _fewer(np.unique(seeds, axis=0) / 1000)
-    least = least_of_run(min(a.seconds, b.seconds))
     runs: list[Run] = []
     for _ in range(LINES):
         if len(left) == 0:
@@ -86,7 +89,7 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
         on = overlaps(left, line.rate, line.offset)
         if not _enough(left[on > 0], on[on > 0]):
             break
-        new = [run for run in _runs_on(line, left[on > 0], a, b, least) if run]
+        new = list(_runs_on(line, left[on > 0], a, b))
         runs += new
         left = left[~((on > 0) | _inside(left, new))]
     return tuple(sorted(set(runs), key=lambda run: run[1:]))
@@ -142,7 +145,7 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
     return inside
 
 
-def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames, least: float) -> Iterator[Run]:
+def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
     """Yield the runs on a line that have seeds, are long enough, and are not by chance."""
     i, j = _meeting(a, b, line.rate, line.offset)
     near = distances(a, i, b, j) <= WIDE
@@ -157,7 +160,10 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames, least: float) -> I
             continue
         run = _run(line, i[part], start[part], end[part])
         some = seeds[(seeds[:, 1] > run.a_from) & (seeds[:, 0] < run.a_to)]
-        if run.seconds >= least and len(some) and _not_by_chance(run, line, some, i[part], a, b):
+        frames = np.unique(i[part])
+        if len(some) and (
+            _moves_alike(run, line, frames, a, b) or _stands(run, line, frames, a, b)
+        ):
             yield run
 
 
@@ -202,47 +208,51 @@ def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
     return least
 
 
-def _not_by_chance(
-    run: Run, line: Line, seeds: Floats, frames: Indices, a: Frames, b: Frames
-) -> bool:
-    """Return whether a run shows different things, or moves alike, or both videos are still."""
-    frames = np.unique(frames)
-    here = _on_line(line, frames, a, b, 0.0)
-    if run.frames >= RUN_FRAMES:
-        of_seeds = np.searchsorted(a.spans[:, 0], np.unique(np.rint(seeds[:, 0] * 1000)))
-        most = DIFFERENT + float(np.nanmean(here))
-        if _differ(a.own[of_seeds], most) or _moves_alike(line, frames, here, a, b):
-            return True
-    return _still(a.own) and _still(b.own) and float(np.nanmedian(here)) <= STILL_MATCH
+def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
+    """Return whether a run is long enough and matches better than a moment earlier or later."""
+    if run.seconds < least_of_run(min(a.length, b.length)) or run.frames < RUN_FRAMES:
+        return False
+    part = a.take(frames)
+    i, j = _meeting(part, b, line.rate, line.offset)
+    here = _least(distances(part, i, b, j), i, len(frames))
+    known = np.sort(i * len(b.own) + j)
+    gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
+    some = [gain for gain in gains if not np.isnan(gain)]
+    sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
+    return len(some) >= 2 and min(some) >= max(CONTRAST, sharp * float(here.mean()))
 
 
-def _differ(hashes: NDArray[np.uint64], most: float) -> bool:
-    """Return whether two of the fingerprints differ in more than `most` bits.
+def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
+    """Return whether both videos are still, and of one picture.
 
-    Subtle: only those with the first, and with the one that is farthest from it.
+    They may have few frames that vote, as where a subject is nearly flat.
     """
-    first = bits_apart(hashes, hashes[:1])
-    return bool((bits_apart(hashes, hashes[[first.argmax()]]) > most).any())
+    if run.seconds < least_of_run(min(a.seconds, b.seconds)) or not (_still(a) and _still(b)):
+        return False
+    part = a.take(frames)
+    i, j = _meeting(part, b, line.rate, line.offset)
+    return float(np.median(_least(distances(part, i, b, j), i, len(frames)))) <= STILL_MATCH
 
 
-def _still(hashes: NDArray[np.uint64]) -> bool:
-    return bool((bits_apart(hashes, hashes[:1]) <= STILL).all())
+def _still(video: Frames) -> bool:
+    return bool((bits_apart(video.own, video.own[:1]) <= STILL).all())
 
 
-def _on_line(line: Line, frames: Indices, a: Frames, b: Frames, shift: float) -> Floats:
-    """Return the least distance of each frame to those on the line; NaN if there is none."""
-    part = Frames(a.spans[frames], a.own[frames], a.others[frames])
-    i, j = _meeting(part, b, line.rate, line.offset + shift)
-    least = np.full(len(frames), np.inf)
-    np.minimum.at(least, i, distances(part, i, b, j).astype(np.float64))
+def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: Floats) -> float:
+    """Return by how many bits more frames of a differ from others than from those on the line.
+
+    The others are on the line moved by `shift` seconds; known: pairs of frames on the line itself.
+    NaN if fewer than two frames have another one there.
+    """
+    i, j = _meeting(a, b, line.rate, line.offset + shift)
+    other = ~np.isin(i * len(b.own) + j, known)
+    least = _least(distances(a, i[other], b, j[other]), i[other], len(here))
+    gains = (least - here)[~np.isnan(least)]
+    return float(gains.mean()) if len(gains) >= 2 else np.nan
+
+
+def _least(bits: Indices, of: Indices, count: int) -> Floats:
+    """Return the smallest number for each of 0 … count-1; NaN if there is none."""
+    least = np.full(count, np.inf)
+    np.minimum.at(least, of, bits.astype(np.float64))
     return np.where(np.isinf(least), np.nan, least)
-
-
-def _moves_alike(line: Line, frames: Indices, here: Floats, a: Frames, b: Frames) -> bool:
-    """Return whether frames match better on the line than a moment earlier or later."""
-    for shift in SHIFTS:
-        gain = _on_line(line, frames, a, b, shift) - here
-        gain = gain[~np.isnan(gain)]
-        if len(gain) >= RUN_FRAMES and float(gain.mean()) < CONTRAST:
-            return False
-    return True

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from neardup.runtime.program import StageError
 from neardup.videos import alignment, seed_files
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.pair_lines import format_run, pair_runs
+from neardup.videos.processes import in_processes
 from neardup.videos.video_join import JoinOptions, find
 from neardup.videos.video_prints import VideoPrint
 from tests.support.made_up_prints import (
@@ -148,6 +152,16 @@ def test_with_an_index_the_pairs_are_those_with_a_new_video(tmp_path: Path, old:
 def test_no_pair_of_no_videos(tmp_path: Path, count: int) -> None:
     prints = [made_up(np.random.default_rng(0), f"v{k}", 10) for k in range(count)]
     assert lines(tmp_path / "store", prints) == []
+
+
+def test_a_process_that_is_killed_ends_the_run() -> None:
+    def task(number: int) -> int:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
+    with pytest.raises(StageError, match="was killed, probably because memory ran out"):
+        list(in_processes(task, range(6), jobs=2))
 
 
 def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
