@@ -86,11 +86,11 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     else:
         why = f"{decoder.damaged} packets cannot be decoded"
     seconds = decoder.clock.end()
-    if decoder.damaged and is_encrypted(file.path):
+    if (decoder.damaged or not decoder.shown) and is_encrypted(file.path):
         raise RefusedError(ENCRYPTED, "its frames cannot be decoded without a key")
     if not decoder.shown or (decoder.damaged and seconds < READABLE):
         raise RefusedError(*_nothing(stream, decoder.damaged, why))
-    if container.format.name in STILLS and decoder.shown < 2:
+    if container.format.name in STILLS and decoder.packets < 2:
         raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
     facts = _facts(file, container, stream, seconds, frames.size)
     if decoder.damaged:
