@@ -27,7 +27,7 @@ SHAPE: Chain = [
     ("pad", "320:180:-1:-1"),
     ("format", "yuv420p"),
 ]
-CODED = {"crf": "30", "preset": "veryfast"}
+CODED = {"crf": "30", "preset": "superfast"}
 
 
 class Clip(NamedTuple):

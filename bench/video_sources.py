@@ -200,7 +200,7 @@ def texture(rng: np.random.Generator, detail: float) -> NDArray[np.float64]:
 def moving(seed: int, seconds: float = 10.0, fps: float = FPS) -> Iterator[Picture]:
     """Yield shots of a moving texture with moving shapes; a cut every few seconds."""
     rng = np.random.default_rng(seed)
-    row, column = np.mgrid[:120, :160]
+    row, column = np.arange(120)[:, np.newaxis], np.arange(160)
     left = round(seconds * fps)
     while left > 0:
         many = min(left, round(rng.uniform(2, 5) * fps))
@@ -210,8 +210,9 @@ def moving(seed: int, seconds: float = 10.0, fps: float = FPS) -> Iterator[Pictu
             down, across = (60 + speed * k / fps).astype(int)
             picture = np.roll(ground, (-down, -across), (0, 1))[:120, :160]
             for y, x, dy, dx, radius, level in shapes:
-                away = np.hypot(row - (y + dy * k / fps) % 120, column - (x + dx * k / fps) % 160)
-                picture = np.where(away < radius, level, picture)
+                down, across = (y + dy * k / fps) % 120, (x + dx * k / fps) % 160
+                inside = (row - down) ** 2 + (column - across) ** 2 < radius**2
+                picture = np.where(inside, level, picture)
             yield picture.astype(np.uint8)
         left -= many
 

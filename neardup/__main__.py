@@ -36,6 +36,8 @@ COMMANDS = {
     "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair or not: what they share, and at which keys",
 }
+# Another name of a command, with options.
+ALIASES = {"shingle-videos": ("videos", "--output=shingles")}
 # The job: its program, and what it does.
 JOBS = {
     "run": ("local.run", "the job: the pairs of records that are similar; as ./run_local.sh"),
@@ -98,6 +100,8 @@ options, 130 interrupted.
 def main() -> int:
     installed = os.path.basename(sys.argv[0]) == AS_COMMAND
     command, *rest = sys.argv[1:] or ["--help"]
+    command, *more = ALIASES.get(command, (command,))
+    rest = [*more, *rest]
     sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
         return run(AS_COMMAND, lambda: _about(command))

@@ -5,12 +5,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.images.pictures import require_pillow
 from neardup.options import table
 from neardup.report import facts, html_page, material, page
 from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
-from neardup.report.video_page import video_page
+from neardup.report.video_page import times_of, video_page
+from neardup.report.video_sights import look
 from neardup.runtime import atomic_write, manifest
 from neardup.runtime.program import StageError, UsageError, cores, write_to
 from neardup.videos.containers import require_av
@@ -127,7 +129,12 @@ def _videos(args: argparse.Namespace) -> None:
     with atomic_write.whole_or_not("-o", args.o, [*pairs, *common]) as file:
         answer = answer_of(parsed_lines(pairs, either))
         stretches = stretches_of(parsed_lines(common, parse_common))
-        page = video_page(answer, stretches, args.pairs, folders, cores())
+        times = times_of(answer.first, stretches)
+        progress = Progress("neardup report", ["videos"], 1)
+        progress.stage("videos", len(times))
+        with progress.shown():
+            seen = look(times, folders, cores(), progress.of(0))
+        page = video_page(answer, stretches, args.pairs, seen)
         write_to(file, [page.encode()])
 
 

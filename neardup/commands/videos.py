@@ -5,7 +5,6 @@ folders ── files ── prints ── pairs of videos, with runs ── line
 
 import argparse
 import os
-import re
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -13,13 +12,14 @@ from typing import NamedTuple
 
 from neardup.commands.images import LONGEST_LIMIT, cache_file
 from neardup.engines.local.plan import MOST_JOBS
-from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, work
+from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, shingles_of, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache
 from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
+from neardup.options.video_options import MEASURE_HELP, read_share, read_time
 from neardup.runtime.program import (
     STDOUT,
     StageError,
@@ -40,7 +40,7 @@ from neardup.videos.video_files import Reading
 from neardup.videos.video_join import MEASURES, JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"
-PRINTS, DECISIONS = "prints", ("kept", "removed")
+PRINTS, SHINGLES, DECISIONS = "prints", "shingles", ("kept", "removed")
 OUTPUTS = {
     "pairs": "each stretch that two videos have in common",
     "links": "as pairs, but only those that connect similar videos",
@@ -48,6 +48,7 @@ OUTPUTS = {
     "removed": "each other video, the one that it duplicates, and how much of it that one has",
     "clusters": "each video of each group of similar ones, behind the first one of the group",
     PRINTS: "the fingerprints of each video, for --against and for other machines",
+    SHINGLES: "a line of shingles for each video, for run_local.sh and other programs",
 }
 MOST_TICKS = 25
 THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
@@ -76,7 +77,7 @@ SHORT = {
     "--measure": "copy, containment or common (default: copy)",
     "--threshold": "the share of the shorter video (default: 0.5, or 0.8 to remove videos)",
     "--at-least": "with --measure common: the least time, such as 10s (default: 3s)",
-    "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
+    "--output": "pairs, links, kept, removed, clusters, prints or shingles (default: pairs)",
     "--keep": "which of similar videos comes first (default: max:pixels,max:seconds, …)",
     "--removed": "with --output kept: the file of the removed videos",
     "--common": "the file of stretches that many videos have in common",
@@ -89,11 +90,6 @@ SHORT = {
 }
 
 
-MEASURE_HELP = (
-    "which two videos are a pair: copy, where the shorter one has enough in common with the other "
-    "(--threshold); containment, where that goes through all of it; common, for any stretches of "
-    "enough time (--at-least)"
-)
 THRESHOLD_HELP = (
     "the least share of the shorter video; with --output kept and removed, of the video that is "
     f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
@@ -121,8 +117,6 @@ ANSWER_HELP = (
     "where the answer goes, once all of it is there, instead of standard output, packed if it ends "
     "with .gz, .bz2, .xz or .zst"
 )
-NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
-UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 class VideoOptions(NamedTuple):
@@ -157,6 +151,9 @@ def main() -> None:
             read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
             if args.output == PRINTS:
                 sinks.write("-o", lambda sink, name: write_prints(sink, name, sources.prints()))
+                summary: list[str] = []
+            elif args.output == SHINGLES:
+                sinks.write_lines("-o", shingles_of(sources, folder, asked.jobs))
                 summary = []
             else:
                 join = partial(find, options=asked.join, jobs=asked.jobs)
@@ -254,9 +251,11 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
     if args.threshold and args.measure == "common" and args.output not in DECISIONS:
         raise UsageError("--threshold cannot be used with --measure common; use --at-least")
-    if args.output == PRINTS and (args.against or args.common):
+    if args.output in (PRINTS, SHINGLES) and (args.against or args.common):
         flag = "--against" if args.against else "--common"
-        raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
+        raise UsageError(
+            f"{flag} needs pairs, but --output is {args.output}; leave one of them out"
+        )
     if args.format and args.output not in ("pairs", "links"):
         raise UsageError(f"--format needs --output pairs or links, but --output is {args.output}")
     if args.format == "parquet" and args.answer is None and os.isatty(STDOUT):
@@ -281,34 +280,10 @@ def _asked(args: argparse.Namespace) -> VideoOptions:
         None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
         JoinOptions(
             measure=args.measure,
-            threshold=read("--threshold", _share, args.threshold or default),
-            at_least=read("--at-least", _time, args.at_least or AT_LEAST),
+            threshold=read("--threshold", read_share, args.threshold or default),
+            at_least=read("--at-least", read_time, args.at_least or AT_LEAST),
             exact=args.exact,
         ),
         read("--keep", video_answers.keep_rules, args.keep),
         jobs,
     )
-
-
-def _share(text: str) -> float:
-    """Parse a share; ValueError for anything else.
-
-    >>> _share("0.8")
-    0.8
-    """
-    value = float(text) if NUMBER.fullmatch(text) else 0.0
-    if not 0 < value <= 1:
-        raise ValueError(f"expected 0 < T <= 1, such as 0.8, got {text!r}")
-    return value
-
-
-def _time(text: str) -> float:
-    """Parse a length of time, in seconds; ValueError for anything else.
-
-    >>> _time("10s"), _time("1.5m"), _time("2h"), _time("10")
-    (10.0, 90.0, 7200.0, 10.0)
-    """
-    number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
-    if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
-        raise ValueError(f"expected a time such as 10s or 2m, got {text!r}")
-    return float(number) * UNITS[unit]

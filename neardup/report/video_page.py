@@ -1,6 +1,6 @@
 """The page of a run on videos: frames of both at the matched times, and where these are.
 
-    pair lines ─▶ counts, first pairs ─▶ times to look at, by video ─▶ pictures ─▶ page
+    lines ─▶ counts, first pairs ─▶ times, by video ─▶ what is seen then ─▶ page
 
 A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.
 """
@@ -16,7 +16,7 @@ from neardup.images.folder_walk import path_of
 from neardup.images.results import Failure
 from neardup.report.html_page import LONGEST_ID, filled
 from neardup.report.video_answer import GROUPS, Couple, Place, Stretch, VideoAnswer, speed
-from neardup.report.video_sights import Seen, look
+from neardup.report.video_sights import Seen
 from neardup.videos.moments import Sight
 from neardup.videos.runs import Run
 
@@ -54,15 +54,8 @@ class Shown(NamedTuple):
     strips: list[list[Moment]]
 
 
-def video_page(
-    answer: VideoAnswer,
-    common: Sequence[Stretch],
-    source: str,
-    folders: Sequence[str],
-    jobs: int,
-) -> str:
-    """Return the page of an answer from the file `source`; open only videos below `folders`."""
-    seen = look(_times(answer.first, common), folders, jobs)
+def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
+    """Return the page of an answer; `source`: its file; `seen`: the videos at `times_of`."""
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
@@ -101,8 +94,8 @@ def _strips(couple: Couple) -> list[list[tuple[float, float]]]:
     return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(couple.runs[:RUNS])]
 
 
-def _times(couples: Sequence[Couple], common: Sequence[Stretch]) -> dict[str, list[float]]:
-    """Return the times at which to look, by video."""
+def times_of(couples: Sequence[Couple], common: Sequence[Stretch]) -> dict[str, list[float]]:
+    """Return the times at which the page shows each video, by id."""
     times: dict[str, list[float]] = defaultdict(list)
     for couple in couples:
         for a, b in chain.from_iterable(_strips(couple)):

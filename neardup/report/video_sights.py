@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from neardup.images.decoders import Lost, outcomes
 from neardup.images.folder_walk import path_of
@@ -37,17 +37,25 @@ class Seen(NamedTuple):
         return self.pictures.get((id_, at), "")
 
 
-def look(times: Mapping[str, Sequence[float]], folders: Sequence[str], jobs: int) -> Seen:
+def look(
+    times: Mapping[str, Sequence[float]],
+    folders: Sequence[str],
+    jobs: int,
+    done: Callable[[int], object] = lambda _: None,
+) -> Seen:
     """Look at videos, by their ids, at times in seconds, in `jobs` processes.
 
-    Files are opened only below `folders`; links are followed first.
+    Files are opened only below `folders`; links are followed first.  `done` is called with the
+    number of files that are done.
     """
     seen = Seen({}, {})
     below = [os.path.realpath(os.fsencode(folder)) for folder in folders]
     inside = {id_: _is_below(path_of(id_), below) for id_ in times}
     seen.videos.update({id_: Failure(OUTSIDE, "") for id_ in times})
     tasks = [(id_, list(some)) for id_, some in times.items() if inside[id_]]
-    for (id_, asked), found in outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory):
+    sights = outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory, ahead=1)
+    for number, ((id_, asked), found) in enumerate(sights, 1):
+        done(number)
         seen.videos[id_] = Failure(*found) if isinstance(found, Lost) else found
         if isinstance(found, Sight):
             pictures = zip(asked, found.pictures)

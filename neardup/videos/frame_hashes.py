@@ -15,6 +15,10 @@ that do not: a logo or subtitles inside it do not end it.  How near depends on t
 picture.  Where a bar ends within a row, the contrast of that row beside that of the next one says
 where.  The median of five ticks is taken, so that a dark scene does not flicker.
 
+**Logos.**  Levels are limited to 1.5 standard deviations around their mean, so that a white logo
+or subtitle weighs little: frames with a logo of 12 % of each side, in a repost, are within 31 bits
+in .96 instead of .59 of all ticks (5 sources).
+
     n   frames of a batch
     V   variants (8)
 
@@ -41,12 +45,13 @@ CENTRES = (0.95, 0.9)  # shares of each side
 UPRIGHT = ("whole", "uncut", "centre95", "centre90")
 VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name} mirror" for name in UPRIGHT))
 WORDS = 4  # of 64 bits
-VERSION = f"{perceptual_hash.VERSION}.1"  # another one for any change of the hashes
+VERSION = f"{perceptual_hash.VERSION}.2"  # another one for any change of the hashes
 
 WIDEST = int(0.42 * SIDE)  # rows of a bar
 UNIFORM = 0.85  # share of a row of a bar that is near its level
-SOLID = 0.7  # share of the rows of a bar that are uniform
+SOLID = 0.6  # share of the rows of a bar that are uniform
 EDGE = 2  # rows that have the level
+FAR = 1.5  # standard deviations from the mean, to which levels are limited
 LEAST, CONTRAST = 2.0, 0.1  # near a level: this, and this times the standard deviation
 AROUND = 2  # neighbours in time before and after
 REACH = 2 * AROUND  # of neighbours that a hash can depend on: those of rows, then of columns
@@ -78,6 +83,10 @@ class Box(NamedTuple):
         )
         return Box(self.top + down, self.bottom - down, self.left + across, self.right - across)
 
+    def pixels(self, pictures: Bytes) -> Bytes:
+        """Return the pixels of pictures (n, 64, 64) that are in the box as a whole."""
+        return pictures[:, ceil(self.top) : floor(self.bottom), ceil(self.left) : floor(self.right)]
+
 
 WHOLE_BOX = Box(0, SIDE, 0, SIDE)
 
@@ -94,13 +103,26 @@ def hashes(pictures: Bytes) -> tuple[Words, Integers]:
     """
     found = np.zeros((len(pictures), len(VARIANTS), WORDS), np.uint64)
     quality = np.zeros(len(pictures), np.int64)
+    if not len(pictures):
+        return found, quality
     for box, here in _groups(borders(pictures)):
-        found[here] = _variants(pictures[here], Box(*(edge / PARTS for edge in box)))
-        quality[here] = _quality(pictures[here], Box(*(edge / PARTS for edge in box)))
+        inside = Box(*(edge / PARTS for edge in box))
+        found[here] = _variants(clipped(pictures[here], inside), inside)
+        quality[here] = _quality(pictures[here], inside)
     return found, quality
 
 
-def _variants(pictures: Bytes, box: Box) -> Words:
+def clipped(pictures: Bytes, box: Box) -> NDArray[np.float32]:
+    """Return pictures (n, 64, 64) without levels that are far from the mean of a box.
+
+    The limits move with the levels, so that brightness and contrast still do not change a hash.
+    """
+    sample = box.pixels(pictures)[:, ::2, ::2].astype(np.float32)
+    mean, deviation = (f(axis=(1, 2))[:, None, None] for f in (sample.mean, sample.std))
+    return np.clip(pictures, mean - FAR * deviation, mean + FAR * deviation)
+
+
+def _variants(pictures: NDArray[np.float32], box: Box) -> Words:
     upright = _waves(pictures, [box, WHOLE_BOX, *(box.centre(share) for share in CENTRES)])
     every = np.concatenate((upright, perceptual_hash.turn(upright, MIRROR)))
     digits = perceptual_hash.bits(every.reshape(-1, *every.shape[2:]))
@@ -108,11 +130,11 @@ def _variants(pictures: Bytes, box: Box) -> Words:
     return words.transpose(1, 0, 2).astype(np.uint64)
 
 
-def _waves(pictures: Bytes, boxes: Sequence[Box]) -> NDArray[np.float32]:
+def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.float32]:
     """Return the waves (k, n, 16, 16), rounded, of k boxes in n pictures, by k + 1 products."""
     many, k = len(pictures), len(boxes)
     across = np.concatenate([cosines_between(SIDE, box.left, box.right) for box in boxes])
-    rows = pictures.reshape(-1, SIDE).astype(np.float32) @ across.T
+    rows = pictures.reshape(-1, SIDE) @ across.T
     by_box = np.ascontiguousarray(rows.reshape(many, SIDE, k, WAVES).transpose(2, 1, 0, 3))
     down = np.stack([cosines_between(SIDE, box.top, box.bottom) for box in boxes])
     exact = (down @ by_box.reshape(k, SIDE, -1)).reshape(k, WAVES, many, WAVES)
@@ -188,16 +210,13 @@ def _quality(pictures: Bytes, box: Box) -> Integers:
 
     Differences below a hundredth are not counted, as in `perceptual_hash.quality`.
     """
-    inside = pictures[:, ceil(box.top) : floor(box.bottom), ceil(box.left) : floor(box.right)]
+    inside = box.pixels(pictures)
     total = np.zeros(len(pictures), np.int64)
     for a, b in ((inside[:, 1:], inside[:, :-1]), (inside[:, :, 1:], inside[:, :, :-1])):
-        hundredths = _HUNDREDTHS[np.maximum(a, b) - np.minimum(a, b)]
-        total += hundredths.sum(axis=(1, 2), dtype=np.int64)
+        differences = (np.maximum(a, b) - np.minimum(a, b)).astype(np.uint16)
+        total += (differences * np.uint16(100) >> np.uint16(8)).sum(axis=(1, 2), dtype=np.int64)
     share = inside[0].size / SIDE**2
     return np.minimum(100, (total / (perceptual_hash.STEEP * share)).astype(np.int64))
-
-
-_HUNDREDTHS = (np.arange(256) * 100 // 255).astype(np.uint8)
 
 
 def _groups(rows: Integers) -> Iterator[tuple[list[int], Integers]]:

@@ -13,18 +13,20 @@ Memory: the frames that a decoder holds, and the pictures (5 to 10 kB each).
 from __future__ import annotations
 
 import os
+import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.images.pictures import RefusedError
+from neardup.images.pictures import UNREADABLE, RefusedError
 from neardup.images.results import Failure
 from neardup.videos.containers import NO_FRAMES, opened
-from neardup.videos.decoding import frame_seconds
+from neardup.videos.decoding import Decoder
+from neardup.videos.small_frames import Turn, turn_of, turned
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -39,6 +41,7 @@ QUALITY = "5"  # of the JPEG encoder, from 2 (best) to 31
 SLIP = 1e-4  # seconds: times are rounded
 # MPEG-TS is searched by time alone: what is decoded begins at the next key frame.
 LEADS = (0.0, 12.0)  # seconds to seek before a time: first so, then so
+ALL = 1000  # ticks a second: no frame falls between two
 NEAR = 5.0  # seconds: from one time to the next, decoding on is as fast as seeking
 
 
@@ -57,39 +60,34 @@ class Sight(NamedTuple):
 def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
     """Return what a video shows at `times`, in seconds; Failure if it cannot be read."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would wait for ever
+            return Failure(UNREADABLE, "not a regular file")
         return _sight(path, times)
     except RefusedError as refused:
         return Failure(*refused.args)
-
-
-class OpenVideo(NamedTuple):
-    """A container, and its video stream."""
-
-    container: InputContainer
-    stream: Any
+    except OSError as error:
+        return Failure(UNREADABLE, error.strerror or str(error))
 
 
 def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
     ends = time.monotonic() + SECONDS
-    with opened(path) as found_streams:
-        video = OpenVideo(*found_streams)
-        first = next(_frames(video, ends), None)
+    with opened(path) as (container, stream):
+        stream.codec_context.thread_count = 1
+        first = next(_decoded(container, stream), None)
         if first is None:
             return Failure(NO_FRAMES, "")
-        view = _View.of(first[1], video.stream.sample_aspect_ratio)
-        search = _Search(video, first[0], view.scaled(), ends)
-        seconds = _seconds(video)
-        wanted = _wanted(times, seconds)
-        found = search.by_seeking(wanted)
-        rate, codec = float(video.stream.average_rate or 0), video.stream.codec_context.name
-        size = os.path.getsize(path)
+        view = _View.of(first, stream.sample_aspect_ratio)
+        sight = _facts(path, container, stream, view)
+        wanted = _wanted(times, sight.seconds)
+        found = {}
+        if first.time is not None:
+            found = _Search(container, stream, float(first.time), ends).pictures(wanted, view)
     missing = [at for at in wanted if at not in found]
     if missing:
-        with opened(path) as found_streams:
-            again = search._replace(video=OpenVideo(*found_streams))
-            found.update(again.from_here(missing))
-    pictures = tuple(found.get(at, b"") for at in times)
-    return Sight(seconds, *view.upright(), rate, size, codec, pictures)
+        with opened(path) as (container, stream):
+            frames = Decoder(container, stream, ALL).frames()
+            found.update(_shown(_until(ends, frames), missing, view))
+    return sight._replace(pictures=tuple(found.get(at, b"") for at in times))
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
@@ -98,42 +96,43 @@ def _wanted(times: Sequence[float], seconds: float) -> list[float]:
     return sorted({at for at in times if 0 <= at <= latest})
 
 
+def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> Sight:
+    """Return what a file says about itself, without pictures."""
+    import av
+
+    seconds = float((stream.duration or 0) * (stream.time_base or 0))
+    seconds = seconds or (container.duration or 0) / av.time_base
+    codec = stream.codec_context.name
+    size = os.path.getsize(path)
+    rate = float(stream.average_rate or 0)
+    return Sight(max(0.0, seconds), *view.upright(), rate, size, codec, ())
+
+
 class _Search(NamedTuple):
     """An open video whose frames begin at `start`, in seconds, and when to give up."""
 
-    video: OpenVideo
+    container: InputContainer
+    stream: Any
     start: float
-    view: _View
     ends: float
 
-    def by_seeking(self, times: list[float]) -> dict[float, bytes]:
+    def pictures(self, times: list[float], view: _View) -> dict[float, bytes]:
         """Return the pictures at `times`, in order, that are found by seeking."""
-        import av
-
         found: dict[float, bytes] = {}
         for lead in LEADS:
             for near in _near_each_other([at for at in times if at not in found]):
-                with suppress(av.error.FFmpegError, OSError):
-                    self.video.container.seek(int((self.start + near[0] - lead) * av.time_base))
-                    found.update(self.from_here(near))
+                found.update(_shown(_until(self.ends, self._frames(near[0] - lead)), near, view))
         return found
 
-    def from_here(self, times: list[float]) -> dict[float, bytes]:
-        """Return the pictures at `times`, in order, as decoded from where the file is."""
-        found: dict[float, bytes] = {}
-        waiting = times[::-1]
-        before: VideoFrame | None = None
-        with suppress(TimeoutError):
-            for now, frame in _frames(self.video, self.ends):
-                while waiting and now > self.start + waiting[-1] + SLIP:
-                    if before is None:  # it is too late already
-                        return found
-                    found[waiting.pop()] = self.view.jpeg(before)
-                if not waiting:
-                    return found
-                before = frame
-            found.update((at, self.view.jpeg(before)) for at in waiting if before)
-        return found
+    def _frames(self, at: float) -> Iterator[tuple[float, VideoFrame]]:
+        """Yield times and frames from about `at` on; none if there is no seeking."""
+        import av
+
+        with suppress(av.error.FFmpegError, OSError):
+            self.container.seek(int((self.start + at) * av.time_base))
+            for frame in _decoded(self.container, self.stream):
+                if frame.time is not None:
+                    yield float(frame.time) - self.start, frame
 
 
 def _near_each_other(times: list[float]) -> list[list[float]]:
@@ -151,65 +150,74 @@ def _near_each_other(times: list[float]) -> list[list[float]]:
     return lists
 
 
-def _frames(video: OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]:
-    """Yield times and frames, without damaged ones; TimeoutError at the time `ends`.
-
-    Frames without a time, as in a raw stream, follow each other at the usual rate.
-    """
+def _decoded(container: InputContainer, stream: Any) -> Iterator[VideoFrame]:
+    """Yield the frames from where a file is, without damaged ones."""
     import av
 
-    step = frame_seconds(video.stream)
-    now = -step
-    for packet in video.container.demux(video.stream):
+    for packet in container.demux(stream):
+        with suppress(av.error.FFmpegError):
+            yield from packet.decode()
+
+
+def _until(
+    ends: float, frames: Iterable[tuple[float, VideoFrame]]
+) -> Iterator[tuple[float, VideoFrame]]:
+    """Yield frames; TimeoutError at the time `ends`."""
+    for frame in frames:
         if time.monotonic() > ends:
             raise TimeoutError
-        with suppress(av.error.FFmpegError):
-            for frame in packet.decode():
-                now = now + step if frame.time is None else float(frame.time)
-                yield now, frame
+        yield frame
 
 
-def _seconds(video: OpenVideo) -> float:
-    """Return the length of a video, or 0 if the file does not say."""
-    import av
-
-    container, stream = video
-    if stream.duration and stream.time_base:
-        return max(0.0, float(stream.duration * stream.time_base))
-    return max(0.0, (container.duration or 0) / av.time_base)
+def _shown(
+    frames: Iterable[tuple[float, VideoFrame]], times: list[float], view: _View
+) -> dict[float, bytes]:
+    """Return the pictures at `times`, in order, as far as `frames` go."""
+    found: dict[float, bytes] = {}
+    waiting = times[::-1]
+    before: VideoFrame | None = None
+    with suppress(TimeoutError):
+        for now, frame in frames:
+            while waiting and now > waiting[-1] + SLIP:
+                if before is None:  # it is too late already
+                    return found
+                found[waiting.pop()] = view.jpeg(before)
+            if not waiting:
+                return found
+            before = frame
+        found.update((at, view.jpeg(before)) for at in waiting if before)
+    return found
 
 
 class _View(NamedTuple):
-    """How frames are displayed: in square pixels, and upright."""
+    """How frames are displayed: in square pixels, and upright; at most SIDE pixels for a page."""
 
     width: int  # before it is turned
     height: int
-    turns: int  # quarter turns to the left, 0 … 3; 0 before PyAV 14
+    turn: Turn
 
     @classmethod
     def of(cls, frame: VideoFrame, aspect: Fraction | None) -> _View:
         """Return the view of a frame; `aspect` is width by height of its pixels."""
         width = round(frame.width * min(max(aspect or 1, 1 / LONGEST_PIXEL), LONGEST_PIXEL))
-        return cls(width, frame.height, round(getattr(frame, "rotation", 0) / 90) % 4)
+        return cls(width, frame.height, turn_of(frame))
 
     def upright(self) -> tuple[int, int]:
         """Return width and height as displayed."""
-        return (self.height, self.width) if self.turns % 2 else (self.width, self.height)
-
-    def scaled(self) -> _View:
-        scale = min(1.0, SIDE / max(self.width, self.height))
-        width, height = max(1, round(self.width * scale)), max(1, round(self.height * scale))
-        return _View(width, height, self.turns)
+        return (self.height, self.width) if self.turn[0] else (self.width, self.height)
 
     def jpeg(self, frame: VideoFrame) -> bytes:
-        """Return a frame as a JPEG file."""
+        """Return a frame as a JPEG file of at most SIDE pixels a side."""
         import av
 
-        small = frame.reformat(self.width, self.height, "rgb24", interpolation="AREA")
-        turned: Any = np.ascontiguousarray(np.rot90(small.to_ndarray(), self.turns))
+        scale = min(1.0, SIDE / max(self.width, self.height))
+        across, down = (max(1, round(side * scale)) for side in self[:2])
+        small: Any = frame.reformat(across, down, "rgb24", interpolation="AREA").to_ndarray()
+        colours = [turned(small[:, :, colour], self.turn) for colour in range(3)]
+        upright = np.ascontiguousarray(np.stack(colours, axis=-1))
         encoder: Any = av.CodecContext.create("mjpeg", "w")
-        encoder.width, encoder.height = self.upright()
+        encoder.height, encoder.width = upright.shape[:2]
         encoder.pix_fmt, encoder.time_base = "yuvj420p", Fraction(1)
         encoder.options = {"qmin": QUALITY, "qmax": QUALITY}
-        picture = av.VideoFrame.from_ndarray(turned, "rgb24").reformat(format="yuvj420p")
+        picture = av.VideoFrame.from_ndarray(upright, "rgb24").reformat(format="yuvj420p")
         return b"".join(map(bytes, [*encoder.encode(picture), *encoder.encode(None)]))

@@ -14,7 +14,8 @@ import pytest
 
 from neardup.images.folder_walk import path_id
 from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
-from neardup.report.video_page import clock, video_page
+from neardup.report.video_page import clock, times_of, video_page
+from neardup.report.video_sights import look
 from neardup.videos.pair_lines import PairRun, format_object, format_run
 from tests.report.test_page import ALLOWED, HOSTILE, Reader
 from tests.support.engines import NEARDUP, ROOT, Result, run, succeed
@@ -54,7 +55,9 @@ def call(folder: Path, lines: bytes, *words: str) -> Result:
 def page(*runs: PairRun, common: bytes = b"", folders: Sequence[str] = (".",)) -> str:
     lines = (format_run(run) for run in runs)
     stretches = stretches_of(map(parse_common, common.splitlines()))
-    text = video_page(answer_of(map(either, lines)), stretches, "pairs.tsv", folders, 2)
+    answer = answer_of(map(either, lines))
+    seen = look(times_of(answer.first, stretches), folders, 2)
+    text = video_page(answer, stretches, "pairs.tsv", seen)
     read = Reader(text)
     assert read.open == []
     assert read.tags <= TAGS
@@ -157,9 +160,9 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
     words = text_of(text)
     for said in (
         "4 videos of the pairs below could not be shown.",
-        "films/broken.mp4 : damaged (Invalid data found when processing input)",
+        "films/broken.mp4 : damaged (PyAV does not recognise it)",
         "films/gone.mp4 : cannot be read (No such file or directory)",
-        "films/pipe.mp4 : not a video (.mp4)",
+        "films/pipe.mp4 : cannot be read (not a regular file)",
         "⟨U+0000⟩ : is not below the current folder",
     ):
         assert said in words

@@ -18,6 +18,7 @@ from neardup.reading.compressed import packing
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
 from neardup.stages.video_decisions import FoundPairs
+from neardup.videos.frame_classes import shingle_lines
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
@@ -69,6 +70,13 @@ def found_in(
     show = progress.of(0)
     pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
     return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
+
+
+def shingles_of(sources: PrintSources, folder: Path, jobs: int) -> Iterator[bytes]:
+    """Yield the lines of shingles of all videos; `folder` is for temporary files."""
+    frames = folder / "frames"
+    frames.mkdir()
+    yield from shingle_lines(FrameStore.write(frames, sources.prints()), jobs)
 
 
 class Sinks:

@@ -2,7 +2,7 @@
 
     python3 -m neardup.engines.mrjob.video_job -r local films.prints > pairs.tsv
 
-The jobs are those of `video_tasks.JOBS`.  On Hadoop they are run by `engines.hadoop.video_submit`.
+The jobs are those of `video_tasks.JOBS`.  On Hadoop they are run by `engines.hadoop.video_jobs`.
 mrjob also runs this file as a task, with the options of its job.
 """
 
@@ -67,7 +67,7 @@ class VideoPairs(MRJob):
         if self.options.runner not in RUNNERS:
             raise UsageError(
                 f"-r {self.options.runner}: cannot run this job; use -r inline or -r local, or on "
-                "a cluster python3 -m neardup.engines.hadoop.video_submit"
+                "a cluster python3 -m neardup.engines.hadoop.video_jobs"
             )
         self.options.read_logs = False  # the launcher has a task's message
         self.options.bootstrap_mrjob = False

@@ -1,0 +1,194 @@
+"""Pairs of videos on a Hadoop cluster, by Hadoop Streaming.
+
+    python3 -m neardup.engines.hadoop.video_jobs /data/films.prints /data/pairs
+    python3 -m neardup.engines.hadoop.video_jobs --paths /data/names.txt /data/pairs
+
+The jobs are those of `video_tasks.JOBS`; with --paths, frames_mapper.py makes the prints first.
+"""
+
+import secrets
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from neardup.runtime.interpreter import require
+
+if __name__ == "__main__":  # otherwise the importing program did so
+    require("numpy", name="video_jobs.py")
+
+from neardup.engines.hadoop import folders, shipping, sizes, watching
+from neardup.engines.video_tasks import (
+    CLUSTERS,
+    JOBS,
+    PRINTS,
+    STEP_OPTIONS,
+    VideoJob,
+    step_of,
+)
+from neardup.options.command_parser import CommandParser
+from neardup.options.table import integer
+from neardup.runtime.program import StageError, UsageError, run
+from neardup.videos import video_steps
+
+NAME = "video_jobs.py"
+CODE = "neardup-job"  # the archive, in a task's folder
+OPTIONS = ("--shares", "--measure", "--threshold", "--at-least")
+PATHS_OF_A_MAP = 8  # each starts Python once
+FRAMES_TIMEOUT = 2 * 3600 * 1000  # milliseconds in which one video must be done
+BY_FIRST_FIELD = {
+    # Lines are sorted by two fields: a print comes before what meets it.
+    "stream.num.map.output.key.fields": 2,
+    "mapreduce.partition.keypartitioner.options": "-k1,1",
+}
+PARTITIONER = ("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner")
+BY_LINES = ("-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat")
+DESCRIPTION = """Find the pairs of videos on a Hadoop cluster.
+
+INPUT is a file, a folder or a pattern of prints, as frames_mapper.py writes them, or with --paths
+of the paths of videos; OUTPUT a new folder for the lines of pairs:
+
+    python3 -m neardup.engines.hadoop.video_jobs --paths /data/names.txt /data/pairs
+
+Paths are those of a folder that all nodes have mounted, or of the cluster, as hdfs://HOST/PATH.
+The nodes need numpy, and for --paths PyAV.
+"""
+
+
+def main() -> None:
+    asked = CommandParser(NAME, DESCRIPTION)
+    asked.add_argument("inputs", nargs="+", metavar="INPUT")
+    asked.add_argument("output", metavar="OUTPUT")
+    for flag in OPTIONS:
+        asked.add_argument(flag, **STEP_OPTIONS[flag])
+    asked.add_argument("--paths", action="store_true", help="INPUT has paths of videos")
+    for flag, metavar, default, about in (
+        ("--reducers", "N", "8", "number of reducers of each job"),
+        ("--memory", "MB", str(sizes.DEFAULT_MEMORY), "size of a task's container"),
+        ("--python", "PATH", "python3", "Python of the nodes"),
+    ):
+        told = f"{about} (default: {default})"
+        asked.add_argument(flag, metavar=metavar, default=default, help=told)
+    asked.add_argument("-D", dest="define", metavar="NAME=VALUE", action="append", default=[])
+    args = asked.parse_args()
+    integer("--reducers", args.reducers, 1, sizes.MOST_REDUCERS)
+    args.memory = integer("--memory", args.memory, 512, 1 << 20)
+    args.copies, args.clusters = False, None
+    for step in ("align", "blocks"):
+        step_of(step, args)  # refuses wrong options before the first job
+    for text in args.define:
+        if "=" not in text:
+            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
+    if folders.exists(args.output):
+        raise StageError(f"{args.output} already exists; name a new folder")
+    with folders.claimed([args.output]):
+        VideoRun(args).run()
+
+
+class VideoRun:
+    """The jobs of one run, with folders between them."""
+
+    def __init__(self, args: Namespace):
+        self.args = args
+        parent, slash, name = args.output.rstrip("/").rpartition("/")
+        self.between = f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
+        self.clusters = ""
+
+    def run(self) -> None:
+        """Run all jobs; remove what is between, whatever happens."""
+        started: list[watching.Job] = []
+        try:
+            if self.args.paths:
+                self._start(self.frames_job(), started)
+            for job in JOBS:
+                self._start(self.command(job), started)
+                if job.name == "copies":
+                    self.clusters = str(shipping.kept_bytes(b"".join(self._clusters())))
+        except BaseException:
+            if started and not started[-1].kill():
+                watching.say(f"The job goes on; to end it: {shlex.join(started[-1].killing())}")
+            raise
+        finally:
+            if started:
+                folders.remove([self.between])
+        watching.succeeds(folders.marking([self.args.output]))
+
+    def _start(self, command: list[str], started: list[watching.Job]) -> None:
+        started.append(watching.Job(command))
+        started[-1].run()
+
+    def _clusters(self) -> Sequence[bytes]:
+        """Return the clusters of copies, which are made here: of few videos there are any."""
+        found = watching.fs("-cat", f"{self.folder('copies')}/part-*")
+        if found.returncode:
+            raise StageError("cannot read the copies; see Hadoop's messages above")
+        return list(video_steps.clusters(found.stdout.splitlines(keepends=True)))
+
+    def folder(self, name: str) -> str:
+        """Return the folder of a job's output."""
+        return self.args.output if name == JOBS[-1].name else f"{self.between}/{name}"
+
+    def inputs(self, names: Sequence[str]) -> list[str]:
+        found: list[str] = []
+        for name in names:
+            given = name == PRINTS and not self.args.paths
+            found += self.args.inputs if given else [self.folder(name)]
+        return [word for name in found for word in ("-input", name)]
+
+    def command(self, job: VideoJob) -> list[str]:
+        """Return the command line of a job."""
+        values = vars(self.args)
+        words = [f"{flag}={values[flag[2:].replace('-', '_')]}" for flag in OPTIONS]
+        words += ["--copies"] if job.copies else []
+        of_clusters = job.reducer == "common"
+        words += [f"--clusters={CLUSTERS}"] if of_clusters else []
+        files = ["-files", f"{self.clusters}#{CLUSTERS}"] if of_clusters else []
+        own = {**BY_FIRST_FIELD, sizes.REDUCERS: self.args.reducers}
+        own.update(sizes.reduce_properties(self.args.memory))
+        map_words = [word for word in words if not word.startswith("--clusters")]
+        steps = (("-mapper", job.mapper, map_words), ("-reducer", job.reducer, words))
+        tasks = [
+            word
+            for flag, step, options in steps
+            for word in (flag, self.task("step.py", "videos", step, *options))
+        ]
+        rest = [*PARTITIONER, *self.inputs(job.inputs), "-output", self.folder(job.name), *tasks]
+        return self.streaming(job.name, own, files, rest)
+
+    def frames_job(self) -> list[str]:
+        """Return the command line of the job that makes the prints."""
+        own: dict[str, object] = {
+            sizes.REDUCERS: 0,
+            "mapreduce.input.lineinputformat.linespermap": PATHS_OF_A_MAP,
+            "mapreduce.task.timeout": FRAMES_TIMEOUT,
+            "stream.map.input.ignoreKey": "true",  # or else each path has its offset before it
+            "stream.map.output": "keyonlytext",
+        }
+        inputs = [word for name in self.args.inputs for word in ("-input", name)]
+        rest = [*BY_LINES, *inputs, "-output", self.folder(PRINTS)]
+        return self.streaming(PRINTS, own, [], [*rest, "-mapper", self.task("frames_mapper.py")])
+
+    def task(self, *words: str) -> str:
+        return " ".join([self.args.python, f"{CODE}/{words[0]}", *words[1:]])
+
+    def streaming(
+        self, name: str, own: dict[str, object], files: Sequence[str], words: Sequence[str]
+    ) -> list[str]:
+        """Return a command line of Streaming: properties, files, and its own options."""
+        common = {"mapreduce.job.name": f"videos: {name}", **sizes.map_properties(self.args.memory)}
+        defined = [f"{key}={value}" for key, value in {**common, **own}.items()]
+        return [
+            *(watching.hadoop(), "jar", watching.streaming_jar()),
+            *(word for text in (*defined, *self.args.define) for word in ("-D", text)),
+            *files,
+            *("-archives", f"{shipping.our_code()}#{CODE}"),
+            *words,
+            *("-cmdenv", "OPENBLAS_NUM_THREADS=1"),
+        ]
+
+
+if __name__ == "__main__":
+    sys.exit(run(NAME, main))

@@ -1,0 +1,142 @@
+"""Real files through frames_mapper.py and the steps: pipe, mrjob, and `neardup videos` agree."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.drawn_videos import encode, scene
+from tests.support.engines import NEARDUP, ROOT, RUN_LOCAL, in_order, run, succeed
+from tests.support.programs import program
+
+pytest.importorskip("av")
+FRAMES = [sys.executable, str(ROOT / "frames_mapper.py")]
+STEP = [sys.executable, str(ROOT / "step.py"), "videos"]
+MRJOB = [sys.executable, str(ROOT / "neardup/engines/mrjob/video_job.py"), "--no-conf"]
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two films, each with a copy, and a clip of one; and what is not a film."""
+    top = tmp_path_factory.mktemp("of") / "films"
+    for seed in (1, 2):
+        frames = np.stack(list(scene(seed, 6.0, 12, size=(96, 64))))
+        encode(top / f"film{seed}.mp4", frames, 12)
+        encode(top / f"a copy{seed}.mkv", frames, 12, size=(64, 48), options={"crf": "30"})
+    encode(top / "clip.mp4", frames[20:60], 12)
+    (top / "notes.txt").write_text("text")
+    (top / "bad.mp4").write_bytes(b"\0\0\0\x20ftypisom")
+    return top
+
+
+@pytest.fixture(scope="module")
+def prints(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp = tmp_path_factory.mktemp("prints")
+    names = b"".join(os.fsencode(path) + b"\n" for path in sorted(films.iterdir()))
+    result = run([*FRAMES, "--jobs=1"], tmp, names)
+    assert result.code == 0, result.err
+    assert "5 videos in 7 files, " in result.err
+    assert "1 not videos: 1 .txt\n" in result.err
+    assert "1 file could not be read: 1 damaged\n" in result.err
+    (tmp / "films.prints").write_bytes(result.out)
+    return tmp / "films.prints"
+
+
+def at_once(prints: Path, tmp: Path) -> bytes:
+    return in_order(succeed([*NEARDUP, "videos", str(prints)], tmp).out)
+
+
+def step(tmp: Path, name: str, *words: str | Path, stdin: bytes = b"") -> bytes:
+    return succeed([*STEP, name, *map(str, words)], tmp, stdin).out
+
+
+def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_path: Path) -> None:
+    def kept(name: str, data: bytes) -> Path:
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    def of_seeds(seeds: Path, *more: str | Path) -> bytes:
+        flags = [word for word in more if word == "--copies"]
+        files = [word for word in more if word != "--copies"]
+        keyed = in_order(step(tmp_path, "keyed", seeds, prints, *files))
+        asked = step(tmp_path, "meet", *flags, stdin=keyed)
+        keyed = in_order(step(tmp_path, "keyed", "-", prints, stdin=asked))
+        return step(tmp_path, "align", *flags, stdin=keyed)
+
+    blocks = step(tmp_path, "blocks", "--shares=1", prints)
+    seeds = kept("seeds", step(tmp_path, "seeds", stdin=in_order(blocks)))
+    copies = of_seeds(seeds, "--copies")
+    clusters = kept("clusters", step(tmp_path, "clusters", stdin=copies))
+    shown = in_order(step(tmp_path, "shown", seeds))
+    common = kept("common", step(tmp_path, "common", "--clusters", clusters, stdin=shown))
+    pairs = in_order(of_seeds(seeds, common))
+    assert pairs == at_once(prints, tmp_path)
+    found = {tuple(line.split(b"\t")[:2]) for line in pairs.splitlines()}
+    top = os.fsencode(films)
+    assert {(top + b"/a%20copy1.mkv", top + b"/film1.mp4")} < found
+    assert (top + b"/film1.mp4", top + b"/film2.mp4") not in found
+
+
+@pytest.mark.parametrize("runner", ["inline", pytest.param("local", marks=pytest.mark.slow)])
+def test_mrjob_finds_the_same_pairs(runner: str, prints: Path, tmp_path: Path) -> None:
+    cores = ["--num-cores=1"] if runner == "local" else []
+    result = run([*MRJOB, f"-r{runner}", *cores, "--shares=1", str(prints)], tmp_path)
+    assert result.code == 0, result.err
+    assert in_order(result.out) == at_once(prints, tmp_path) != b""
+
+
+def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_path: Path) -> None:
+    lines = succeed([*NEARDUP, "shingle-videos", str(prints)], tmp_path).out
+    assert lines.count(b"\n") == 5
+    (tmp_path / "shingles.txt").write_bytes(lines)
+    pairs = succeed([*RUN_LOCAL, str(tmp_path / "shingles.txt")], tmp_path).out
+    found = {tuple(line.split(b"\t")[:2]) for line in pairs.splitlines()}
+    top = os.fsencode(films)
+    copies = [(b"%b/a%%20copy%d.mkv" % (top, k), b"%b/film%d.mp4" % (top, k)) for k in (1, 2)]
+    assert found == set(copies)
+
+
+def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:
+    """By `hadoop fs -get`, here a program that copies files of this machine."""
+    script = 'test "$1 $2" = "fs -get" && cp "${3#hdfs://}" "$4" && echo "$4" >> copies'
+    program(tmp_path / "bin" / "hadoop", script)
+    names = [f"hdfs://{films}/film1.mp4", "hdfs:///missing.mp4", str(films / "clip.mp4")]
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    given = "".join(f"{name}\n" for name in names).encode()
+    result = run([*FRAMES, "--jobs=2"], tmp_path, given, PATH=path, cwd=tmp_path)
+    assert result.code == 0, result.err
+    assert sorted(line.split(b'"')[3] for line in result.out.splitlines()) == [
+        os.fsencode(films / "clip.mp4"),
+        b"hdfs://" + os.fsencode(films) + b"/film1.mp4",
+    ]
+    assert "frames_mapper.py: hdfs:///missing.mp4: cannot be read: " in result.err
+    (copy,) = (tmp_path / "copies").read_text().splitlines()
+    assert not os.path.exists(copy)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["common"], "needs --clusters FILE"),
+        (["align", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
+        (["align", "--threshold=2"], "--threshold: expected 0 < T <= 1"),
+        (["blocks", "--shares=0"], "--shares: "),
+        (["videos"], "invalid choice: 'videos'"),
+    ],
+)
+def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
+    result = run([*STEP, *words], tmp_path)
+    assert result.code in (1, 2)
+    assert result.out == b""
+    assert said in result.err
+    assert "step.py videos: " in result.err
+
+
+def test_mrjob_refuses_runners_that_it_has_not(tmp_path: Path) -> None:
+    result = run([*MRJOB, "-rhadoop", "x"], tmp_path)
+    assert result.code == 2
+    assert "-r hadoop: cannot run this job; use -r inline or -r local" in result.err

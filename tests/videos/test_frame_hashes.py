@@ -1,0 +1,168 @@
+"""Hashes of frames: against single pictures and slow definitions, and what must not change them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from neardup.images import perceptual_hash
+from neardup.videos import frame_hashes
+from neardup.videos.frame_hashes import REACH, SIDE, VARIANTS, Box, borders, hashes
+
+NEAR, FAR = 31, 80  # bits
+
+
+def film(seed: int = 0, many: int = 12) -> np.ndarray:
+    """A smooth texture that moves, uint8 (n, 64, 64), with levels from 40 to 200."""
+    rng = np.random.default_rng(seed)
+    small = rng.random((many + 16, 20))
+    fine = np.kron(small, np.ones((4, 4)))
+    for axis in (0, 1):
+        fine = sum(np.roll(fine, k, axis) for k in range(-2, 3)) / 5
+    fine = (fine - fine.min()) / np.ptp(fine)
+    shots = [fine[4 * k : 4 * k + SIDE, :SIDE] for k in range(many)]
+    return np.rint(40 + 160 * np.stack(shots)).astype(np.uint8)
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> int:
+    """The number of bits that differ in two fingerprints."""
+    return sum(bin(int(x) ^ int(y)).count("1") for x, y in zip(a, b))
+
+
+def words(hash_bytes: np.ndarray) -> list[int]:
+    return [int.from_bytes(hash_bytes[k : k + 8].tobytes(), "big") for k in range(0, 32, 8)]
+
+
+def worst(a: np.ndarray, b: np.ndarray, variant: str = "whole") -> int:
+    """The most bits by which `whole` of frames of a differs from a variant of the same of b."""
+    v = VARIANTS.index(variant)
+    return max(apart(x, y) for x, y in zip(hashes(a)[0][:, 0], hashes(b)[0][:, v]))
+
+
+def with_bars(pictures: np.ndarray, level: int, rows: int = 8) -> np.ndarray:
+    """Films that fill the middle rows only, shrunk by leaving rows out."""
+    kept = np.linspace(0, SIDE - 1, SIDE - 2 * rows).round().astype(int)
+    framed = np.full_like(pictures, level)
+    framed[:, rows : SIDE - rows] = pictures[:, kept]
+    return framed
+
+
+def test_hashes_are_those_of_single_pictures() -> None:
+    pictures = film()
+    found, _ = hashes(pictures)
+    limited = frame_hashes.clipped(pictures, frame_hashes.WHOLE_BOX)
+    turns = [perceptual_hash.UPRIGHT, perceptual_hash.MIRROR]
+    cuts = {"whole": 1.0, "uncut": 1.0, "centre95": 0.95, "centre90": 0.9}
+    assert borders(pictures).tolist() == [[0, 256, 0, 256]] * len(pictures)
+    for name, cut in cuts.items():
+        single = perceptual_hash.hashes(limited, turns, [cut])
+        for turn, suffix in enumerate(("", " mirror")):
+            ours = found[:, VARIANTS.index(name + suffix)]
+            bits = [apart(a, words(b)) for a, b in zip(ours, single[:, turn])]
+            assert max(bits) <= 2  # sums in another order
+
+
+def test_mirrored_frames_have_the_mirrored_variant() -> None:
+    assert worst(film(), film()[:, :, ::-1], "whole mirror") <= 2
+    assert worst(film(), film()[:, :, ::-1]) > FAR
+
+
+def test_different_frames_differ() -> None:
+    a, b = hashes(film(1))[0], hashes(film(2))[0]
+    assert min(apart(x, y) for x in a[:, 0] for y in b.reshape(-1, 4)) > NEAR
+
+
+@pytest.mark.parametrize("change", ["brighter", "darker", "contrast", "noise"])
+def test_levels_do_not_matter(change: str) -> None:
+    pictures = film().astype(float)
+    noise = np.random.default_rng(5).normal(0, 4, pictures.shape)
+    changed = {
+        "brighter": pictures + 38,
+        "darker": pictures - 38,
+        "contrast": (pictures - 120) * 0.7 + 120,
+        "noise": pictures + noise,
+    }[change]
+    assert worst(film(), np.rint(changed).clip(0, 255).astype(np.uint8)) <= 16
+
+
+@pytest.mark.parametrize("level", [0, 16, 112, 255])
+@pytest.mark.parametrize("across", [False, True])
+def test_bars_of_any_level_are_cut(level: int, across: bool) -> None:
+    noise = np.random.default_rng(3).integers(-1, 2, (12, SIDE, SIDE))
+    pictures = film()
+    framed = with_bars(pictures.transpose(0, 2, 1) if across else pictures, level)
+    framed = framed.transpose(0, 2, 1) if across else framed
+    framed = (framed.astype(int) + noise).clip(0, 255).astype(np.uint8)
+    box = [0, 256, 32, 224] if across else [32, 224, 0, 256]
+    assert np.abs(borders(framed) - box).max() <= 4
+    assert worst(pictures, framed) <= NEAR
+
+
+def test_a_logo_or_subtitles_in_a_bar_do_not_stop_the_cut() -> None:
+    logo = with_bars(film(), 16)
+    logo[:, 2:7, 54:62] = 235
+    text = with_bars(film(), 16)
+    text[:, 58:61, 12:52:2] = 235
+    assert np.abs(borders(logo) - [32, 224, 0, 256]).max() <= 4
+    assert np.abs(borders(text) - [32, 224, 0, 256]).max() <= 4
+
+
+def test_a_dark_scene_is_not_bars() -> None:
+    dark = np.full((6, SIDE, SIDE), 12, np.uint8)
+    dark[:, 30:36, 28:40] = 90
+    assert borders(dark).tolist() == [[0, 256, 0, 256]] * 6
+
+
+def test_borders_do_not_flicker() -> None:
+    framed = with_bars(film(), 16)
+    framed[5] = 12
+    assert np.ptp(borders(framed)[:, :2], axis=0).max() <= 1
+
+
+@pytest.mark.parametrize(("share", "variant"), [(0.95, "centre95"), (0.9, "centre90")])
+def test_a_cropped_copy_has_the_hash_of_the_centre(share: float, variant: str) -> None:
+    pictures = film()
+    areas = perceptual_hash.areas_between(SIDE, 32 - 32 * share, 32 + 32 * share)
+    cropped = np.rint(areas @ (pictures.astype(np.float32) @ areas.T)).astype(np.uint8)
+    assert worst(cropped, pictures, variant) <= 16
+
+
+def test_a_logo_leaves_the_hash_near() -> None:
+    marked = film()
+    marked[:, 2:10, 54:62] = 235
+    assert worst(film(), marked) <= 47
+
+
+def test_flat_frames_have_no_quality() -> None:
+    for level in (0, 16, 128, 255):
+        assert hashes(np.full((3, SIDE, SIDE), level, np.uint8))[1].tolist() == [0, 0, 0]
+    assert hashes(film())[1].min() > 25
+
+
+def test_quality_is_that_of_what_bars_leave() -> None:
+    framed = with_bars(film(), 16)
+    inside = framed[:, 8:56].astype(int)
+    for quality, picture in zip(hashes(framed)[1].tolist(), inside):
+        slopes = sum(int((np.abs(np.diff(picture, axis=k)) * 100 // 256).sum()) for k in (0, 1))
+        assert quality == min(100, int(slopes / (90 * 0.75)))
+
+
+def test_hashes_depend_on_near_neighbours_only() -> None:
+    pictures = np.concatenate((with_bars(film(1), 16), film(2), with_bars(film(3), 40)))
+    every, quality = hashes(pictures)
+    for start in (0, 9, 20):
+        first, last = max(0, start - REACH), start + 8 + REACH
+        some, good = hashes(pictures[first:last])
+        part = slice(start - first, start - first + 8)
+        assert (some[part] == every[start : start + 8]).all()
+        assert (good[part] == quality[start : start + 8]).all()
+
+
+def test_no_frames_have_no_hashes() -> None:
+    found, quality = hashes(np.zeros((0, SIDE, SIDE), np.uint8))
+    assert found.shape == (0, len(VARIANTS), 4)
+    assert quality.shape == (0,)
+
+
+def test_the_centre_of_a_box() -> None:
+    assert Box(8, 56, 0, 64).centre(0.5) == Box(20, 44, 16, 48)
