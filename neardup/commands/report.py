@@ -8,9 +8,12 @@ from pathlib import Path
 from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.images.pictures import require_pillow
 from neardup.options import table
-from neardup.report import facts, material, page
+from neardup.report import facts, html_page, material, page
+from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
+from neardup.report.video_page import video_page
 from neardup.runtime import atomic_write, manifest
-from neardup.runtime.program import StageError, UsageError, write_to
+from neardup.runtime.program import StageError, UsageError, cores, write_to
+from neardup.videos.containers import require_av
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
@@ -20,17 +23,26 @@ which loads nothing.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
+
+Of pairs of videos, it shows frames of both at the same moments, of files below this folder:
+
+    python3 -m neardup videos films > pairs.tsv
+    python3 -m neardup report --videos pairs.tsv -o report.html
 """
 
 
 def main() -> None:
     args = _command_line()
-    page.check_jinja()
+    html_page.check_jinja()
+    if args.videos:
+        _videos(args)
+        return
+    for flag in ("common", "folder"):
+        if getattr(args, flag) is not None:
+            raise UsageError(f"--{flag} needs --videos")
     if args.pictures:
         require_pillow()
     options = table.Options.of(args)
-    if args.o in ("", "-"):
-        raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
     path = Path(manifest.run_file_name(args.pairs))
     own = path if args.pairs != "-" and path.is_file() else None
@@ -77,10 +89,46 @@ def _command_line() -> argparse.Namespace:
         action="store_true",
         help="show the pictures themselves; ids are their paths, as `neardup images` writes them",
     )
+    parser.add_argument(
+        "--videos",
+        action="store_true",
+        help="PAIRS is from `neardup videos`: show frames at the matched times",
+    )
+    parser.add_argument("--common", metavar="FILE", help="with --videos: what --common has written")
+    parser.add_argument(
+        "--folder",
+        metavar="FOLDER",
+        action="append",
+        help="with --videos: open videos below it; may be repeated (default: the current folder)",
+    )
     parser.add_argument("-o", metavar="FILE", required=True, help="the page, as report.html")
     args = parser.parse_intermixed_args()
     args.files = args.records
+    if args.o in ("", "-"):
+        raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     return args
+
+
+def _videos(args: argparse.Namespace) -> None:
+    """Write the page of an answer of `neardup videos`."""
+    require_av()
+    others = [flag for flag in ("records", "removed", "audit", "pictures") if getattr(args, flag)]
+    given = [*table.Options.of(args).given_arguments(), *(f"--{flag}" for flag in others)]
+    if given:
+        raise UsageError(
+            f"--videos: the page of videos has no {given[0].partition('=')[0]}; leave it out"
+        )
+    pairs, common = _files_of(args.pairs), [args.common] if args.common else []
+    check_files([*pairs, *common])
+    folders = args.folder or [os.curdir]
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise UsageError(f"--folder {folder}: not a folder")
+    with atomic_write.whole_or_not("-o", args.o, [*pairs, *common]) as file:
+        answer = answer_of(parsed_lines(pairs, either))
+        stretches = stretches_of(parsed_lines(common, parse_common))
+        page = video_page(answer, stretches, args.pairs, folders, cores())
+        write_to(file, [page.encode()])
 
 
 def _files_of(name: str) -> list[str]:

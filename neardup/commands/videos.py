@@ -29,12 +29,14 @@ from neardup.runtime.program import (
     not_one_of,
 )
 from neardup.stages import video_decisions
-from neardup.stages.video_decisions import Found
+from neardup.stages.video_decisions import FoundPairs
 from neardup.videos import video_answers
+from neardup.videos.containers import require_av
 from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
-from neardup.videos.video_files import Reading, require_av
+from neardup.videos.video_answers import Rule
+from neardup.videos.video_files import Reading
 from neardup.videos.video_join import MEASURES, JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"
@@ -48,11 +50,11 @@ OUTPUTS = {
     PRINTS: "the fingerprints of each video, for --against and for other machines",
 }
 MOST_TICKS = 25
-THRESHOLD, TO_REMOVE = "0.5", "0.8"
+THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
-    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}; or several with "
-    "commas, each for ties of those before it"
+    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}, prefer:REGEX (the path "
+    "matches); or several with commas, each for ties of those before it"
 )
 DESCRIPTION = """Find videos that show the same, whole or in part, with the times.
 
@@ -73,7 +75,7 @@ the seconds of the second for one of the first; and 1 if one is mirrored, else 0
 SHORT = {
     "--measure": "copy, containment or common (default: copy)",
     "--threshold": "the share of the shorter video (default: 0.5, or 0.8 to remove videos)",
-    "--at-least": "the least time in common, such as 10s (default: 3s)",
+    "--at-least": "with --measure common: the least time, such as 10s (default: 3s)",
     "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
     "--keep": "which of similar videos comes first (default: max:pixels,max:seconds, …)",
     "--removed": "with --output kept: the file of the removed videos",
@@ -95,6 +97,10 @@ MEASURE_HELP = (
 THRESHOLD_HELP = (
     "the least share of the shorter video; with --output kept and removed, of the video that is "
     f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
+)
+AT_LEAST_HELP = (
+    "with --measure common: the least time that two videos have in common, such as 10s or 2m "
+    f"(default: {AT_LEAST})"
 )
 FORMAT_HELP = (
     f"of pairs and links: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl or "
@@ -119,14 +125,14 @@ NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-class Asked(NamedTuple):
+class VideoOptions(NamedTuple):
     """The options that are numbers or rules, checked."""
 
     rules: Rules
     how: Reading
     seconds: "int | None"  # the time limit of a file
     join: JoinOptions
-    keep: list[str]
+    keep: list[Rule]
     jobs: int
 
 
@@ -146,6 +152,7 @@ def main() -> None:
         progress = Progress(asked.rules.program, STAGES, 1)
         tally = Tally(asked.rules, progress.clear)
         sources = PrintSources(args.folders, tally, folder)
+        stack.callback(sources.close)
         with progress.shown(args.verbosity):
             read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
             if args.output == PRINTS:
@@ -160,7 +167,7 @@ def main() -> None:
 
 
 def _answer(
-    args: argparse.Namespace, asked: Asked, found: Found, folder: Path, sinks: Sinks
+    args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
 ) -> list[str]:
     """Write what is asked for; return the first lines of the summary."""
     if args.common:
@@ -195,7 +202,7 @@ def _command_line() -> argparse.Namespace:
         help="or a video, or a file of prints; all below a folder is read",
     )
     for flag, about in (
-        ("--fast", "read key frames only: much faster, but copies of another encoder are missed"),
+        ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
         ("--exact", "find every pair of frames within 31 bits; it takes many times as long"),
         ("--strict", "stop at the first file that cannot be read"),
         ("--no-cache", "read all videos again, and keep nothing"),
@@ -204,7 +211,6 @@ def _command_line() -> argparse.Namespace:
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
     for flag, metavar, default, about in (
         ("--measure", "NAME", "copy", MEASURE_HELP),
-        ("--at-least", "TIME", "3s", "the least time that two videos have in common"),
         ("--output", "KIND", "pairs", kinds),
         ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
         ("--ticks", "N", "4", "how many frames of a second are looked at"),
@@ -212,6 +218,7 @@ def _command_line() -> argparse.Namespace:
         add_option(parser, flag, metavar, default, about)
     for flag, metavar, about in (
         ("--threshold", "T", THRESHOLD_HELP),
+        ("--at-least", "TIME", AT_LEAST_HELP),
         ("--format", "NAME", FORMAT_HELP),
         ("--removed", "FILE", "with --output kept: what --output removed prints, into this file"),
         ("--common", "FILE", COMMON_HELP),
@@ -243,6 +250,10 @@ def _check(args: argparse.Namespace) -> None:
             raise UsageError(f"{flag}: expected the name of a file, got {name!r}")
     if args.removed and args.output != "kept":
         raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
+    if args.at_least and args.measure != "common":
+        raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
+    if args.threshold and args.measure == "common" and args.output not in DECISIONS:
+        raise UsageError("--threshold cannot be used with --measure common; use --at-least")
     if args.output == PRINTS and (args.against or args.common):
         flag = "--against" if args.against else "--common"
         raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
@@ -260,18 +271,18 @@ def _check(args: argparse.Namespace) -> None:
             raise StageError(f"{name}: no such file")
 
 
-def _asked(args: argparse.Namespace) -> Asked:
+def _asked(args: argparse.Namespace) -> VideoOptions:
     jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
     limit = args.time_limit
     default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
-    return Asked(
+    return VideoOptions(
         Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
         Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
         None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
         JoinOptions(
             measure=args.measure,
             threshold=read("--threshold", _share, args.threshold or default),
-            at_least=read("--at-least", _time, args.at_least),
+            at_least=read("--at-least", _time, args.at_least or AT_LEAST),
             exact=args.exact,
         ),
         read("--keep", video_answers.keep_rules, args.keep),

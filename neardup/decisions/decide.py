@@ -17,8 +17,9 @@ import numpy as np
 
 from neardup.decisions.edge_file import EdgeFile, Head, Heads, as_number
 from neardup.decisions.rules import NOBODY, Components, Reason, Rule
-from neardup.lines.answer_lines import NO_PAIR, Tag, is_old
+from neardup.lines.answer_lines import NO_PAIR
 from neardup.lines.keyed_lines import decode_sets
+from neardup.lines.tagged_ids import Tag, is_old
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import chunks

@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from neardup.lines import answer_lines
-from neardup.lines.answer_lines import Tag
+from neardup.lines.tagged_ids import Tag
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError

@@ -17,12 +17,13 @@ from pathlib import Path
 from neardup.decisions import decide
 from neardup.decisions.edge_file import EdgeFile
 from neardup.decisions.rules import Direct
-from neardup.lines.answer_lines import PRIORITIES, format_edge, format_presence
+from neardup.lines.answer_lines import format_edge, format_presence
+from neardup.lines.tagged_ids import tag_of
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.similarity.measures import NINE_TENTHS, Jaccard
 
-TAG = PRIORITIES["first"]
+TAG = tag_of("first")
 DECIMALS = 10**18
 
 RankedPair = tuple[int, int, float]  # later, and earlier in the order; 0 < similarity <= 1

@@ -7,6 +7,7 @@ count    record lines → token counts, for schemes that ask for them
 share    record lines → the keys that two records share, so that only these travel
 decide   sorted edges → the records that are removed, or the members of each cluster
 keep     the input again → its lines without the removed records
+videos   prints of videos → pairs, in steps of its own
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itsel
     ./step.py share    find the keys that two records share
     ./step.py decide   decide which records are removed
     ./step.py keep     print the lines that are kept
+    ./step.py videos   find pairs of videos
 
 Each has a --help of its own.
 """
@@ -251,6 +253,13 @@ def decide() -> None:
     counters.report()
 
 
+def videos() -> None:
+    """Run a step for videos; their modules are loaded here, since mapper.py needs none of them."""
+    from neardup.engines import video_tasks
+
+    video_tasks.videos()
+
+
 def keep() -> None:
     asked = parser("step.py keep", KEEP, KEEP_FLAGS)
     asked.add_argument("files", **FILES)
@@ -277,7 +286,7 @@ def keep() -> None:
 mapper = partial(run, "mapper.py", _map)
 reducer = partial(run, "reducer.py", _reduce)
 dedup = partial(run, "dedup_reducer.py", _dedup)
-STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}
+STEPS = {"count": count, "share": share, "decide": decide, "keep": keep, "videos": videos}
 
 
 # What run_hadoop.sh and run_spark.sh have in common: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT

@@ -154,25 +154,31 @@ def shrunk(pictures: Floats | Bytes) -> Floats:
     as_floats = pictures.astype(np.float32, copy=False)
     if (height, width) == (SIDE, SIDE):
         return as_floats
-    return areas(height) @ (as_floats @ areas(width).T)
+    return areas_between(height, 0, height) @ (as_floats @ areas_between(width, 0, width).T)
 
 
-@lru_cache(maxsize=64)
 def cosines_of(length: int, cut: float) -> Floats:
-    """Return C·A, the cosines of 64 areas as weights of the pixels of a side: (16, length)."""
+    """Return C·A for the centre of a side of `length` pixels: (16, length)."""
+    return cosines_between(length, length * (0.5 - cut / 2), length * (0.5 + cut / 2))
+
+
+@lru_cache(maxsize=4096)
+def cosines_between(length: int, low: float, high: float) -> Floats:
+    """Return C·A, the cosines of 64 areas from `low` to `high` as weights of the pixels of a side,
+    (16, length)."""
     wave, x = np.arange(1, WAVES + 1)[:, np.newaxis], np.arange(SIDE)
     cosines = np.sqrt(2 / SIDE) * np.cos(np.pi * wave * (2 * x + 1) / (2 * SIDE))
-    return (cosines @ areas(length, cut)).astype(np.float32)
+    return (cosines @ areas_between(length, low, high)).astype(np.float32)
 
 
 @lru_cache(maxsize=64)
-def areas(length: int, cut: float = WHOLE) -> Floats:
-    """Return the share of each pixel of a side in each of 64 areas of its centre: (64, length).
+def areas_between(length: int, low: float, high: float) -> Floats:
+    """Return the share of each pixel of a side in each of 64 areas of a part: (64, length).
 
-    >>> areas(128)[0, :3].tolist(), areas(32)[:3, 0].tolist(), areas(64, cut=0.5)[0, 16:18].tolist()
-    ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0])
+    >>> areas_between(128, 0, 128)[0, :3].tolist(), areas_between(32, 0, 32)[:3, 0].tolist()
+    ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0])
     """
-    edges = length * (0.5 + cut * (np.arange(SIDE + 1) / SIDE - 0.5))
+    edges = low + (high - low) * (np.arange(SIDE + 1) / SIDE)
     pixel = np.arange(length)
     common = np.minimum(edges[1:, np.newaxis], pixel + 1) - np.maximum(
         edges[:-1, np.newaxis], pixel

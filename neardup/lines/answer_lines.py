@@ -1,4 +1,4 @@
-r"""Formatters and parsers for lines of pairs, edges and decided records, and for tagged ids.
+"""Formatters and parsers for lines of pairs, edges and decided records.
 
 Hadoop may add a tab to each line.
 
@@ -21,27 +21,13 @@ decided     PLACE TAB ID TAB KEPT TAB SIMILARITY
             PLACE, the place in the input (`reading.blocks`) in sixteen hexadecimal digits; the
             similarity is `-` where the two are not a pair
 
-tagged ids  1 PLACE ID                          --keep first
-            1 SIZE PLACE ID                     --keep longest
-            1 ID \1 PLACE                       --keep smallest
-            1 ID                                pairs
-            └ 0 for an old record
-
-Records are decided in the byte order of their tagged ids, old ones (--against) before all new ones.
-PLACE has sixteen hexadecimal digits.  SIZE is 2^32-1 less the number of shingles, in eight.  A \1
-in an id becomes \1 DEL, so that shorter ids still come first.
+Ids of records with a place are tagged: see `lines.tagged_ids`.
 """
 
 import re
-from hashlib import blake2b
 from typing import NamedTuple
 
-import numpy as np
-
-from neardup.lines.keyed_lines import HASH_BITS
-from neardup.reading.blocks import NEW
 from neardup.runtime.program import WireError, shown
-from neardup.sets.ragged import Batch
 
 _NUMBER = rb"(?:0\.[0-9]{6}|1\.000000)"
 _PAIR = (
@@ -201,86 +187,3 @@ def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
         )
     id_, kept, similarity = line.split(b"\t")[:3]
     return id_, kept, similarity.rstrip(b"\n").decode()
-
-
-OLD = b"0"
-_MOST = (1 << 32) - 1
-_PLACED = re.compile(rb"(?:0[0-7]|1[89a-f])[0-9a-f]{15}")  # places from NEW on are of new records
-_END, _ESCAPED = b"\1", b"\1\x7f"
-
-
-class Tag(NamedTuple):
-    """A kind of tagged id: its format after the old/new digit, and where PLACE and ID are in it."""
-
-    help: str
-    form: bytes
-    place: slice
-    id: slice
-    escaped: bool = False
-
-    def tagged(self, batch: Batch) -> Batch:
-        """Return a batch whose ids are tagged."""
-        ids = [id_.replace(_END, _ESCAPED) for id_ in batch.ids] if self.escaped else batch.ids
-        rest = (_MOST - batch.sets.sizes).tolist()
-        form = b"%(new)d" + self.form
-        tagged = [
-            form % {b"new": place >= NEW, b"place": place, b"id": id_, b"rest": rest_}
-            for place, id_, rest_ in zip(batch.places.tolist(), ids, rest)
-        ]
-        return Batch(tagged, batch.sets, places=batch.places)
-
-    def id_of(self, tagged: bytes) -> bytes:
-        """Return a tagged id without its tag.
-
-        >>> PRIORITIES["first"].id_of(b"18000000000000007v1")
-        b'v1'
-        """
-        id_ = tagged[self.id]
-        return id_.replace(_ESCAPED, _END) if self.escaped else id_
-
-    def ids_of(self, tagged: list[bytes]) -> list[bytes]:
-        return list(map(self.id_of, tagged)) if self.escaped else [id_[self.id] for id_ in tagged]
-
-    def places(self, tagged: list[bytes]) -> np.ndarray:
-        """Return the places in tagged ids (uint64); WireError for ids tagged by other options."""
-        parts = [id_[:1] + id_[self.place] for id_ in tagged]
-        if not all(map(_PLACED.fullmatch, parts)):
-            wrong = next(id_ for id_, part in zip(tagged, parts) if not _PLACED.fullmatch(part))
-            raise WireError(
-                "expected a record with its place, as reducer.py writes it when given the "
-                f"same --output and --keep, got {shown(wrong)}"
-            )
-        places = bytes.fromhex(b"".join([part[1:] for part in parts]).decode())
-        return np.frombuffer(places, dtype=">u8").astype(np.uint64)
-
-
-_FIRST = "the one that comes first in the input"
-_LONGEST = "the one with the most shingles (ties go to the first)"
-_SMALLEST = "the one with the smallest id, compared byte by byte"
-PRIORITIES = {
-    "first": Tag(_FIRST, b"%(place)016x%(id)b", slice(1, 17), slice(17, None)),
-    "longest": Tag(_LONGEST, b"%(rest)08x%(place)016x%(id)b", slice(9, 25), slice(25, None)),
-    "smallest": Tag(_SMALLEST, b"%(id)b\1%(place)016x", slice(-16, None), slice(1, -17), True),
-}
-COLLECTION = Tag("the collection of the record", b"%(id)b", slice(0, 0), slice(1, None))
-
-
-def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
-    """Return the 40-bit mark of these options, to be XORed into keys on lines; 0 for plain pairs.
-
-    A reducer with other options finds no key that is its own.  `decides`: as in
-    `verification.Output`; `keep`: "" where no records are decided on.
-    """
-    way = decides, keep, against, between
-    digest = blake2b(repr(way).encode(), digest_size=HASH_BITS // 8).digest()
-    return int.from_bytes(digest, "big") if any(way) else 0
-
-
-def is_old(tagged: bytes) -> bool:
-    """Return whether a tagged id is that of an old record; WireError for an id without a tag."""
-    if tagged[:1] not in (OLD, b"1"):
-        raise WireError(
-            f"expected a record of one of two collections, as mapper.py writes it when given "
-            f"the same --output and --against, got {shown(tagged)}"
-        )
-    return tagged[:1] == OLD

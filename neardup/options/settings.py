@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from neardup.decisions import RULES, RuleKind
-from neardup.lines.answer_lines import COLLECTION, PRIORITIES, Tag, mark_of
 from neardup.lines.count_lines import read_counts
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
@@ -25,7 +25,7 @@ from neardup.schemes import SCHEMES
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.minhash import Sketched
 from neardup.schemes.scheme import Request, Scheme, one_of
-from neardup.sets.bit_vectors import DIGIT_BITS
+from neardup.sets.bit_vectors import DEFAULT_BITS, DIGIT_BITS
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, Threshold
@@ -154,15 +154,22 @@ def form_of(options: Options) -> InputFormat:
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     how = options.input, options.shingle, options.clean, options.id, options.text
     bits = table.SCHEME_OPTIONS["--bits"]
-    prints = {}
+    number = DEFAULT_BITS
     if of_fingerprints(options) and bits.flag in options.own:
-        prints["bits"] = read(bits.flag, bits.read, options.own[bits.flag])
-        if prints["bits"] % DIGIT_BITS:
+        number = read(bits.flag, bits.read, options.own[bits.flag])
+        if number % DIGIT_BITS:
             raise UsageError(
-                f"{bits.flag} {prints['bits']} is not a multiple of {DIGIT_BITS}, the bits of a "
+                f"{bits.flag} {number} is not a multiple of {DIGIT_BITS}, the bits of a "
                 "hexadecimal digit"
             )
-    return InputFormat.of(*how, [*old, *options.files], options.fingerprint, **prints)
+    ranked = tag_of_records(options.keep).fields if options.keep is not None else ()
+    files = [*old, *options.files]
+    return InputFormat.of(*how, files, options.fingerprint, number, ranked)
+
+
+def tag_of_records(keep: str) -> Tag:
+    """Return how ids are tagged for --keep; UsageError for an invalid one."""
+    return read("--keep", tag_of, keep)
 
 
 def of_fingerprints(options: Options) -> bool:
@@ -246,12 +253,12 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
     if options.rule is not None:
         rule = read("--rule", one_of(*RULES), options.rule)
     if options.keep is not None:
-        keep = read("--keep", one_of(*PRIORITIES), options.keep)
+        keep = options.keep
     if options.against and rule == "cluster":
         raise UsageError("--rule cluster cannot be used with --against; use --rule direct")
     tag: Tag | None = COLLECTION if options.against else None
     if output.decides:
-        tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
+        tag = tag_of_records(keep) if output.decides == RECORDS else tag_of("smallest")
     keeps = keep if output.decides == RECORDS else ""
     mark = mark_of(output.decides, keeps, bool(options.against), options.between)
     return tag, mark, RULES[rule]

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any, Callable
 
 from neardup.decisions import RULES
-from neardup.lines.answer_lines import PRIORITIES
-from neardup.options.command_parser import CommandParser
+from neardup.lines.tagged_ids import PRIORITIES
+from neardup.options.command_parser import SHORT, CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
@@ -174,9 +174,11 @@ class Options:
     )
     keep: str | None = _option(
         None,
-        metavar="WHICH",
+        metavar="RULES",
         help="which of several similar records to keep, with --output kept or removed; "
-        + _choices(PRIORITIES),
+        f"{_choices(PRIORITIES)}.  Several rules with commas, as max:stars,min:date: each decides "
+        "ties of those before it, and then the order of the input; a record without a number or "
+        "date in the field comes last",
     )
     against: tuple[str, ...] = _option(
         (),
@@ -337,9 +339,14 @@ def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> CommandParser:
+def parser(
+    name: str,
+    description: str,
+    flags: Collection[str] = OPTIONS,
+    short: Mapping[str, str] = SHORT,
+) -> CommandParser:
     """Make a parser of the options in `flags`; all others keep their defaults."""
-    result = CommandParser(name, description)
+    result = CommandParser(name, description, short)
     for flag, spec in OPTIONS.items():
         if flag in flags:
             result.add_argument(flag, **spec)

@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.field_ranks import with_ranks
 from neardup.reading.fingerprint_lines import (
     FINGERPRINTS,
     fingerprint_lines,
@@ -58,6 +59,7 @@ class InputFormat(NamedTuple):
         names: Sequence[str] = (),
         fingerprint: str | None = None,
         bits: int = DEFAULT_BITS,
+        ranked: tuple[str, ...] = (),
     ) -> InputFormat:
         """Make the format from options; without `input_`, the kind is inferred from file names."""
         if input_ not in (None, *INPUTS):
@@ -74,8 +76,12 @@ class InputFormat(NamedTuple):
             rows = " or ".join(ROWS)
             raise UsageError(f"--fingerprint needs --input {rows} without --text, but {other}")
         if kind not in LINES:
-            fields = Fields.of(
-                id_, text if fingerprint is None else fingerprint, binary=fingerprint is not None
+            content = text if fingerprint is None else fingerprint
+            fields = Fields.of(id_, content, fingerprint is not None, ranked)
+        elif ranked:
+            raise UsageError(
+                f"--keep by the field {ranked[0]} needs --input {' or '.join(ROWS)}, but --input "
+                f"is {kind}"
             )
         elif id_ is not None or text is not None:
             flag = "--text" if id_ is None else "--id"
@@ -139,6 +145,10 @@ class InputFormat(NamedTuple):
 
         repeats: a token weighs as often as a record has it; own: as the line says.
         """
+        parse = self._parser(repeats, own)
+        return with_ranks(parse, self.fields) if self.fields and self.fields.ranked else parse
+
+    def _parser(self, repeats: bool, own: bool) -> Parser:
         if self.bag and (repeats or own):
             raise UsageError(
                 "--shingle: in a bag repeats are tokens of their own, which weigh nothing more; "

@@ -24,7 +24,9 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
     """
     for first in pieces:
         if not first.flaw:
-            check_rows(next(iter(first.parts())), fields, name, in_task)
+            lines = next(iter(first.parts()))
+            check_rows(lines, fields, name, in_task)
+            check_ranked(lines, fields, name)
         yield from chain([first], pieces)
 
 
@@ -51,6 +53,22 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         raise StageError(f"{name}: {found} {field!r}; name one with {lacks}: {there}{remedy}")
 
 
+def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
+    """Raise StageError if there are rows, but none has one of the fields of --keep."""
+    missing, rows = set(fields.ranked), []
+    for _, line in lines_in(lines) if missing else ():
+        try:
+            rows.append(row_of(line))
+        except FlawError:
+            continue
+        missing = {field for field in missing if fields.value(rows[-1], field) is None}
+        if not missing:
+            return
+    for field in filter(missing.__contains__, fields.ranked if rows else ()):
+        there = _listed(_columns(rows[:SEEN_ROWS]))
+        raise StageError(f"{name}: no row has a field {field!r}; name one with --keep: {there}")
+
+
 def check_columns(
     columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], Sequence[Row]]
 ) -> None:
@@ -59,7 +77,8 @@ def check_columns(
     Its first `rows` are read then, to suggest another column.
     """
     texts = [(fields.flag, field) for field in fields.texts]
-    for flag, field in [("--id", fields.id)] * fields.needs_id + texts:
+    ranked = [("--keep", field) for field in fields.ranked]
+    for flag, field in [("--id", fields.id)] * fields.needs_id + texts + ranked:
         if field not in columns:
             mark = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
             if mark:
@@ -69,7 +88,7 @@ def check_columns(
                     f'delimiter="{mark}"))\' < {name} > commas.csv'
                 )
             there = f"name one with {flag}: {_listed(columns)}"
-            remedy = _line_to_type(rows(), fields, flag)
+            remedy = "" if flag == "--keep" else _line_to_type(rows(), fields, flag)
             raise StageError(f"{name}: has no column {field!r}; {there}{remedy}")
     for field, count in Counter(columns).items():
         if count > 1 and (field in fields.names or not fields.texts):

@@ -267,18 +267,27 @@ class Fields:
     texts: tuple[str, ...]  # () is all there are
     needs_id: bool  # else rows without an id are numbered
     binary: bool = False  # binary values are fingerprints, and no texts
+    ranked: tuple[str, ...] = ()  # of --keep
 
     @classmethod
-    def of(cls, id_: str | None, text: str | None, binary: bool = False) -> Fields:
+    def of(
+        cls,
+        id_: str | None,
+        text: str | None,
+        binary: bool = False,
+        ranked: tuple[str, ...] = (),
+    ) -> Fields:
         """Return the fields that --id and --text name; UsageError for invalid names."""
         flag = flag_of_texts(binary)
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"{flag}: {text!r} is not NAME, or NAME,NAME… without blanks")
-        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary)
-        numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
+        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary, ranked)
+        numbers = [n.isdecimal() for n in (*texts, *[fields.id] * fields.needs_id, *ranked)]
         if any(numbers) and not all(numbers):
-            raise UsageError(f"--id and {flag} must both be column numbers, or both be names")
+            flags = f"--id, {flag} and --keep must all" if ranked else f"--id and {flag} must both"
+            both = "all" if ranked else "both"
+            raise UsageError(f"{flags} be column numbers, or {both} be names")
         columns = filter(str.isdecimal, fields.names)
         if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
             raise UsageError(
@@ -293,7 +302,7 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (self.id, *self.texts) if self.id else self.texts
+        return (*filter(None, [self.id]), *self.texts, *self.ranked)
 
     @property
     def numbered(self) -> bool:

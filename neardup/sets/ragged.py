@@ -288,11 +288,14 @@ class Batch:
     without_shingles: tuple[int, ...] = ()  # the numbers, in its block, of lines of empty sets
     # uint64 (n,): the line of each, in its block or as `reading.blocks` counts them.
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
+    # uint64 (n, R), or (0, 0): values of R fields, for `lines.tagged_ids`.
+    ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
 
     def take(self, index: np.ndarray) -> Batch:
         """Return the records at `index` (int64 array), in that order."""
-        places = self.places[index] if len(self.places) else self.places
-        return Batch([self.ids[i] for i in index.tolist()], self.sets.take(index), places=places)
+        places, ranks = (c[index] if len(c) else c for c in (self.places, self.ranks))
+        ids = [self.ids[i] for i in index.tolist()]
+        return Batch(ids, self.sets.take(index), places=places, ranks=ranks)
 
 
 class Forest:

@@ -15,12 +15,12 @@ from neardup.images.tally import many
 from neardup.videos import video_answers
 from neardup.videos.pair_lines import PairRun, pair_runs
 from neardup.videos.runs import CommonStretch, VideoPair
-from neardup.videos.video_answers import Videos
+from neardup.videos.video_answers import Rule, Videos
 
 SHOWN = 10  # common stretches in the summary
 
 
-class Found(NamedTuple):
+class FoundPairs(NamedTuple):
     """The videos of a run, and what was found."""
 
     videos: Videos
@@ -35,7 +35,7 @@ class Decision(NamedTuple):
     removed: list[bytes]
 
 
-def runs_of(found: Found, links: bool) -> list[PairRun]:
+def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
     """Return the runs of all pairs, or of those that connect similar videos."""
     ids = found.videos.ids
     pairs: Iterable[VideoPair] = found.pairs
@@ -44,7 +44,7 @@ def runs_of(found: Found, links: bool) -> list[PairRun]:
     return [run for pair in pairs for run in pair_runs(pair, ids)]
 
 
-def decide(found: Found, keep: Sequence[str], threshold: float, folder: Path) -> Decision:
+def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path) -> Decision:
     """Decide which new videos are kept; `folder` is for a temporary file.
 
     A video is removed if at least the share `threshold` of it is in one that is kept and comes
@@ -64,7 +64,7 @@ def decide(found: Found, keep: Sequence[str], threshold: float, folder: Path) ->
     )
 
 
-def clusters(found: Found, keep: Sequence[str], folder: Path) -> list[bytes]:
+def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
     """Return a line for each video of each cluster, behind the first one of the cluster."""
     videos = found.videos
     order, ranks = _order(videos, keep)
@@ -75,7 +75,7 @@ def clusters(found: Found, keep: Sequence[str], folder: Path) -> list[bytes]:
     ]
 
 
-def summary(found: Found) -> list[str]:
+def summary(found: FoundPairs) -> list[str]:
     """Return the lines of the summary: the pairs, and the common stretches."""
     videos = found.videos
     new = many(len(videos.ids) - videos.old, "new video" if videos.old else "video")
@@ -87,7 +87,7 @@ def summary(found: Found) -> list[str]:
     return [f"{many(pairs, 'pair')} {among}", *lines, *more_of_them]
 
 
-def _order(videos: Videos, keep: Sequence[str]) -> tuple[list[int], list[int]]:
+def _order(videos: Videos, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:
     """Return the numbers of the videos in order of priority, and their ranks."""
     order = videos.order(keep)
     ranks = [0] * len(order)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from neardup.lines.answer_lines import is_old
 from neardup.lines.keyed_lines import decode_sets, encode_sets, parse_keyed_lines, parse_keys
+from neardup.lines.tagged_ids import is_old
 from neardup.runtime.program import WireError
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans, starts_of_runs
 from neardup.similarity.measures import Measure

@@ -20,7 +20,7 @@ from math import comb
 import numpy as np
 
 from neardup.lines import answer_lines
-from neardup.lines.answer_lines import COLLECTION, is_old
+from neardup.lines.tagged_ids import COLLECTION, is_old
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals

@@ -8,7 +8,8 @@ of frames are looked at there.  Then the line's seeds are left out, and the next
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:
 
-* seeds that show different things: two whose frames in a differ in more than DIFFERENT bits;
+* seeds that show different things: two whose frames in a differ in DIFFERENT bits more than frames
+  do on the line;
 * frames that match better on the line than a moment before or after it;
 * both videos stand still as a whole, as one picture does.
 
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
-from neardup.videos.runs import Run
+from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
 from neardup.videos.video_prints import VideoPrint
 
@@ -37,7 +38,7 @@ SHORT_SECONDS, SHORT_SHARE = 1.2, 0.6  # … or this share of a shorter video, a
 SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they match
 LINES = 16  # of two videos, at most
 MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
-DIFFERENT = 31  # bits: seeds that differ more show different things
+DIFFERENT = 40  # bits more than on the line: seeds that differ in so many show different things
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST = 3.0  # bits by which frames match better on the line
 STILL, STILL_MATCH = 10, 10  # bits: of one still picture, and of two copies of it
@@ -89,6 +90,20 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
         runs += new
         left = left[~((on > 0) | _inside(left, new))]
     return tuple(sorted(set(runs), key=lambda run: run[1:]))
+
+
+def pair_of(
+    a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
+) -> VideoPair | None:
+    """Return two videos with their runs as a pair, or None if they have no run."""
+    runs = align(seeds, of_a, of_b)
+    if not runs:
+        return None
+    seconds = sum(run.seconds for run in runs), sum(run.seconds * run.rate for run in runs)
+    lengths = of_a.seconds, of_b.seconds
+    shares = [min(1.0, some / all_) for some, all_ in zip(seconds, lengths)]
+    share = shares[0] if lengths[0] <= lengths[1] else shares[1]
+    return VideoPair(a, b, mirrored, runs, seconds[0], share, *shares)
 
 
 def least_of_run(shorter: float) -> float:
@@ -191,21 +206,23 @@ def _not_by_chance(
     run: Run, line: Line, seeds: Floats, frames: Indices, a: Frames, b: Frames
 ) -> bool:
     """Return whether a run shows different things, or moves alike, or both videos are still."""
-    of_seeds = np.searchsorted(a.spans[:, 0], np.unique(np.rint(seeds[:, 0] * 1000)))
-    if run.frames >= RUN_FRAMES and _differ(a.own[of_seeds]):
-        return True
-    if run.frames >= RUN_FRAMES and _moves_alike(line, np.unique(frames), a, b):
-        return True
-    return _still(a.own) and _still(b.own) and _still_match(line, np.unique(frames), a, b)
+    frames = np.unique(frames)
+    here = _on_line(line, frames, a, b, 0.0)
+    if run.frames >= RUN_FRAMES:
+        of_seeds = np.searchsorted(a.spans[:, 0], np.unique(np.rint(seeds[:, 0] * 1000)))
+        most = DIFFERENT + float(np.nanmean(here))
+        if _differ(a.own[of_seeds], most) or _moves_alike(line, frames, here, a, b):
+            return True
+    return _still(a.own) and _still(b.own) and float(np.nanmedian(here)) <= STILL_MATCH
 
 
-def _differ(hashes: NDArray[np.uint64]) -> bool:
-    """Return whether two of the fingerprints differ in more than DIFFERENT bits.
+def _differ(hashes: NDArray[np.uint64], most: float) -> bool:
+    """Return whether two of the fingerprints differ in more than `most` bits.
 
     Subtle: only those with the first, and with the one that is farthest from it.
     """
     first = bits_apart(hashes, hashes[:1])
-    return bool((bits_apart(hashes, hashes[[first.argmax()]]) > DIFFERENT).any())
+    return bool((bits_apart(hashes, hashes[[first.argmax()]]) > most).any())
 
 
 def _still(hashes: NDArray[np.uint64]) -> bool:
@@ -221,17 +238,11 @@ def _on_line(line: Line, frames: Indices, a: Frames, b: Frames, shift: float) ->
     return np.where(np.isinf(least), np.nan, least)
 
 
-def _moves_alike(line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
+def _moves_alike(line: Line, frames: Indices, here: Floats, a: Frames, b: Frames) -> bool:
     """Return whether frames match better on the line than a moment earlier or later."""
-    here = _on_line(line, frames, a, b, 0.0)
     for shift in SHIFTS:
         gain = _on_line(line, frames, a, b, shift) - here
         gain = gain[~np.isnan(gain)]
         if len(gain) >= RUN_FRAMES and float(gain.mean()) < CONTRAST:
             return False
     return True
-
-
-def _still_match(line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
-    here = _on_line(line, frames, a, b, 0.0)
-    return float(np.nanmedian(here)) <= STILL_MATCH

@@ -46,20 +46,25 @@ def limit(clusters: int, share: float, least: int) -> float:
     return max(least, share * clusters)
 
 
-def with_holes(store: FrameStore, common: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark common frames, and those in a short hole between two common frames of a video."""
+def with_holes(
+    owner: NDArray[np.int32], spans: Indices, common: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Mark common frames, and those in a short hole between two common frames of a video.
+
+    owner: int32 (n,), the video of each frame; spans: (n, 2), milliseconds.
+    """
     marks = common.copy()
     at = np.flatnonzero(common)
     if not len(at):
         return marks
-    same = store.owner[at[1:]] == store.owner[at[:-1]]
-    holes = same & (store.spans[at[1:], 0] - store.spans[at[:-1], 1] <= HOLE)
+    holes = owner[at[1:]] == owner[at[:-1]]
+    holes &= spans[at[1:], 0] - spans[at[:-1], 1] <= HOLE
     for first, last in zip(at[:-1][holes].tolist(), at[1:][holes].tolist()):
         marks[first:last] = True
     return marks
 
 
-class Places(NamedTuple):
+class SharedPlaces(NamedTuple):
     """Where common frames follow each other."""
 
     number: Indices  # (n,), of the place of each frame; -1 if it is not common
@@ -67,7 +72,7 @@ class Places(NamedTuple):
     last: Indices
 
     @classmethod
-    def of(cls, store: FrameStore, common: NDArray[np.bool_]) -> Places:
+    def of(cls, store: FrameStore, common: NDArray[np.bool_]) -> SharedPlaces:
         at = np.flatnonzero(common)
         number = np.full(len(common), -1, np.int64)
         new = np.ones(len(at), bool)
@@ -83,7 +88,7 @@ def stretches(
     store: FrameStore, common: NDArray[np.bool_], matches: Iterable[tuple[Indices, Indices]]
 ) -> list[CommonStretch]:
     """Return the common stretches, the longest first; matches: of frames, all common ones."""
-    places = Places.of(store, common)
+    places = SharedPlaces.of(store, common)
     forest = Forest(len(places.first))
     for i, j in matches:
         x, y = places.number[i], places.number[j]
@@ -93,7 +98,7 @@ def stretches(
     return sorted(found, key=lambda stretch: (-stretch.seconds, stretch.places))
 
 
-def _grouped(store: FrameStore, places: Places, forest: Forest) -> Iterator[CommonStretch]:
+def _grouped(store: FrameStore, places: SharedPlaces, forest: Forest) -> Iterator[CommonStretch]:
     roots = forest.roots(np.arange(len(places.first)))
     order = np.argsort(roots, kind="stable")
     starts = starts_of_runs(roots[order])

@@ -44,6 +44,7 @@ BITS, MASKS, MASK_BITS = 256, 40, 24
 KEY_BITS = 24
 CALM, CALM_OTHERS = 8, 32  # rows of a video in a bucket: own fingerprints, and other variants
 FULL, HUBS = 256, 16  # videos
+CACHED = 1 << 13  # fingerprints that stay in the second cache
 FACTOR = 0x9E3779B97F4A7C15
 
 Indices = NDArray[np.int64]
@@ -88,12 +89,16 @@ def recall(bits: int) -> float:
 def keys_by(hashes: NDArray[np.uint64], mask: int, seed: int = 0) -> NDArray[np.uint64]:
     """Return the key of each fingerprint (uint64 (n, 4)) by one mask: below 2^24, uint64 (n,)."""
     masks, factors = _masks(seed)
-    total = np.zeros(len(hashes), np.uint64)
-    for word in range(masks.shape[1]):
-        total += (hashes[:, word] & masks[mask, word]) * factors[4 * mask + word]
-    total ^= total >> np.uint64(32)
-    total *= np.uint64(FACTOR)
-    return np.asarray(total >> np.uint64(64 - KEY_BITS))
+    found = np.empty(len(hashes), np.uint64)
+    for first in range(0, len(hashes), CACHED):
+        part, total = hashes[first : first + CACHED], found[first : first + CACHED]
+        total[:] = 0
+        for word in range(masks.shape[1]):
+            total += (part[:, word] & masks[mask, word]) * factors[4 * mask + word]
+        total ^= total >> np.uint64(32)
+        total *= np.uint64(FACTOR)
+        total >>= np.uint64(64 - KEY_BITS)
+    return found
 
 
 def keys(hashes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:

@@ -54,7 +54,7 @@ class PairRun(NamedTuple):
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
     """Return the runs of a pair, rounded; ids: of all videos, by their numbers.
 
-    >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5)
+    >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
     ('a', 'b', 2.0, 0.0, 2.0, 61, 63.0)
     """

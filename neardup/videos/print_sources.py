@@ -74,7 +74,7 @@ class PrintSources:
         for outcome in counted(results(largest_first, *_of(reader), begin)):
             found = self._tally.kept(outcome)
             if found is not None:
-                self._keep(_of_file(found, outcome.file))
+                self._keep(with_file(found, outcome.file))
         self._ids = dict.fromkeys(id_ for id_ in ids if id_ in self._ids)
         for name in self._prints:
             self._tally.files += 1
@@ -85,6 +85,10 @@ class PrintSources:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def close(self) -> None:
+        """Close the temporary file."""
+        self._spool.close()
 
     def prints(self) -> Iterator[VideoPrint]:
         """Yield the prints in the order of the names: files first, then those of prints."""
@@ -129,7 +133,7 @@ def _of(reader: Reader) -> tuple[Work, ResultCache, int]:
     return reader.work, reader.cache, reader.jobs
 
 
-def _of_file(video: VideoPrint, file: FoundFile) -> VideoPrint:
+def with_file(video: VideoPrint, file: FoundFile) -> VideoPrint:
     """Return a print with the id of its file, and the date if the video has none."""
     date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.mtime_ns // 10**9))
     return video._replace(id=path_id(file.path), facts={"date": date, **video.facts})

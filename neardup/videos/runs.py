@@ -46,6 +46,12 @@ class VideoPair(NamedTuple):
     runs: tuple[Run, ...]  # in the order of a_from
     seconds: float  # of all runs
     share: float  # of the shorter one's seconds with frames that vote, 0 to 1
+    share_a: float  # of a's seconds with frames that vote, 0 to 1; `share` is this one or the next
+    share_b: float
+
+    @property
+    def share_of_longer(self) -> float:
+        return self.share_b if self.share == self.share_a else self.share_a
 
 
 class CommonStretch(NamedTuple):

@@ -8,8 +8,11 @@ A seed is two frames that match.  As a row it is two words, uint64 (2,):
 
 where a is the video whose id is smaller.  All seeds of two videos are in one of PARTS files.
 
-Memory: ROWS rows in each process, and the seeds of one part.  Letters: n frames, V variants, m
-seeds.
+Where there are many rows, each process writes the keys of a mask to files, by ranges of keys, and
+sorts one range after the other.
+
+Memory: about 60 bytes for each of ROWS rows in each process, and the seeds of one part.  Letters: n
+frames, V variants, m seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,15 +47,15 @@ from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
 
 PARTS = 64
-ROWS = 1 << 24  # that a process sorts at once
-CHUNK = 1 << 20  # frames whose keys are made at once
-GATHERED = 1 << 21  # rows whose fingerprints are in memory at once
+ROWS = 1 << 22  # that a process sorts at once
+CHUNK = 1 << 19  # frames whose keys are made at once
+GATHERED = 1 << 20  # rows whose fingerprints are in memory at once
 ROW_BITS = 64 - KEY_BITS
 
 Seeds = NDArray[np.uint64]
 
 
-class Search(NamedTuple):
+class SeedSearch(NamedTuple):
     """What is compared with what."""
 
     store: FrameStore
@@ -71,7 +75,7 @@ class Search(NamedTuple):
         seed: int,
         old: int = 0,
         chosen: NDArray[np.bool_] | None = None,
-    ) -> Search:
+    ) -> SeedSearch:
         every = np.ones(len(store), bool) if chosen is None else chosen
         ids = [id_.encode() for id_ in store.ids]
         folder.mkdir()
@@ -94,7 +98,9 @@ class Search(NamedTuple):
         return hashes
 
 
-def find_seeds(search: Search, exact: bool, jobs: int) -> int:
+def find_seeds(
+    search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
+) -> int:
     """Write all seeds to the files of a search; return how many buckets were full.
 
     exact: find all matches and not most of them; the time grows with the square of n.
@@ -103,15 +109,20 @@ def find_seeds(search: Search, exact: bool, jobs: int) -> int:
     if not store.frames:
         return 0
     _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
-    if exact:
-        tasks = [(v, turn) for v in range(len(store.variants)) for turn in range(jobs)]
-        return sum(in_processes(lambda task: _exact(search, *task, jobs), tasks, jobs))
-    shares = -(-search.rows // ROWS)
-    tasks = [(mask, share) for mask in range(MASKS) for share in range(shares)]
-    return sum(in_processes(lambda task: _by_mask(search, *task, shares), tasks, jobs))
+    turns = [(v, turn) for v in range(len(store.variants)) for turn in range(jobs)]
+    tasks = turns if exact else [(mask, 0) for mask in range(MASKS)]
+    full = 0
+
+    def work(task: tuple[int, int]) -> int:
+        return _exact(search, *task, jobs) if exact else _by_mask(search, task[0])
+
+    for k, found in enumerate(in_processes(work, tasks, jobs)):
+        full += found
+        done((k + 1) / len(tasks))
+    return full
 
 
-def _exact(search: Search, variant: int, turn: int, turns: int) -> int:
+def _exact(search: SeedSearch, variant: int, turn: int, turns: int) -> int:
     store, n = search.store, search.store.frames
     taken = np.flatnonzero(search.chosen[store.owner])
     own = np.ascontiguousarray(store.hashes[0][taken])
@@ -125,81 +136,99 @@ def _exact(search: Search, variant: int, turn: int, turns: int) -> int:
     return 0
 
 
-def _by_mask(search: Search, mask: int, share: int, shares: int) -> int:
-    """Write the seeds of some buckets of a mask; return how many buckets were full."""
-    packed = _keyed_rows(search, mask, share, shares)
-    buckets, rows = packed >> np.uint64(ROW_BITS), packed & np.uint64((1 << ROW_BITS) - 1)
-    del packed
-    rows = rows.astype(np.int64)
-    starts = starts_of_runs(buckets)
-    sizes = np.diff(starts, append=len(rows))
-    owns = counted(rows < search.store.frames, starts)
-    live = np.flatnonzero(_with_two_videos(search, rows, starts) & (owns > 0))
+def _by_mask(search: SeedSearch, mask: int) -> int:
+    """Write the seeds of all buckets of a mask; return how many buckets were full."""
     full = 0
-    for first, last in chunks(sizes[live], GATHERED):
-        some = live[first:last]
-        full += _compare(search, mask, rows, starts[some], owns[some], sizes[some])
+    for packed in _keyed_rows(search, mask):
+        starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
+        rows = (packed & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
+        sizes = np.diff(starts, append=len(rows))
+        owns = counted(rows < search.store.frames, starts)
+        live = np.flatnonzero((sizes > 1) & (owns > 0))
+        for first, last in chunks(sizes[live], GATHERED):
+            some = live[first:last]
+            full += _compare(search, mask, rows, starts[some], owns[some], sizes[some])
     return full
 
 
-def _keyed_rows(search: Search, mask: int, share: int, shares: int) -> NDArray[np.uint64]:
-    """Return rows with keys in a share of all keys: key << 40 | row, sorted."""
+def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield key << 40 | row for all rows, sorted, in ranges of keys of about ROWS rows."""
+    ranges = -(-search.rows // ROWS)
+    if ranges == 1:
+        packed = np.concatenate([np.empty(0, np.uint64), *_keyed_chunks(search, mask)])
+        packed.sort()
+        yield packed
+        return
+    bounds = np.arange(1, ranges, dtype=np.uint64) * np.uint64((1 << KEY_BITS) // ranges)
+    with TemporaryDirectory(dir=search.folder) as folder:
+        files = [Path(folder) / f"{k}" for k in range(ranges)]
+        for chunk in _keyed_chunks(search, mask):
+            chunk.sort()
+            ends = np.searchsorted(chunk, bounds << np.uint64(ROW_BITS))
+            for path, some in zip(files, np.split(chunk, ends)):
+                with path.open("ab") as file:
+                    file.write(some.tobytes())
+        for path in files:
+            packed = np.fromfile(path, np.uint64)
+            path.unlink()
+            packed.sort()
+            yield packed
+
+
+def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
+    """Yield key << 40 | row for all rows that take part and whose fingerprints are fresh."""
     store, n = search.store, search.store.frames
-    held = [np.empty(0, np.uint64)]
+    every = bool(search.chosen.all())
     for v, hashes in enumerate(store.hashes):
         for first in range(0, n, CHUNK):
             part = slice(first, min(first + CHUNK, n))
-            keys = keys_by(hashes[part], mask, search.seed)
-            taken = store.fresh[part] >> np.uint32(v) & np.uint32(1) == 1
-            taken &= search.chosen[store.owner[part]]
-            if shares > 1:
-                taken &= keys * np.uint64(shares) >> np.uint64(KEY_BITS) == share
-            at = np.flatnonzero(taken)
-            held.append(keys[at] << np.uint64(ROW_BITS) | (at + (v * n + first)).astype(np.uint64))
-    packed = np.concatenate(held)
-    packed.sort()
-    return packed
-
-
-def _with_two_videos(search: Search, rows: Indices, starts: Indices) -> NDArray[np.bool_]:
-    """Mark buckets with rows of two videos, of which one is new."""
-    if not len(rows):
-        return np.zeros(0, bool)
-    videos = search.video_of(rows)
-    highest = np.maximum.reduceat(videos, starts)
-    return np.asarray((np.minimum.reduceat(videos, starts) < highest) & (highest >= search.old))
+            taken = (store.fresh[part] >> np.uint32(v) & np.uint32(1)).astype(bool)
+            if not every:
+                taken &= search.chosen[store.owner[part]]
+            packed = keys_by(hashes[part], mask, search.seed) << np.uint64(ROW_BITS)
+            packed |= np.arange(v * n + part.start, v * n + part.stop, dtype=np.uint64)
+            yield packed[taken]
 
 
 def _compare(
-    search: Search, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
+    search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
     """Write the seeds of buckets, given by their first rows; return how many were full."""
+    rows = rows[spans(starts, sizes)]
+    videos = search.video_of(rows)
+    several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
+    at = spans((np.cumsum(sizes) - sizes)[several], sizes[several])
+    rows, owns, sizes = rows[at], owns[several], sizes[several]
+    hashes = search.hashes_of(rows)
     small = is_small(owns, sizes)
-    some = rows[spans(starts[small], sizes[small])]
-    begins = np.cumsum(sizes[small]) - sizes[small]
-    hashes = search.hashes_of(some)
-    i, j = small_buckets(hashes, begins, owns[small], sizes[small], search.distance)
-    apart = search.video_of(some[i]) != search.video_of(some[j])
+    begins = np.cumsum(sizes) - sizes
+    i, j = small_buckets(hashes, begins[small], owns[small], sizes[small], search.distance)
+    apart = search.video_of(rows[i]) != search.video_of(rows[j])
     i, j = i[apart], j[apart]
     new = first_shared(hashes[i], hashes[j], mask, search.seed)
-    _write(search, some[i[new]], some[j[new]])
-    some = rows[spans(starts[~small], sizes[~small])]
-    if not len(some):
+    _write(search, rows[i[new]], rows[j[new]])
+    at = spans(begins[~small], sizes[~small])
+    if not len(at):
         return 0
-    frames = some % search.store.frames
-    large = Rows(
-        search.hashes_of(some),
-        search.numbers[search.store.owner[frames]],
-        search.store.spans[frames, 0],
-        some // search.store.frames,
-    )
-    buckets = np.repeat(np.arange(len(sizes) - int(small.sum())), sizes[~small])
+    rows, hashes = rows[at], hashes[at]
+    variants, frames = np.divmod(rows, search.store.frames)
+    videos, times = search.store.owner[frames], search.store.spans[frames, 0]
+    large = Rows(hashes, search.numbers[videos], times, variants)
+    buckets = np.repeat(np.arange(int((~small).sum())), sizes[~small])
     found = large_buckets(large, buckets, mask, search.distance, search.seed)
-    _write(search, some[found.left], some[found.right])
+    _write(search, rows[found.left], rows[found.right])
     return found.full
 
 
-def _write(search: Search, left: Indices, right: Indices) -> None:
+def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> NDArray[np.bool_]:
+    """Mark buckets with rows of two videos, of which one is new."""
+    if not len(starts):
+        return np.zeros(0, bool)
+    highest = np.maximum.reduceat(videos, starts)
+    return np.asarray((np.minimum.reduceat(videos, starts) < highest) & (highest >= old))
+
+
+def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
     """Append matching rows, the left ones with their own fingerprints, to the files."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]

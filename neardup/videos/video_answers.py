@@ -10,6 +10,7 @@ Letters: N videos.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from math import log
 from typing import Any, Callable, NamedTuple
@@ -22,6 +23,8 @@ from neardup.videos.print_sources import number
 from neardup.videos.runs import CommonStretch, VideoPair
 
 Facts = dict[str, Any]
+Rule = Callable[[str, Facts], float]  # of an id and facts; the least is kept
+PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):)")
 LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 
 
@@ -52,17 +55,26 @@ KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
 }
 
 
-def keep_rules(text: str) -> list[str]:
+def keep_rules(text: str) -> list[Rule]:
     """Read rules with commas between them; ValueError for anything else.
 
-    >>> keep_rules("max:pixels,min:date")
-    ['max:pixels', 'min:date']
+    >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
+    >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
+    [False, -72.0]
     """
-    rules = text.split(",")
-    for rule in rules:
-        if rule not in KEEP:
-            raise ValueError(not_one_of(rule, KEEP))
-    return rules
+    return list(map(_rule, NEXT_RULE.split(text)))
+
+
+def _rule(name: str) -> Rule:
+    if not name.startswith(PREFER):
+        if name not in KEEP:
+            raise ValueError(not_one_of(name, [*KEEP, f"{PREFER}REGEX"]))
+        return lambda _, facts: KEEP[name](facts)
+    try:
+        wanted = re.compile(name[len(PREFER) :])
+    except re.error as error:
+        raise ValueError(f"{name}: {error}") from None
+    return lambda id_, _: not wanted.search(id_)
 
 
 class Videos(NamedTuple):
@@ -73,11 +85,15 @@ class Videos(NamedTuple):
     shown: Sequence[float]  # seconds for which each has frames that can be told from others
     old: int
 
-    def order(self, rules: Sequence[str]) -> list[int]:
+    def order(self, rules: Sequence[Rule]) -> list[int]:
         """Return the numbers in order of priority: old videos, then by the rules, then by id."""
 
         def priority(k: int) -> tuple[Any, ...]:
-            return (k >= self.old, *(KEEP[rule](self.facts[k]) for rule in rules), self.ids[k])
+            return (
+                k >= self.old,
+                *(rule(self.ids[k], self.facts[k]) for rule in rules),
+                self.ids[k],
+            )
 
         return sorted(range(len(self.ids)), key=priority)
 
@@ -99,16 +115,19 @@ def ranked(
 def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
     """Return the share of one video of a pair that is in the other, above 0 and at most 1.
 
+    Frames that are common to many videos do not vote, but count here: if most of a video is an
+    opening, it is not removed for the rest.
+
     >>> from neardup.videos.runs import Run
-    >>> pair = VideoPair(0, 1, False, (Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36),), 9.0, 0.9)
-    >>> share_of(pair, 0, [90.0, 10.0]), share_of(pair, 1, [90.0, 10.0])
-    (0.1, 0.9)
+    >>> run = Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36)
+    >>> pair = VideoPair(0, 1, False, (run,), 9.0, 0.9, 0.1, 0.9)
+    >>> share_of(pair, 0, [90.0, 10.0]), share_of(pair, 1, [90.0, 12.0])
+    (0.1, 0.75)
     """
-    other = pair.b if video == pair.a else pair.a
-    if (shown[video], video) <= (shown[other], other):
-        return min(pair.share, 1.0)
-    runs = pair.runs if video == pair.a else [run.swapped() for run in pair.runs]
-    return max(min(sum(run.seconds for run in runs) / shown[video], pair.share), 1e-6)
+    first = video == pair.a
+    runs = pair.runs if first else [run.swapped() for run in pair.runs]
+    share = sum(run.seconds for run in runs) / max(shown[video], 1e-3)
+    return max(min(share, pair.share_a if first else pair.share_b, 1.0), 1e-6)
 
 
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:

@@ -11,7 +11,7 @@ Memory: 12 bytes for each frame, the pairs, and the seeds of one part in each pr
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Callable, NamedTuple, TypeVar
 
@@ -20,16 +20,18 @@ from numpy.typing import NDArray
 
 from neardup.sets.ragged import Forest
 from neardup.videos import common
-from neardup.videos.alignment import Frames, align
+from neardup.videos.alignment import Frames, pair_of
+from neardup.videos.frame_matches import Indices
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
-from neardup.videos.runs import CommonStretch, Run, VideoPair
-from neardup.videos.seed_files import PARTS, Indices, Search, by_videos, find_seeds, seeds_in
+from neardup.videos.runs import CommonStretch, VideoPair
+from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, seeds_in
 
 MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # of the longer video: then two videos count as one where common stretches are counted
 SEEDS_OF_COPIES = 0.1  # of the longer video have seeds, or else they are no copies
-SEEDS_OF_PAIR = 1  # frames, of which a pair has more
+SEARCHED = 0.8  # of the work, about
+PASSES = 4  # over the parts
 
 
 Outcome = TypeVar("Outcome")
@@ -54,48 +56,72 @@ class JoinOptions(NamedTuple):
 
 
 def find(
-    store: FrameStore, options: JoinOptions, jobs: int, old: int = 0
+    store: FrameStore,
+    options: JoinOptions,
+    jobs: int,
+    old: int = 0,
+    done: Callable[[float], object] = lambda share: None,
 ) -> tuple[list[VideoPair], list[CommonStretch]]:
     """Return pairs in byte order of their ids, and common stretches, the longest first.
 
     The first `old` videos are those of an index: pairs among them are not looked for.  The answer
-    does not depend on `jobs` or on the order of the videos.
+    does not depend on `jobs` or on the order of the videos.  `done` is called now and then with the
+    share of the work that is done, 0 to 1.
     """
     with tempfile.TemporaryDirectory(prefix="join.", dir=store.folder) as folder:
-        search = _search(store, options, jobs, old, Path(folder))
-        join = _Join(store, options, jobs, search.folder, search.chosen)
+        search = _search(store, options, jobs, old, Path(folder), done)
+        join = _Join(store, options, jobs, search.folder, done)
         pairs, stretches = join.answer()
-    kept = [pair for pair in pairs if max(pair.a, pair.b) >= old and is_pair(pair, store, options)]
+    kept = []
+    for pair in pairs:
+        whole = [whole_seconds(store.spans[store.frames_of(each)]) for each in (pair.a, pair.b)]
+        if max(pair.a, pair.b) >= old and is_pair(pair, whole, options):
+            kept.append(pair)
     return kept, stretches
 
 
-def is_pair(pair: VideoPair, store: FrameStore, options: JoinOptions) -> bool:
-    """Return whether two videos with runs are a pair by the measure asked for."""
+def is_pair(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> bool:
+    """Return whether two videos with runs are a pair by the measure asked for.
+
+    whole: the seconds of both from the first frame to the last.
+    """
     if options.measure == "common":
         return pair.seconds >= options.at_least
     if options.measure == "copy":
         return pair.share >= options.threshold
-    return through(pair, store) >= options.threshold
+    return through(pair, whole) >= options.threshold
 
 
-def through(pair: VideoPair, store: FrameStore) -> float:
+def through(pair: VideoPair, whole: Sequence[float]) -> float:
     """Return how much of the shorter video one run goes through, gaps included: 0 to 1."""
-    lengths = [_whole_seconds(store, video) for video in (pair.a, pair.b)]
-    of_a = lengths[0] <= lengths[1]
+    of_a = whole[0] <= whole[1]
     parts = [run.a_to - run.a_from if of_a else run.b_to - run.b_from for run in pair.runs]
-    return min(1.0, max(parts) / max(min(lengths), 1e-9))
+    return min(1.0, max(parts) / max(min(whole), 1e-9))
 
 
-def _whole_seconds(store: FrameStore, video: int) -> float:
-    spans = store.spans[store.frames_of(video)]
+def whole_seconds(spans: Indices) -> float:
+    """Return the seconds of a video from its first frame to its last; spans: (n, 2)."""
     return float(spans[-1, 1] - spans[0, 0]) / 1000 if len(spans) else 0.0
 
 
-def _search(store: FrameStore, options: JoinOptions, jobs: int, old: int, folder: Path) -> Search:
+def seconds_of(spans: Indices) -> float:
+    """Return the seconds in which frames are shown; spans: (n, 2)."""
+    lengths = (spans[:, 1] - spans[:, 0]) / 1000
+    return float(np.bincount(np.zeros(len(lengths), np.int64), lengths, minlength=1)[0])
+
+
+def _search(
+    store: FrameStore,
+    options: JoinOptions,
+    jobs: int,
+    old: int,
+    folder: Path,
+    done: Callable[[float], object],
+) -> SeedSearch:
     """Find the seeds.  With an index, those among old videos too, of which new ones have seeds: to
     know which of them are copies of each other."""
-    search = Search.of(store, folder / "seeds", options.distance, options.seed, old)
-    find_seeds(search, options.exact, jobs)
+    search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
+    find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
         return search
     chosen = np.arange(len(store)) >= old
@@ -103,7 +129,7 @@ def _search(store: FrameStore, options: JoinOptions, jobs: int, old: int, folder
         seeds = seeds_in(search.folder, part)
         for side, shift in ((0, 1), (1, 0)):
             chosen[store.owner[(seeds[:, side] >> np.uint64(shift)).astype(np.int64)]] = True
-    again = Search.of(store, folder / "again", options.distance, options.seed, 0, chosen)
+    again = SeedSearch.of(store, folder / "again", options.distance, options.seed, 0, chosen)
     find_seeds(again, options.exact, jobs)
     return again
 
@@ -117,33 +143,36 @@ class _Join:
         options: JoinOptions,
         jobs: int,
         folder: Path,
-        chosen: NDArray[np.bool_],
+        done: Callable[[float], object],
     ):
         self.store, self.options, self.jobs, self.folder = store, options, jobs, folder
-        self.others = len(store) - int(chosen.sum())
-        lengths = store.spans[:, 1] - store.spans[:, 0]
-        self.lengths = lengths.astype(np.float64) / 1000 if len(lengths) else np.empty(0)
+        self.done, self.steps = done, 0
+        self.lengths = (store.spans[:, 1] - store.spans[:, 0]) / 1000
         self.common = np.zeros(store.frames, bool)
         self.seconds = self._seconds()
         self.clusters = np.arange(len(store))
+        self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # of the first pass
+        self.shows_common = np.zeros(len(store), bool)  # for each video
 
     def _seconds(self) -> NDArray[np.float64]:
         """Return the seconds of each video in which frames that vote are shown."""
         voting = np.where(self.common, 0, self.lengths)
-        return np.bincount(self.store.owner, voting, minlength=len(self.store))
+        seconds = np.bincount(self.store.owner, voting, minlength=len(self.store))
+        return np.asarray(seconds, np.float64)
 
     def answer(self) -> tuple[list[VideoPair], list[CommonStretch]]:
-        copies = [pair for pairs in self._each_part(self._copies) for pair in pairs]
         forest = Forest(len(self.store))
-        for pair in copies:
-            if self._share_of_longer(pair) >= COPIES:
+        for pair in (pair for pairs in self._each_part(self._copies) for pair in pairs):
+            self.copies[pair.a, pair.b, pair.mirrored] = pair
+            if pair.share_of_longer >= COPIES:
                 forest.join(pair.a, pair.b)
         self.clusters = forest.roots(np.arange(len(self.store))).astype(np.int64)
         self.common[self._of_many_clusters()] = True
         matching = np.concatenate([*self._each_part(self._beside_common), np.empty(0, np.int64)])
         self.common[matching] = True
-        self.common = common.with_holes(self.store, self.common)
+        self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
         self.seconds = self._seconds()
+        self.shows_common[self.store.owner[self.common]] = True
         pairs = [pair for some in self._each_part(self._pairs) for pair in some]
         rank = self.store.rank
         pairs.sort(key=lambda pair: (rank[pair.a], rank[pair.b], pair.mirrored))
@@ -151,7 +180,10 @@ class _Join:
         return pairs, found
 
     def _each_part(self, task: Callable[[int], Outcome]) -> Iterator[Outcome]:
-        return in_processes(task, range(PARTS), self.jobs)
+        for outcome in in_processes(task, range(PARTS), self.jobs):
+            self.steps += 1
+            self.done(SEARCHED + (1 - SEARCHED) * self.steps / (PASSES * PARTS))
+            yield outcome
 
     # ---- pass 1: copies, and the frames of many clusters
 
@@ -163,11 +195,6 @@ class _Join:
             if self.lengths[np.unique(i)].sum() >= SEEDS_OF_COPIES * longer:
                 found += self._aligned(a, b, mirrored, i, j)
         return found
-
-    def _share_of_longer(self, pair: VideoPair) -> float:
-        longer = pair.a if self.seconds[pair.a] >= self.seconds[pair.b] else pair.b
-        seconds = _seconds_in(pair.runs, of_a=longer == pair.a)
-        return seconds / max(float(self.seconds[longer]), 1e-9)
 
     def _of_many_clusters(self) -> Indices:
         shown = [common.shown_by(*both) for both in self._each_part(self._shown)]
@@ -198,6 +225,9 @@ class _Join:
     def _pairs(self, part: int) -> list[VideoPair]:
         found: list[VideoPair] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
+            if not self.shows_common[[a, b]].any() and (a, b, mirrored) in self.copies:
+                found.append(self.copies[a, b, mirrored])
+                continue
             votes = ~(self.common[i] | self.common[j])
             found += self._aligned(a, b, mirrored, i[votes], j[votes])
         return found
@@ -206,16 +236,11 @@ class _Join:
         self, a: int, b: int, mirrored: bool, i: Indices, j: Indices
     ) -> Iterator[VideoPair]:
         """Yield the pair of two videos, if they have runs; frames i of a match j of b."""
-        if not len(i):
-            return
-        seeds = np.hstack((self.store.spans[i], self.store.spans[j]))
-        frames = [self._voting(video, mirrored) for video in (a, b)]
-        runs = align(seeds, *frames)
-        if runs:
-            of_a = frames[0].seconds <= frames[1].seconds
-            shorter = max(min(part.seconds for part in frames), 1e-9)
-            share = min(1.0, _seconds_in(runs, of_a) / shorter)
-            yield VideoPair(a, b, mirrored, runs, sum(run.seconds for run in runs), share)
+        if len(i):
+            seeds = np.hstack((self.store.spans[i], self.store.spans[j]))
+            pair = pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))
+            if pair:
+                yield pair
 
     def _voting(self, video: int, mirrored: bool) -> Frames:
         part = self.store.frames_of(video)
@@ -231,8 +256,3 @@ class _Join:
 
 def _frames(seeds: NDArray[np.uint64]) -> tuple[Indices, Indices]:
     return (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)
-
-
-def _seconds_in(runs: tuple[Run, ...], of_a: bool) -> float:
-    """Return the seconds of runs in one of the two videos."""
-    return sum(run.seconds if of_a else run.seconds * run.rate for run in runs)

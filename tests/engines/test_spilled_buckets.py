@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.engines.local import spilled_buckets
-from neardup.engines.local.spilled_buckets import Run, buckets_of, write_buckets
+from neardup.engines.local.spilled_buckets import SpilledRun, buckets_of, write_buckets
 from neardup.lines.keyed_lines import KEY_BITS, encode_sets, parse_keyed_lines, parse_keys
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
@@ -53,7 +53,7 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
     return everything
 
 
-def fits(run: Run, size: int) -> bool:
+def fits(run: SpilledRun, size: int) -> bool:
     """Whether it has no more than so many bytes, or one record."""
     return len(run.keys) == 1 or record_bytes(run.sizes, run.lengths).sum() <= size
 
@@ -76,7 +76,7 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
             paths = [folder / f"{number}.{part}" for number in range(len(mappers))]
             for path in paths:
                 with path.open("rb") as file:
-                    assert all(fits(run, run_bytes) for run in Run.all_of(file))
+                    assert all(fits(run, run_bytes) for run in SpilledRun.all_of(file))
             for work in buckets_of(paths, counters, read_bytes):
                 if isinstance(work, SpilledBucket):
                     assert read_bytes < 1 << 20

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.answer_lines import (
-    PRIORITIES,
     SAME_SET,
     Member,
     format_decided,
@@ -22,6 +21,7 @@ from neardup.lines.answer_lines import (
     parse_edge_lines,
     removed_line,
 )
+from neardup.lines.tagged_ids import tag_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError
 
@@ -33,7 +33,7 @@ similarities = st.sampled_from(
 )
 members = st.builds(Member, ids, st.booleans(), st.sampled_from([b"0", b"34o8"]))
 TABS = [b"", b"\t"]  # Hadoop may add one
-FIRST = PRIORITIES["first"]
+FIRST = tag_of("first")
 
 
 @pytest.mark.parametrize("tab", TABS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import random
 from pathlib import Path
 
@@ -90,6 +91,21 @@ def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -
     assert summary(there.result) == summary(here)
     assert there.result.count("records removed") == gone.read_bytes().count(b"\n")
     assert there.hadoop_counter("Launched map tasks") >= 9  # of all jobs
+
+
+def test_kept_by_a_field(tmp_path: Path) -> None:
+    """Some rows have none, and some tie."""
+    rows = [
+        {"id": f"v{i}", "text": f"a b c {i % 50}", **({"stars": i % 7} if i % 5 else {})}
+        for i in range(1000)
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ["--output=removed", "--keep=max:stars,prefer:9$", "--input=jsonl"]
+    here = on_this_machine(flags, [file], tmp_path)
+    assert here.count("records removed") == 950
+    there = hadoop_cluster.submit(tmp_path, [file], *flags, "--reducers=3", *WITHOUT_YARN)
+    assert there.pairs == in_order(here.out)
 
 
 @pytest.mark.parametrize(

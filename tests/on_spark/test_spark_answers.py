@@ -192,6 +192,7 @@ def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
     [
         ["--output=clusters"],
         ["--output=removed", "--keep=longest"],
+        ["--output=removed", "--keep=prefer:[02468]$,longest"],
         ["--output=removed", "--rule=cluster"],
         ["--output=kept"],
         ["--output=kept", "--against={old}"],

@@ -189,7 +189,9 @@ def test_ids_are_sorted_by_their_bytes(command: str, empty: Path) -> None:
     assert lines == sorted(lines)
 
 
-@pytest.mark.parametrize("words", ["curve", "example --records 3", "why - a b", "truth -", "tune -"])
+@pytest.mark.parametrize(
+    "words", ["curve", "example --records 3", "why - a b", "truth -", "tune -"]
+)
 def test_the_other_commands(words: str, command: str, empty: Path) -> None:
     result = run([command, *words.split()], empty.parent, RECORDS, cwd=empty)
     assert result.code == 0, result.err

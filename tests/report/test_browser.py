@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neardup.images.folder_walk import path_id
 from tests.support.browser import Browser, browser, found_browser, pixels
 from tests.support.engines import NEARDUP, succeed
+from tests.videos.test_moments import EVEN, write
 
 pytestmark = pytest.mark.browser
 SMUGGLED = b"<img src=http://127.0.0.1:9/x onerror=alert(1)> <script>alert(1)</script> \xe2\x80\xae"
@@ -26,6 +28,23 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = [folder / "pairs.tsv", "--records", folder / "records.txt"]
     flags = ["--input=text", "--threshold=0.9", "-o", folder / "report.html"]
     succeed([*NEARDUP, "report", *files, *flags], folder)
+    return folder / "report.html"
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of two videos, one of them of a hostile name, and of one that is gone."""
+    folder = tmp_path_factory.mktemp("videos")
+    hostile = os.fsencode(folder / "<img src=x onerror=alert(1)> \udcff.mp4")
+    write(folder / "a.mp4", EVEN)
+    write(Path(os.fsdecode(hostile)), EVEN[:120])
+    lines = [
+        f"{folder}/a.mp4\t{b}\t8.0\t10.0-18.0\t2.0-10.0\t0.80\t1.000\t1\n"
+        for b in (path_id(hostile), "gone.mp4", "x" * 500)
+    ]
+    (folder / "pairs.tsv").write_text("".join(lines))
+    files = [folder / "pairs.tsv", "--folder", folder, "-o", folder / "report.html"]
+    succeed([*NEARDUP, "report", "--videos", *files], folder)
     return folder / "report.html"
 
 
@@ -47,6 +66,24 @@ def shown(tab: Browser, page: Path, width: int, scheme: str) -> np.ndarray:
 
 @pytest.mark.parametrize("width", [400, 1000, 1600])
 def test_it_is_quiet_and_fits(tab: Browser, page: Path, width: int) -> None:
+    is_quiet_and_fits(tab, page, width)
+    assert tab.value("document.images.length + document.scripts.length") == 0
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_so_is_a_page_of_videos_and_all_its_pictures_are_seen(
+    tab: Browser, videos: Path, width: int
+) -> None:
+    is_quiet_and_fits(tab, videos, width)
+    assert tab.value("document.images.length") == 4 * (2 + 1 + 1)
+    wide = "[...document.images].every(each => each.naturalWidth == 160 && each.width > 100)"
+    assert tab.value(wide)
+    bands = "[...document.querySelectorAll('.band')].every(each => each.getBBox().width > 300)"
+    assert tab.value(bands)
+    assert tab.value("document.scripts.length") == 0
+
+
+def is_quiet_and_fits(tab: Browser, page: Path, width: int) -> None:
     picture = shown(tab, page, width, "light")
     assert picture.shape[1] == width
     requests = [told["request"]["url"] for told in tab.told("Network.requestWillBeSent")]
@@ -54,11 +91,13 @@ def test_it_is_quiet_and_fits(tab: Browser, page: Path, width: int) -> None:
     assert tab.told("Log.entryAdded") == tab.told("Runtime.consoleAPICalled") == []
     assert tab.told("Runtime.exceptionThrown") == tab.told("Page.javascriptDialogOpening") == []
     assert tab.value("document.documentElement.scrollWidth") <= width
-    assert tab.value("document.images.length + document.scripts.length") == 0
 
 
-def test_light_and_dark_are_no_blank_pages(tab: Browser, page: Path) -> None:
-    brightness = {}
+@pytest.mark.parametrize("name", ["page", "videos"])
+def test_light_and_dark_are_no_blank_pages(
+    tab: Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    page, brightness = request.getfixturevalue(name), {}
     for scheme in ("light", "dark"):
         picture = shown(tab, page, 1000, scheme)
         colours, counts = np.unique(picture.reshape(-1, 3), axis=0, return_counts=True)

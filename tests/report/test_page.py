@@ -27,6 +27,7 @@ TAGS = """html head meta link title style body main header footer section div ar
 dl dt dd ol li table thead tbody tr th td figure figcaption svg rect b bdi small span code del ins
 """
 ALLOWED = set(TAGS.split())
+VOID = {"meta", "link", "rect", "path", "img"}
 
 
 class Reader(HTMLParser):
@@ -44,12 +45,12 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
-        if tag not in ("meta", "link", "rect"):
+        if tag not in VOID:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list) -> None:
         self.handle_starttag(tag, attrs)
-        assert tag == "rect"
+        assert tag in ("rect", "path")
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag

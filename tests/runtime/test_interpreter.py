@@ -19,6 +19,7 @@ SCRIPTS = (
     "reducer.py",
     "dedup_reducer.py",
     "step.py",
+    "frames_mapper.py",
     "job.py",
 )
 # What the scripts, numpy and mrjob import, or would if it were there.
@@ -207,6 +208,7 @@ STARTED = [
     "reducer.py",
     "dedup_reducer.py",
     "step.py",
+    "frames_mapper.py",
     "job.py",
     "neardup/__main__.py",
 ]

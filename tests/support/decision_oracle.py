@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, Callable, NamedTuple, Union
 
 
 class Line(NamedTuple):
@@ -38,17 +38,22 @@ def similarities(lines: list[Line], threshold: Fraction) -> dict[tuple[int, int]
     }
 
 
-def order(lines: list[Line], keep: str) -> list[int]:
+Keep = Union[str, Callable[[int], Any]]  # or the rank of a place, of which the smallest is kept
+
+
+def order(lines: list[Line], keep: Keep) -> list[int]:
     """Places in order of priority; old records first."""
 
     def rank(i: int) -> tuple:
+        if callable(keep):
+            return not lines[i].old, keep(i), i
         first = {"first": i, "longest": -len(lines[i].set), "smallest": lines[i].id}[keep]
         return not lines[i].old, first, i
 
     return sorted(range(len(lines)), key=rank)
 
 
-def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: str) -> list[Gone]:
+def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> list[Gone]:
     """The greedy algorithm: the lexicographically first maximal independent set."""
     kept: list[int] = []
     gone = []
@@ -77,7 +82,7 @@ def components(count: int, pairs: dict[tuple[int, int], str]) -> list[set[int]]:
     return [component for component in found if len(component) > 1]
 
 
-def cluster(lines: list[Line], pairs: dict[tuple[int, int], str], keep: str) -> list[Gone]:
+def cluster(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> list[Gone]:
     """One of each component stays, and old ones."""
     ranks = {i: rank for rank, i in enumerate(order(lines, keep))}
     gone = []

@@ -35,12 +35,13 @@ OPTION: dict[str, Any] = dict(
 CONTENT = "content"  # of an archive: a folder beside it while it is made
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
-# Each script, and its function in `engines.pipe`.
+# Each script, its module in `engines`, and its function there.
 SCRIPTS = {
-    "mapper.py": "mapper",
-    "reducer.py": "reducer",
-    "dedup_reducer.py": "dedup",
-    "step.py": "step",
+    "mapper.py": ("pipe", "mapper"),
+    "reducer.py": ("pipe", "reducer"),
+    "dedup_reducer.py": ("pipe", "dedup"),
+    "step.py": ("pipe", "step"),
+    "frames_mapper.py": ("video_tasks", "frames_mapper"),
 }
 SCRIPT = """import sys
 
@@ -48,9 +49,9 @@ from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.pipe import {0}
+from neardup.engines.{0} import {1}
 
-sys.exit({0}())
+sys.exit({1}())
 """
 
 
@@ -77,7 +78,7 @@ def check_version(version: "str | None") -> None:
 def our_code() -> Path:
     """Return the path of an archive of the scripts and neardup/; equal code gives equal bytes."""
     # An installed package lacks the scripts.
-    scripts = {name: SCRIPT.format(main).encode() for name, main in SCRIPTS.items()}
+    scripts = {name: SCRIPT.format(*main).encode() for name, main in SCRIPTS.items()}
     files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))
     contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in files}}
 

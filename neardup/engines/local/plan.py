@@ -170,7 +170,8 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
             if kept:  # with tokens as the narrowest integers
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
-                columns = batch.ids, narrow, sets.offsets, sets.weights, batch.places
+                marks = batch.places, batch.ranks
+                columns = batch.ids, narrow, sets.offsets, sets.weights, *marks
                 pickle.dump(columns, kept, protocol=5)
             yield batch
 
@@ -179,8 +180,9 @@ def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
     """Yield batches of mapper k's records, which `parsed_records` wrote to disk."""
     with open(plan.path("records", k), "rb") as file:
         while file.peek(1):
-            ids, values, *more, places = pickle.load(file)
-            yield Batch(ids, Ragged(values.astype(np.uint64), *more), places=places)
+            ids, values, *more, places, ranks = pickle.load(file)
+            sets = Ragged(values.astype(np.uint64), *more)
+            yield Batch(ids, sets, places=places, ranks=ranks)
             plan.progress.of(k)(file.tell())
 
 

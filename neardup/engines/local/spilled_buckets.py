@@ -33,7 +33,7 @@ MOST_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
 
-class Run(NamedTuple):
+class SpilledRun(NamedTuple):
     """A run in a file of buckets: n records with their sets and ids, in order of keys."""
 
     file: BinaryIO
@@ -47,7 +47,7 @@ class Run(NamedTuple):
     ids_start: int
 
     @classmethod
-    def all_of(cls, file: BufferedReader) -> "Iterator[Run]":
+    def all_of(cls, file: BufferedReader) -> "Iterator[SpilledRun]":
         while file.peek(1):
             keys, sizes, lengths, kind, weighted = pickle.load(file)
             start, tokens = file.tell(), int(sizes.sum())
@@ -149,7 +149,7 @@ def buckets_of(
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
         files = [stack.enter_context(open(path, "rb")) for path in paths]
-        runs = [run for file in files for run in Run.all_of(file)]
+        runs = [run for file in files for run in SpilledRun.all_of(file)]
         for path in paths:
             stack.callback(path.unlink)
         if not runs:
@@ -170,7 +170,7 @@ def buckets_of(
             passed(round(int(sizes[low:high].sum()) * scale))
 
 
-def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
+def _buckets(runs: list[SpilledRun], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
     """Return the keys of all buckets (uint64, ascending), and the size of each in bytes (int64)."""
     keys = np.concatenate([run.keys for run in runs])
     weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
@@ -183,7 +183,7 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
     return keys[starts], np.add.reduceat(weights[order], starts)
 
 
-def _spilled(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
+def _spilled(runs: list[SpilledRun], key: int, counters: Counters) -> Iterator[SpilledBucket]:
     """Yield the large bucket of `key` as a file of sorted lines."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
         for keys, batch in filter(None, (run.between(key, key) for run in runs)):

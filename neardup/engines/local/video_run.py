@@ -17,7 +17,7 @@ from neardup.images.results import Work
 from neardup.reading.compressed import packing
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
-from neardup.stages.video_decisions import Found
+from neardup.stages.video_decisions import FoundPairs
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
@@ -27,6 +27,7 @@ from neardup.videos.video_files import Reading, print_of
 from neardup.videos.video_prints import VideoPrint
 
 STAGES = ["videos", "pairs"]
+PARTS = 1000  # of the work of a join, in the progress
 PASSING = {UNREADABLE, OUT_OF_MEMORY}  # failures that are not cached
 
 Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
@@ -50,7 +51,7 @@ def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
 
 def found_in(
     sources: PrintSources, against: Sequence[str], folder: Path, join: Join, progress: Progress
-) -> Found:
+) -> FoundPairs:
     """Write all prints to files of a folder, old ones first, and return what they share."""
     shown: list[float] = []
 
@@ -60,12 +61,14 @@ def found_in(
                 shown.append(float((video.spans[:, 1] - video.spans[:, 0]).sum()) / 1000)
                 yield video
 
-    progress.stage(STAGES[1], 1)
+    progress.stage(STAGES[1], PARTS)
     frames = folder / "frames"
     frames.mkdir()
     store = FrameStore.write(frames, prints())
     old = len(store) - len(sources)
-    return Found(Videos(store.ids, store.facts, shown, old), *join(store, old=old))
+    show = progress.of(0)
+    pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
+    return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
 
 
 class Sinks:

@@ -1,0 +1,328 @@
+"""Measure what `neardup videos` finds: recall for each edit, errors of the times, false pairs.
+
+    python3 -m bench.compare_videos > bench/results/videos.md
+
+Sources, edits and an hour with clips are made in `.bench/videos` (`--folder`) at the first run, by
+two processes, in about half an hour; packages are downloaded for that.  All files are joined once,
+as `neardup videos` does by default, but so that runs of every length are seen.
+
+A pair is *found* at a share of 0.5 of the shorter video, the default.  A pair of different sources
+that is found is *false*.  Intervals are exact (Clopper and Pearson) at 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.machine import machine
+from bench.video_clips import LENGTHS, Clip, clips
+from bench.video_edits import EDITS, Kept, edited
+from bench.video_sources import Source, rate_of, sources
+from neardup.images.folder_walk import FoundFile
+from neardup.images.results import Failure
+from neardup.similarity.intervals import clopper_pearson
+from neardup.videos.frame_store import FrameStore
+from neardup.videos.runs import VideoPair
+from neardup.videos.video_files import Reading, print_of
+from neardup.videos.video_join import JoinOptions, find
+from neardup.videos.video_prints import VideoPrint
+
+FOUND = 0.5  # share
+DRAWN_EDITED = ("moving-0", "talking-0", "slides-0")
+ALL_RUNS = JoinOptions(measure="common", at_least=0.0)
+PROCESSES = 2
+
+
+Found = dict[frozenset[str], list[tuple[str, VideoPair]]]  # with the name of the first one
+
+
+class Hit(NamedTuple):
+    """How well a copy was found."""
+
+    share: float
+    offset: float  # error of the line, seconds; nan if nothing was found
+    ends: float  # the larger error of both ends
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python3 -m bench.compare_videos")
+    parser.add_argument("--folder", type=Path, default=Path(".bench/videos"))
+    parser.add_argument("--hours", type=int, nargs="*", default=[10, 30, 100], help="of the join")
+    asked = parser.parse_args()
+    print(report(asked.folder, asked.hours))
+    return 0
+
+
+def report(folder: Path, hours: Sequence[int]) -> str:
+    every = sources(folder)
+    lengths = {source.name: seconds_of(source.path) for source in every}
+    copies = edits_of([s for s in every if s.real or s.name in DRAWN_EDITED], lengths, folder)
+    usable = [s for s in every if s.real or s.name.startswith("moving")]
+    placed, clip_files, hour = clips(usable, lengths, folder)
+    files = {**{s.name: s.path for s in every}, **clip_files, "hour": hour}
+    files |= {copy_name(*key): path for key, path in copies.items()}
+    started = time.perf_counter()
+    prints = prints_of(files)
+    hashed = time.perf_counter() - started
+    pairs = joined(list(prints.values()))
+    names = list(prints)
+    found: Found = defaultdict(list)
+    for pair in pairs:
+        found[frozenset((names[pair.a], names[pair.b]))].append((names[pair.a], pair))
+    content = {s.name: s.name for s in every} | {c.name: c.source for c in placed}
+    content |= {copy_name(*key): key[0] for key in copies}
+    sections = [
+        about(every, len(files), hashed, sum(float(p.facts["seconds"]) for p in prints.values())),
+        edit_table(every, list(copies), lengths, found),
+        clip_table(placed, found),
+        false_table(content, prints, pairs, names),
+        growth_table(hours),
+    ]
+    return "\n\n".join(sections)
+
+
+# ---- making and joining
+
+
+def seconds_of(path: Path) -> float:
+    import av
+
+    with av.open(str(path)) as file:
+        return float((file.duration or 0) / 1e6)
+
+
+def copy_name(source: str, edit: int) -> str:
+    return f"{source}.{edit}"
+
+
+def edits_of(
+    chosen: list[Source], lengths: dict[str, float], folder: Path
+) -> dict[tuple[str, int], Path]:
+    """Return the copies of sources by name and number of the edit, made once."""
+    made = folder / "edits"
+    made.mkdir(exist_ok=True)
+    every = [(source, k) for source in chosen for k in range(len(EDITS))]
+    paths = {(s.name, k): made / f"{copy_name(s.name, k)}.mp4" for s, k in every}
+    jobs = [
+        (s.path, k, paths[s.name, k], lengths[s.name])
+        for s, k in every
+        if not paths[s.name, k].exists()
+    ]
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        list(pool.map(_make, jobs))
+    return paths
+
+
+def _make(job: tuple[Path, int, Path, float]) -> None:
+    source, number, path, seconds = job
+    edited(source, EDITS[number], path, rate_of(source), seconds)
+
+
+def prints_of(files: dict[str, Path]) -> dict[str, VideoPrint]:
+    """Return the prints of files by name; those that cannot be read are named."""
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        made = dict(zip(files, pool.map(_print, files.values(), chunksize=8)))
+    for name, outcome in made.items():
+        if isinstance(outcome, Failure):
+            print(f"{name}: {outcome.reason} {outcome.detail}", file=sys.stderr)
+    return {name: each for name, each in made.items() if isinstance(each, VideoPrint)}
+
+
+def _print(path: Path) -> VideoPrint | Failure:
+    status = path.stat()
+    return print_of(FoundFile(os.fsencode(path), status.st_size, status.st_mtime_ns), Reading())
+
+
+def joined(prints: Iterable[VideoPrint]) -> list[VideoPair]:
+    with tempfile.TemporaryDirectory() as folder:
+        return find(FrameStore.write(Path(folder), prints), ALL_RUNS, PROCESSES)[0]
+
+
+# ---- judging
+
+
+def hit(found: Found, source: str, copy: str, kept: list[Kept], mirrored: bool | None) -> Hit:
+    """Return how well a copy of a source was found; `kept` is the truth."""
+    best = Hit(0.0, float("nan"), float("nan"))
+    for first, pair in found.get(frozenset((source, copy)), []):
+        if mirrored is not None and pair.mirrored != mirrored:
+            continue
+        runs = [run if first == source else run.swapped() for run in pair.runs]
+        if pair.share > best.share:
+            errors = [off_line((r.a_from, r.a_to), (r.b_from, r.b_to), kept) for r in runs]
+            start, end = min(r.a_from for r in runs), max(r.a_to for r in runs)
+            ends = max(abs(start - kept[0].start), abs(end - kept[-1].end))
+            best = Hit(pair.share, max(errors), ends)
+    return best
+
+
+def off_line(a: tuple[float, float], b: tuple[float, float], kept: list[Kept]) -> float:
+    """Return how far, in seconds, the middle of a run is from the nearest true line.
+
+    >>> off_line((2.0, 4.0), (7.0, 9.0), [Kept(0.0, 10.0, 4.5)])
+    0.5
+    """
+    middle_a, middle_b = sum(a) / 2, sum(b) / 2
+    return min(abs(middle_b - k.at - (middle_a - k.start) * k.rate) for k in kept)
+
+
+# ---- tables
+
+
+def about(every: list[Source], files: int, hashed: float, seconds: float) -> str:
+    real = sum(source.real for source in every)
+    on = machine()
+    return (
+        "# Videos: what is found\n\n"
+        f"{real} real sources out of packages, {len(every) - real} drawn ones, {len(EDITS)} edits "
+        f"of {real + len(DRAWN_EDITED)} of them, and an hour with {3 * 20} clips: {files} files.  "
+        "Default options.  *Found* is a share of at least 0.5 of the shorter video.  "
+        "`python3 -m bench.compare_videos` repeats it.\n\n"
+        f"{on['processor']}, {on['cores']} cores, {on['system']}.  {seconds / 3600:.1f} hours of "
+        f"video were hashed in {hashed:.0f} s by {PROCESSES} processes."
+    )
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def recall(shares: Sequence[float]) -> list[str]:
+    """Return recall and its interval as cells."""
+    hits = sum(share >= FOUND for share in shares)
+    low, high = clopper_pearson(hits, len(shares), 0.05)
+    return [f"{hits} of {len(shares)}", f"{hits / len(shares):.2f}", f"{low:.2f}–{high:.2f}"]
+
+
+def quartiles(values: Sequence[float]) -> str:
+    return " ".join(f"{v:.2f}" for v in np.percentile(values, [25, 50, 75]))
+
+
+def error(values: Sequence[float], share: float) -> str:
+    known = [value for value in values if value == value]
+    return f"{np.percentile(known, 100 * share):.2f}" if known else "–"
+
+
+def edit_table(
+    every: list[Source], copies: list[tuple[str, int]], lengths: dict[str, float], found: Found
+) -> str:
+    real = {source.name for source in every if source.real}
+    rows = []
+    for k, edit in enumerate(EDITS):
+        hits = {}
+        for source, number in copies:
+            if number == k and (source in real or source in DRAWN_EDITED):
+                kept = edit.kept(lengths[source])
+                flipped = True if edit.name == "mirrored" else None
+                hits[source] = hit(found, source, copy_name(source, k), kept, flipped)
+        ours = [one for name, one in hits.items() if name in real]
+        missed = [name for name, one in hits.items() if one.share < FOUND]
+        shown = ", ".join(missed[:4]) + (f" and {len(missed) - 4} more" if missed[4:] else "")
+        rows.append(
+            [
+                edit.name,
+                *recall([one.share for one in ours]),
+                quartiles([one.share for one in ours]),
+                error([one.offset for one in ours], 0.5),
+                error([one.offset for one in ours], 0.9),
+                error([one.ends for one in ours], 0.9),
+                shown,
+            ]
+        )
+    head = ["edit", "found", "recall", "95 %", "share: quartiles", "error of the line, s: median"]
+    return "## Edits of real sources\n\n" + markdown(
+        [*head, "90 %", "error of the ends, s: 90 %", "missed (drawn ones, too)"], rows
+    )
+
+
+def clip_table(placed: list[Clip], found: Found) -> str:
+    rows = []
+    for seconds in LENGTHS:
+        some = [clip for clip in placed if clip.seconds == seconds]
+        hits = [hit(found, c.name, "hour", [Kept(0.0, c.seconds, c.at)], None) for c in some]
+        missed = [clip.source for clip, one in zip(some, hits) if one.share < FOUND]
+        rows.append(
+            [
+                f"{seconds} s",
+                *recall([one.share for one in hits]),
+                quartiles([one.share for one in hits]),
+                error([one.offset for one in hits], 0.9),
+                error([one.ends for one in hits], 0.9),
+                ", ".join(missed),
+            ]
+        )
+    head = ["clip", "found", "recall", "95 %", "share: quartiles", "error of the line, s: 90 %"]
+    return "## Clips in an hour\n\n" + markdown([*head, "of the ends: 90 %", "missed"], rows)
+
+
+def false_table(
+    content: dict[str, str], prints: dict[str, VideoPrint], pairs: list[VideoPair], names: list[str]
+) -> str:
+    """All pairs of different sources: how many of their files are found, and which have runs."""
+    counts = Counter(content[name] for name in prints if name in content)
+    total = sum(counts.values())
+    possible = (total * total - sum(n * n for n in counts.values())) // 2
+    false: Counter[tuple[str, str]] = Counter()
+    largest: dict[tuple[str, str], float] = defaultdict(float)
+    for pair in pairs:
+        a, b = (content.get(names[number]) for number in (pair.a, pair.b))
+        if a and b and a != b:
+            both = (min(a, b), max(a, b))
+            false[both] += pair.share >= FOUND
+            largest[both] = max(largest[both], pair.share)
+    wrong = sum(false.values())
+    rows = [
+        [f"{a} and {b}", str(false[a, b]), str(counts[a] * counts[b]), f"{share:.2f}"]
+        for (a, b), share in sorted(largest.items(), key=lambda item: -item[1])
+    ]
+    return (
+        f"## False pairs\n\n{wrong} of {possible:,} pairs of files of different sources are "
+        "found.  These sources have any runs in common:\n\n"
+        + markdown(["sources", "false pairs", "of", "largest share"], rows)
+    )
+
+
+# ---- growth
+
+
+def growth_table(hours: Sequence[int]) -> str:
+    """Join made-up hours, in which each tenth video has a copy, and show the seconds."""
+    rows = []
+    for number in hours:
+        started = time.perf_counter()
+        found = joined(made_up(number))
+        seconds = time.perf_counter() - started
+        good = sum(pair.b == pair.a + 1 and pair.a % 10 == 0 for pair in found)
+        rows.append([str(number), f"{seconds:.1f}", f"{good} of {number // 10}", str(len(found))])
+    head = ["hours", "seconds", "copies found", "pairs with runs"]
+    return "## Growth of the join\n\n" + markdown(head, rows)
+
+
+def made_up(hours: int) -> Iterable[VideoPrint]:
+    """Yield prints of one hour each with 12,000 spans of random hashes; a copy in ten has noise."""
+    rng = np.random.default_rng(1)
+    spans = (np.arange(12_000, dtype=np.int64)[:, np.newaxis] + np.arange(2)) * 300
+    last = np.empty((0, 1, 4), np.uint64)
+    for number in range(hours):
+        hashes = rng.integers(0, 2**64, (len(spans), 1, 4), np.uint64)
+        if number % 10 == 1:
+            flips = [rng.integers(0, 2**64, hashes.shape, np.uint64) for _ in range(4)]
+            hashes = last ^ (flips[0] & flips[1] & flips[2] & flips[3])  # a bit in sixteen
+        yield VideoPrint(f"{number:06}", {"seconds": 3600.0}, ("whole",), spans, hashes)
+        last = hashes
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""The first step for videos: from paths to prints; see `./frames_mapper.py --help`."""
+
+import os
+import sys
+
+# Import the package from beside this file or, in a Hadoop task, from beside the link to it; nothing
+# else is imported from there.
+sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
+try:
+    import neardup.runtime  # noqa: F401
+except ImportError:
+    sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
+del sys.path[:2]
+
+from neardup.runtime.interpreter import require
+
+require("numpy")
+
+from neardup.engines.video_tasks import frames_mapper
+
+if __name__ == "__main__":
+    sys.exit(frames_mapper())

@@ -1,0 +1,288 @@
+"""`leaks`: find records of test sets in training data, verified, with the words they share.
+
+test and training files ── `neardup run --exact --against TEST --between` ── pairs of ids
+                        └─ read again: the sets and texts of these ids ── leaks, or clean files
+"""
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one
+from neardup.engines.local import run
+from neardup.engines.local.workers import working_folder
+from neardup.evaluation.exact_answers import add_option, check_files
+from neardup.lines.answer_lines import format_decided, parse_pair
+from neardup.options import table
+from neardup.options.settings import Settings, form_of
+from neardup.options.table import Options
+from neardup.reading import shingling
+from neardup.reading.blocks import NEW, Block, file_places
+from neardup.reading.input_files import InputFile
+from neardup.reading.input_format import InputFormat
+from neardup.reading.text_rows import row_id, with_row_ids
+from neardup.runtime.program import STDOUT, UsageError, not_one_of, shown, write_all
+from neardup.runtime.summary import QUIET, VERBOSE
+from neardup.similarity.measures import fraction_text
+
+PROGRAM = "python3 -m neardup leaks"
+MEASURES = ("containment", "jaccard")
+DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
+FLAGS = ("--input", "--id", "--text", "--clean", "--max-line", "--max-bad", "--strict")
+OUTPUTS = ("leaks", "clean")
+SHOWN_WORDS, PLACES, MOST_PLACE = 40, 16, 5000
+FOUND = 1  # the exit code
+DESCRIPTION = """Find which records of test sets are in training data.
+
+A test record is leaked if a training record has nearly all of its runs of words: at least 70 % of
+its runs of eight.  Every such pair is found, and verified.
+
+    python3 -m neardup leaks train.jsonl --test test.jsonl > leaks.tsv
+    python3 -m neardup leaks train.jsonl --test test.jsonl --output clean > clean.jsonl
+
+A line has the ids of the test record and of the training record, the share of the test record
+that is in the training record, the place of the training record, and the longest passage that both
+have.  The exit code is 1 if there is a leak.
+"""
+SHORT = {
+    "--test": "test records; may be repeated",
+    "--threshold": "the share of a test record that is in a training record (default: 0.7)",
+    "--shingle": "what is compared: word:8, word:13, char:20 … (default: word:8)",
+    "--output": "leaks, or clean: the training data without leaked records (default: leaks)",
+    "--text": "the field of the text (default: text)",
+    "--id": "the field of the id (default: id)",
+    "-v": "print all counts of the run, too",
+}
+
+
+class FoundRecord(NamedTuple):
+    """A record whose id is in a pair."""
+
+    file: str
+    line: int
+    place: int  # see `reading.blocks`
+    id: bytes
+    tokens: frozenset[int]
+    text: str
+
+
+class Leak(NamedTuple):
+    test: FoundRecord
+    train: FoundRecord
+    similarity: Fraction
+
+    def line(self, form: InputFormat) -> bytes:
+        """Return the line of a leak, with the number of common shingles where there is no text."""
+        both = len(self.test.tokens & self.train.tokens)
+        passage = f"{both:,} shingles"
+        if form.shingle is not None and form.shingle.unit != "spot":
+            passage = longest_passage(form, self.test.text, self.train.text)
+        place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
+        where = shown(place, limit=MOST_PLACE)
+        fields = (
+            self.test.id,
+            self.train.id,
+            fraction_text(self.similarity),
+            where[1:-1].encode(),
+            passage.encode(),
+        )
+        return b"\t".join(fields) + b"\n"
+
+
+def main() -> None:
+    args = _command_line()
+    options = run_options(args)
+    settings = Settings.of(options)
+    new = [
+        InputFile(*each) for each in zip(args.files, args.files, file_places(0, len(args.files)))
+    ]
+    if args.kind == "clean":
+        check_one_answer(settings.form, new)
+    with working_folder() as folder:
+        answer = folder / "pairs"
+        said = "-v" if args.verbosity >= VERBOSE else "-q"
+        jobs = [f"--jobs={args.jobs}"] if args.jobs else []
+        words = [*options.given_arguments(), f"-o{answer}", said, *jobs]
+        run.main(PROGRAM, PROGRAM, [*words, "--", *args.files])
+        counts: Counter[str] = Counter()
+        leaks = list(found_leaks(settings, args, partners(answer), counts))
+        if args.kind == "clean":
+            decided = folder / "decided"
+            decided.write_bytes(b"".join(decisions(leaks)))
+            sys.stdout.flush()
+            with decided.open("rb") as gone, open(STDOUT, "wb", closefd=False) as sink:
+                keep_in_one(settings.form, new, settings.max_line, gone, sink)
+        else:
+            write_all(sorted(leak.line(settings.form) for leak in leaks))
+    if args.verbosity > QUIET:
+        print("\n".join(summary(leaks, args.test, counts)), file=sys.stderr)
+    if leaks and args.kind != "clean":
+        sys.exit(FOUND)
+
+
+def run_options(args: argparse.Namespace) -> Options:
+    """Return the options of the run, with the defaults of this command; UsageError if invalid."""
+    if args.measure not in MEASURES:
+        raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
+    if args.kind not in OUTPUTS:
+        raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
+    if "-" in (*args.test, *args.files):
+        raise UsageError("-: all files are read twice, and standard input cannot; name a file")
+    check_files([*args.test, *args.files])
+    options = Options.of(args)
+    form = form_of(options)
+    scheme = "prefix" if args.measure == "containment" else "exact"
+    given: dict[str, str | bool] = {"--scheme": scheme, "--measure": args.measure}
+    if options.shingle is None and form.shingle is not None:
+        given["--shingle"] = DEFAULT_SHINGLE
+    return replace(options.with_values(given), against=tuple(args.test), between=True)
+
+
+def partners(pairs: Path) -> dict[bytes, set[bytes]]:
+    """Return {training record: test records that it contains, or is similar to} from pairs."""
+    found: dict[bytes, set[bytes]] = {}
+    with pairs.open("rb") as lines:
+        for line in lines:
+            new, old, _, further = parse_pair(line)
+            if not further.endswith(b"contained"):  # in the test record, as a quotation may be
+                found.setdefault(new, set()).add(old)
+    return found
+
+
+def found_leaks(
+    settings: Settings,
+    args: argparse.Namespace,
+    wanted: dict[bytes, set[bytes]],
+    counts: Counter[str],
+) -> Iterator[Leak]:
+    """Read the files again, test files first, and yield the leaks; count the records of each file.
+
+    Ids may be repeated, so that each two records are verified once more.
+    """
+    tests: dict[bytes, list[FoundRecord]] = {}
+    ids = set().union(*wanted.values())
+    places = file_places(len(args.test), len(args.files))
+    blocks = settings.blocks([*args.test, *args.files], places=places)
+    for record in records(blocks, settings, lambda old: ids if old else wanted.keys(), counts):
+        if record.place < NEW:
+            tests.setdefault(record.id, []).append(record)
+            continue
+        for test in (test for id_ in sorted(wanted[record.id]) for test in tests.get(id_, ())):
+            both = len(test.tokens & record.tokens)
+            whole = len(test.tokens if settings.measure.directed else test.tokens | record.tokens)
+            if Fraction(both, whole) >= Fraction(settings.threshold.num, settings.threshold.den):
+                yield Leak(test, record, Fraction(both, whole))
+
+
+def records(
+    blocks: Iterable[Block],
+    settings: Settings,
+    ids: Callable[[bool], Collection[bytes]],
+    counts: Counter[str],
+) -> Iterator[FoundRecord]:
+    """Yield the records with chosen ids, of old and of new files; count all, by file."""
+    for block in blocks:
+        if block.flaw:
+            continue
+        batch, _ = settings.parse(block.data)
+        name = re.sub(": [a-z]+ $", "", block.place)
+        counts[name] += len(batch.ids)
+        wanted = ids(block.first < NEW)
+        mine = [i for i, id_ in enumerate(with_row_ids(batch, block)) if id_ in wanted]
+        texts = {n: (id_, text) for n, id_, text in settings.form.texts(block.data)} if mine else {}
+        for i in mine:
+            number = int(batch.places[i])
+            id_ = texts[number][0] or row_id(block, number)
+            tokens = frozenset(batch.sets.row(i).tolist())
+            place = block.first + number
+            yield FoundRecord(name, block.line + number, place, id_, tokens, texts[number][1])
+
+
+def decisions(leaks: Sequence[Leak]) -> Iterator[bytes]:
+    """Yield a line for each training record to leave out, in the order of their places."""
+    for place, leak in sorted({leak.train.place: leak for leak in leaks}.items()):
+        yield format_decided(b"%016x" % place, leak.train.id, leak.test.id, b"1.000000")
+
+
+def longest_passage(form: InputFormat, a: str, b: str) -> str:
+    """Return the longest run of words, or of characters, in both texts, cut to 40 words.
+
+    >>> form = InputFormat.of("text", "word:2", None)
+    >>> longest_passage(form, "To be or not to be", "It is not to be seen")
+    'not to be'
+    """
+    shingler = form.shingle
+    assert shingler
+    units: Sequence[str] = shingling.canonical_words(form.clean(a))
+    if shingler.unit == "char":
+        units = shingling.canonical(form.clean(a))
+    start, length = _longest_run(shingler(form.clean(a)).tolist(), shingler(form.clean(b)).tolist())
+    passage = units[start : start + length + shingler.width - 1]
+    if isinstance(passage, str):
+        return shown(passage.encode())[1:-1]
+    more = " …" * (len(passage) > SHOWN_WORDS)
+    return shown(shingling.joined(passage[:SHOWN_WORDS]).encode(), limit=2000)[1:-1] + more
+
+
+def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
+    """Return where the longest common run begins in `a`, and its length.
+
+    Of a value that is often in `a`, the first 16 places count.
+    """
+    at: dict[int, list[int]] = {}
+    for i, value in enumerate(a):
+        if len(some := at.setdefault(value, [])) < PLACES:
+            some.append(i)
+    best, before = (0, 0), dict[int, int]()
+    for value in b:
+        now = {i: before.get(i - 1, 0) + 1 for i in at.get(value, ())}
+        for i, length in now.items():
+            if length > best[1]:
+                best = i - length + 1, length
+        before = now
+    return best
+
+
+def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -> list[str]:
+    """Return a line for each test set, and one for the training data."""
+    lines = []
+    for name in dict.fromkeys(tests):
+        leaked = len({leak.test.line for leak in leaks if leak.test.file == name})
+        share = f" ({leaked / counts[name]:.2%})" if leaked else ""
+        lines.append(f"{name}: {leaked:,} of {counts[name]:,} records leaked{share}")
+    trains = sum(count for name, count in counts.items() if name not in tests)
+    gone = len({leak.train.place for leak in leaks})
+    return [*lines, f"{gone:,} of {trains:,} training records contain one"]
+
+
+def _command_line() -> argparse.Namespace:
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, SHORT)
+    about = "test records: one or several files; may be repeated"
+    parser.add_argument(
+        "--test", metavar="FILE", nargs="+", action="extend", required=True, help=about
+    )
+    about = "containment: the share of the test record that is in the training record; jaccard"
+    add_option(parser, "--measure", "NAME", MEASURES[0], about)
+    add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, "the minimum similarity of a leak")
+    about = "every run of K words or characters, as word:13 or char:50; for lines of shingles: bag"
+    parser.add_argument(
+        "--shingle", metavar="UNIT:K", help=f"{about} (default: {DEFAULT_SHINGLE}, for texts)"
+    )
+    about = "leaks: a line for each; clean: the training data without records that have a leak"
+    parser.add_argument(
+        "--output",
+        dest="kind",
+        metavar="KIND",
+        default=OUTPUTS[0],
+        help=f"{about} (default: {OUTPUTS[0]})",
+    )
+    parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
+    parser.add_argument("files", nargs="+", metavar="TRAIN", help="training data; plain or packed")
+    parser.add_verbosity()
+    return parser.parse_intermixed_args()

@@ -1,0 +1,267 @@
+"""frames_mapper.py and `step.py videos`: pairs of videos in steps, as a pipe or on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, NamedTuple
+
+from neardup.engines.hadoop.watching import fs
+from neardup.engines.local.video_run import work
+from neardup.engines.local.workers import working_folder
+from neardup.images.decoders import Lost, outcomes
+from neardup.images.folder_walk import FoundFile, path_id
+from neardup.images.results import Failure, Outcome
+from neardup.images.tally import Rules, Tally
+from neardup.options.command_parser import CommandParser
+from neardup.options.table import integer
+from neardup.options.video_options import (
+    AT_LEAST_HELP,
+    MEASURE_HELP,
+    THRESHOLD,
+    join_options,
+)
+from neardup.reading import blocks
+from neardup.reading.compressed import opened
+from neardup.runtime.counters import Counters
+from neardup.runtime.program import StageError, cores, run, write_all
+from neardup.videos import video_steps
+from neardup.videos.containers import require_av
+from neardup.videos.print_sources import number, with_file
+from neardup.videos.video_files import Reading
+from neardup.videos.video_prints import VideoPrint, to_line
+from neardup.videos.video_steps import SHARES, Clusters
+
+MOST_TICKS, MOST_JOBS, LONGEST_LIMIT, MOST_SHARES = 25, 1024, 10**6, 4096
+ON_CLUSTER = re.compile(rb"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://")
+NO_FILE = "cannot be read"
+
+Step = Callable[[Iterable[bytes]], Iterator[bytes]]
+
+FRAMES = """Write the prints of videos: the fingerprints of their frames, with the times.
+
+Reads paths of videos, one a line: files of this machine or of a folder that is mounted, or of the
+cluster, as hdfs://HOST/PATH, of which a copy is made for as long as it is read.
+
+    find films -type f | ./frames_mapper.py > films.prints
+    python3 -m neardup videos films.prints
+
+Needs PyAV: pip install 'neardup[videos]'.
+"""
+VIDEOS = """Find the pairs of videos in steps, with a sort between them: as a pipe, or on a cluster.
+
+    find films -type f | ./frames_mapper.py > prints
+    ./step.py videos blocks prints | LC_ALL=C sort | ./step.py videos seeds > seeds
+
+    ./step.py videos keyed seeds prints | LC_ALL=C sort | ./step.py videos meet --copies \\
+        | ./step.py videos keyed - prints | LC_ALL=C sort | ./step.py videos align --copies \\
+        | ./step.py videos clusters > clusters
+    ./step.py videos shown seeds | LC_ALL=C sort \\
+        | ./step.py videos common --clusters clusters > common
+
+    ./step.py videos keyed seeds common prints | LC_ALL=C sort | ./step.py videos meet \\
+        | ./step.py videos keyed - prints | LC_ALL=C sort | ./step.py videos align \\
+        | LC_ALL=C sort > pairs.tsv
+
+The pairs are those of `python3 -m neardup videos prints`, sorted.  A step reads files or standard
+input.  The second and third group of lines find the frames that many videos of different content
+show, such as an opening: they do not make videos a pair.
+"""
+STEPS = {
+    "blocks": "prints → blocks of fingerprints",
+    "seeds": "sorted blocks → seeds: frames of two videos that match",
+    "keyed": "prints, seeds, common frames, requests → lines by video",
+    "meet": "sorted seeds and prints → requests",
+    "align": "sorted requests and prints → pairs, or with --copies the videos and their copies",
+    "clusters": "copies → clusters of copies",
+    "shown": "seeds → for frames of each video, those that match",
+    "common": "these, sorted → common frames",
+}
+
+
+def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
+    told = f"{about} (default: {default})" if default else about
+    return dict(metavar=metavar, default=default, help=told)
+
+
+STEP_OPTIONS: dict[str, dict[str, Any]] = {
+    "--copies": dict(action="store_true", help="of meet and align: find copies first"),
+    "--clusters": _option("FILE", None, "of common: what the step clusters wrote"),
+    "--shares": _option("N", str(SHARES), "of blocks: parts of the keys of a mask"),
+    "--measure": _option("NAME", "copy", f"of align: {MEASURE_HELP}"),
+    "--threshold": _option("T", THRESHOLD, "of align: the least share of the shorter video"),
+    "--at-least": _option("TIME", "3s", f"of align: {AT_LEAST_HELP}"),
+}
+
+
+class VideoJob(NamedTuple):
+    """A job of the pairs of videos: a mapper, a sort, and a reducer."""
+
+    name: str
+    inputs: tuple[str, ...]  # names of earlier jobs; PRINTS
+    mapper: str
+    reducer: str
+    copies: bool = False
+
+
+PRINTS, CLUSTERS = "prints", "clusters"
+# After the job `copies`, whose output the step `clusters` reads, come those with its answer.
+JOBS = (
+    VideoJob("seeds", (PRINTS,), "blocks", "seeds"),
+    VideoJob("drafts", ("seeds", PRINTS), "keyed", "meet", copies=True),
+    VideoJob("copies", ("drafts", PRINTS), "keyed", "align", copies=True),
+    VideoJob("common", ("seeds",), "shown", "common"),
+    VideoJob("requests", ("seeds", "common", PRINTS), "keyed", "meet"),
+    VideoJob("pairs", ("requests", PRINTS), "keyed", "align"),
+)
+
+
+def _frames() -> None:
+    asked = CommandParser("frames_mapper.py", FRAMES)
+    for flag, metavar, default, about in (
+        ("--ticks", "N", "4", "how many frames of a second are looked at"),
+        ("--jobs", "N", None, "number of processes (default: one per core; in a task: 1)"),
+        ("--time-limit", "SECONDS", None, "give up on a file after this time (default: by size)"),
+    ):
+        asked.add_argument(flag, **_option(metavar, default, about))
+    for flag, about in (
+        ("--fast", "read key frames only: much faster, but copies of another encoder are missed"),
+        ("--strict", "stop at the first file that cannot be read"),
+    ):
+        asked.add_argument(flag, action="store_true", help=about)
+    asked.add_verbosity()
+    args = asked.parse_args()
+    how = Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast)
+    jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else _default_jobs()
+    limit = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT) if args.time_limit else None
+    require_av()
+    tally = Tally(Rules("frames_mapper.py", "video", args.strict, args.verbosity))
+    with working_folder() as folder:
+        names = dict.fromkeys(map(_name, blocks.lines_of_stage(sys.stdin.buffer)))
+        found = _Files(filter(None, names), folder, tally)
+        write_all(map(to_line, found.prints(how, limit, jobs)))
+    if not blocks.in_task():
+        tally.report({}, "")
+        return
+    counters = Counters("frames", verbosity=args.verbosity)
+    counts = {"videos": tally.results, "files that cannot be read": tally.failed}
+    for name, count in {**counts, "files of other kinds": sum(tally.others.values())}.items():
+        counters.add(name, count)
+    counters.report()
+
+
+def _default_jobs() -> int:
+    return 1 if blocks.in_task() else cores()
+
+
+def _name(text: bytes) -> bytes:
+    """Return the path in a line.
+
+    Of NLineInputFormat it has an offset before it, unless stream.map.input.ignoreKey is set.
+    """
+    name = text.rstrip(b"\r\n")
+    if blocks.in_task():
+        name = re.sub(rb"^[0-9]+\t", b"", name).rstrip(b"\t")
+    return name
+
+
+class _Files:
+    """Files that are named, of which those of a cluster are copied one by one."""
+
+    def __init__(self, names: Iterable[bytes], folder: Path, tally: Tally):
+        self._names, self._folder, self._tally = names, folder, tally
+        self._named: dict[bytes, bytes] = {}  # copy: name
+
+    def prints(self, how: Reading, limit: int | None, jobs: int) -> Iterator[VideoPrint]:
+        """Yield prints as they are done."""
+        task = work(how, limit)
+        found = outcomes(self._found(), task.task, jobs, task.seconds, task.start, task.ahead)
+        for file, result in found:
+            name = self._named.pop(file.path, b"")
+            if name:
+                os.unlink(file.path)
+                file = file._replace(path=name)
+            if isinstance(result, Lost):
+                result = Failure(*result)
+            video = self._tally.kept(Outcome(file, result, False))
+            if video is not None:
+                self._tally.seconds += number(video.facts, "seconds")
+                self._tally.flat += not len(video.spans)
+                yield video._replace(id=path_id(name)) if name else with_file(video, file)
+
+    def _found(self) -> Iterator[FoundFile]:
+        for count, name in enumerate(self._names):
+            path, why = name, ""
+            if ON_CLUSTER.match(name):
+                path = os.fsencode(self._folder / f"{count}")
+                why = _copy(name, path)
+                self._named[path] = name
+            try:
+                status = os.stat(path)
+            except OSError as error:
+                self._named.pop(path, None)
+                self._tally.files += 1
+                self._tally.fail(path_id(name), Failure(NO_FILE, why or error.strerror or ""))
+            else:
+                yield FoundFile(path, status.st_size, status.st_mtime_ns)
+
+
+def _copy(name: bytes, path: bytes) -> str:
+    """Copy a file of the cluster; return why it cannot be, or ""."""
+    done = fs("-get", os.fsdecode(name), os.fsdecode(path))
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return (said[-1] if said else "hadoop failed") if done.returncode else ""
+
+
+def videos() -> None:
+    """Run the step that the first argument names."""
+    names = "\n".join(f"    {name:9} {about}" for name, about in STEPS.items())
+    asked = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
+    asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
+    asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
+    asked.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
+    for flag, spec in STEP_OPTIONS.items():
+        asked.add_argument(flag, **spec)
+    args = asked.parse_intermixed_args()
+    write_all(step_of(args.step, args)(lines_of(args.files or ["-"])))
+
+
+def step_of(step: str, args: argparse.Namespace) -> Step:
+    """Return the function of a step, from lines to lines; UsageError for wrong options."""
+    options = join_options(args)
+    if step == "common":
+        if not args.clusters:
+            raise StageError("needs --clusters FILE: what `./step.py videos clusters` wrote")
+        clusters = Clusters.read(lines_of([args.clusters]))
+        return partial(video_steps.common_frames, clusters=clusters, options=options)
+    steps: dict[str, Step] = {
+        "blocks": partial(
+            video_steps.blocks, shares=integer("--shares", args.shares, 1, MOST_SHARES)
+        ),
+        "seeds": partial(video_steps.seeds, options=options),
+        "keyed": video_steps.keyed,
+        "meet": partial(video_steps.meet, copies=args.copies),
+        "align": partial(video_steps.align, options=options, copies=args.copies),
+        "clusters": video_steps.clusters,
+        "shown": video_steps.shown,
+    }
+    return steps[step]
+
+
+def lines_of(names: Sequence[str]) -> Iterator[bytes]:
+    """Yield the lines of files, which may be compressed."""
+    blocks.check_inputs(list(names))
+    for name in names:
+        if name == "-":
+            yield from blocks.lines_of_stage(sys.stdin.buffer)
+        else:
+            with opened(name, name) as stream:
+                yield from blocks.lines_of_stage(stream)
+
+
+frames_mapper = partial(run, "frames_mapper.py", _frames)

@@ -1,0 +1,227 @@
+r"""Tagged ids, whose byte order is the order in which records are decided.
+
+    1 RANKS PLACE ID        --keep, with a rank for each of its rules; none for `first`
+    1 RANKS ID \1 PLACE     … where the last rule is `smallest`
+    1 ID                    pairs
+    └ 0 for an old record (--against), which comes before all new ones
+
+RANKS has, in hexadecimal digits, of which the smallest comes first:
+
+    max:FIELD, min:FIELD    16    a value as an integer (`reading.field_ranks`); ffff… for none
+    prefer:REGEX             1    0 if the id matches, else 1
+    longest                  8    2^32-1 less the number of shingles
+
+PLACE is the place in the input, in sixteen digits.  A \1 in an id becomes \1 DEL, so that shorter
+ids still come first.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from itertools import repeat
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from neardup.lines.keyed_lines import HASH_BITS
+from neardup.reading.blocks import NEW
+from neardup.runtime.program import WireError, not_one_of, shown
+from neardup.sets.ragged import Batch
+
+OLD = b"0"
+_MOST_TOKENS = (1 << 32) - 1
+_NO_VALUE = np.uint64((1 << 64) - 1)
+_PLACED = re.compile(rb"(?:0[0-7]|1[89a-f])[0-9a-f]{15}")  # places from NEW on are of new records
+_END, _ESCAPED = b"\1", b"\1\x7f"
+_PLACE_DIGITS = 16
+
+
+class Rank(Protocol):
+    """A rule by which one of several similar records is kept."""
+
+    @property
+    def width(self) -> int:
+        """The number of digits."""
+        ...
+
+    def digits(self, batch: Batch) -> list[bytes]:
+        """Return the digits of each record; the record with the smallest is kept."""
+        ...
+
+
+class ByField(NamedTuple):
+    """`max:FIELD` or `min:FIELD`; `column` is the place of the field in `Batch.ranks`."""
+
+    largest: bool
+    column: int
+    width: int = 16
+
+    def digits(self, batch: Batch) -> list[bytes]:
+        none = np.zeros(len(batch.ids), np.uint64)  # of an index, which has no fields
+        values = batch.ranks[:, self.column] if len(batch.ranks) else none
+        ranks = np.where(values == 0, _NO_VALUE, ~values if self.largest else values)
+        return [b"%016x" % rank for rank in ranks.tolist()]
+
+
+class ById(NamedTuple):
+    """`prefer:REGEX`."""
+
+    pattern: re.Pattern[str]
+    width: int = 1
+
+    def digits(self, batch: Batch) -> list[bytes]:
+        ids = (id_.decode("utf-8", "surrogateescape") for id_ in batch.ids)
+        return [b"0" if self.pattern.search(id_) else b"1" for id_ in ids]
+
+
+class ByShingles(NamedTuple):
+    """`longest`."""
+
+    width: int = 8
+
+    def digits(self, batch: Batch) -> list[bytes]:
+        return [b"%08x" % rest for rest in (_MOST_TOKENS - batch.sets.sizes).tolist()]
+
+
+class Tag(NamedTuple):
+    """How ids are tagged."""
+
+    ranks: tuple[Rank, ...] = ()
+    fields: tuple[str, ...] = ()  # whose values are ranks, in the order of `Batch.ranks`
+    id_first: bool = False  # before the place: smaller ids are kept
+    placed: bool = True
+
+    @property
+    def _ranks_end(self) -> int:
+        return 1 + sum(rank.width for rank in self.ranks)
+
+    @property
+    def place(self) -> slice:
+        """Where the place is in a tagged id."""
+        if self.id_first:
+            return slice(-_PLACE_DIGITS, None)
+        return slice(self._ranks_end, self._ranks_end + _PLACE_DIGITS * self.placed)
+
+    @property
+    def _id(self) -> slice:
+        if self.id_first:
+            return slice(self._ranks_end, -_PLACE_DIGITS - len(_END))
+        return slice(self.place.stop, None)
+
+    def tagged(self, batch: Batch) -> Batch:
+        """Return a batch whose ids are tagged."""
+        columns = [rank.digits(batch) for rank in self.ranks]
+        ranks = map(b"".join, zip(*columns)) if columns else repeat(b"")
+        each = zip(ranks, batch.places.tolist(), batch.ids)
+        if self.id_first:
+            tagged = [
+                b"%d%b%b\1%016x" % (place >= NEW, rank, id_.replace(_END, _ESCAPED), place)
+                for rank, place, id_ in each
+            ]
+        elif self.placed:
+            tagged = [
+                b"%d%b%016x%b" % (place >= NEW, rank, place, id_) for rank, place, id_ in each
+            ]
+        else:
+            tagged = [b"%d%b" % (place >= NEW, id_) for _, place, id_ in each]
+        return Batch(tagged, batch.sets, places=batch.places)
+
+    def id_of(self, tagged: bytes) -> bytes:
+        """Return a tagged id without its tag.
+
+        >>> tag_of("first").id_of(b"18000000000000007v1")
+        b'v1'
+        """
+        return self.ids_of([tagged])[0]
+
+    def ids_of(self, tagged: list[bytes]) -> list[bytes]:
+        where = self._id
+        ids = [id_[where] for id_ in tagged]
+        return [id_.replace(_ESCAPED, _END) for id_ in ids] if self.id_first else ids
+
+    def places(self, tagged: list[bytes]) -> np.ndarray:
+        """Return the places in tagged ids (uint64); WireError for ids tagged by other options."""
+        where = self.place
+        parts = [id_[:1] + id_[where] for id_ in tagged]
+        if not all(map(_PLACED.fullmatch, parts)):
+            wrong = next(id_ for id_, part in zip(tagged, parts) if not _PLACED.fullmatch(part))
+            raise WireError(
+                "expected a record with its place, as reducer.py writes it when given the "
+                f"same --output and --keep, got {shown(wrong)}"
+            )
+        places = bytes.fromhex(b"".join([part[1:] for part in parts]).decode())
+        return np.frombuffer(places, dtype=">u8").astype(np.uint64)
+
+
+class Priority(NamedTuple):
+    help: str
+
+
+PRIORITIES = {
+    "first": Priority("the one that comes first in the input"),
+    "longest": Priority("the one with the most shingles"),
+    "smallest": Priority("the one with the smallest id, compared byte by byte"),
+    "max:FIELD": Priority("the one with the largest number, or the latest date, in a field"),
+    "min:FIELD": Priority("the smallest, or the earliest"),
+    "prefer:REGEX": Priority("one whose id matches"),
+}
+COLLECTION = Tag(placed=False)
+_NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefer):)")
+
+
+def tag_of(keep: str) -> Tag:
+    """Return how ids are tagged for --keep: rules with commas, each for ties of those before it.
+
+    ValueError for anything else.
+
+    >>> tag_of("prefer:^gold/,max:stars,min:date").fields
+    ('stars', 'date')
+    """
+    ranks: list[Rank] = []
+    fields: list[str] = []
+    rules = _NEXT_RULE.split(keep)
+    for number, rule in enumerate(rules, 1):
+        kind, _, name = rule.partition(":")
+        if rule in ("first", "smallest") and number < len(rules):
+            raise ValueError(f"{rule} leaves no ties; it must be the last rule")
+        if rule == "longest":
+            ranks.append(ByShingles())
+        elif kind in ("max", "min") and "," in name:
+            raise ValueError(not_one_of(name.split(",")[1], PRIORITIES))
+        elif kind in ("max", "min") and name:
+            ranks.append(ByField(kind == "max", len(fields)))
+            fields.append(name)
+        elif kind == "prefer" and name:
+            ranks.append(ById(_compiled(name)))
+        elif rule not in ("first", "smallest"):
+            raise ValueError(not_one_of(rule, PRIORITIES))
+    return Tag(tuple(ranks), tuple(fields), rules[-1] == "smallest")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+
+
+def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
+    """Return the 40-bit mark of these options, to be XORed into keys on lines; 0 for plain pairs.
+
+    A reducer with other options finds no key that is its own.  `decides`: as in
+    `verification.Output`; `keep`: "" where no records are decided on.
+    """
+    way = decides, keep, against, between
+    digest = blake2b(repr(way).encode(), digest_size=HASH_BITS // 8).digest()
+    return int.from_bytes(digest, "big") if any(way) else 0
+
+
+def is_old(tagged: bytes) -> bool:
+    """Return whether a tagged id is that of an old record; WireError for an id without a tag."""
+    if tagged[:1] not in (OLD, b"1"):
+        raise WireError(
+            f"expected a record of one of two collections, as mapper.py writes it when given "
+            f"the same --output and --against, got {shown(tagged)}"
+        )
+    return tagged[:1] == OLD

@@ -1,0 +1,62 @@
+"""The options of which videos are a pair, for `neardup videos` and for its steps.
+
+>>> read_time("1.5m"), read_share("0.8")
+(90.0, 0.8)
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from neardup.options.table import read
+from neardup.runtime.program import UsageError, not_one_of
+from neardup.videos.video_join import MEASURES, JoinOptions
+
+THRESHOLD = "0.5"
+MEASURE_HELP = (
+    "which two videos are a pair: copy, where the shorter one has enough in common with the other "
+    "(--threshold); containment, where that goes through all of it; common, for any stretches of "
+    "enough time (--at-least)"
+)
+AT_LEAST_HELP = "the least time that two videos have in common"
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOptions:
+    """Return the options of a join; UsageError for wrong values.
+
+    args: with `measure`, `threshold` and `at_least`; threshold: if the user names none.
+    """
+    if args.measure not in MEASURES:
+        raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
+    return JoinOptions(
+        measure=args.measure,
+        threshold=read("--threshold", read_share, args.threshold or threshold),
+        at_least=read("--at-least", read_time, args.at_least),
+    )
+
+
+def read_share(text: str) -> float:
+    """Parse a share; ValueError for anything else.
+
+    >>> read_share("0.8")
+    0.8
+    """
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"expected 0 < T <= 1, such as 0.8, got {text!r}")
+    return value
+
+
+def read_time(text: str) -> float:
+    """Parse a length of time, in seconds; ValueError for anything else.
+
+    >>> read_time("10s"), read_time("1.5m"), read_time("2h"), read_time("10")
+    (10.0, 90.0, 7200.0, 10.0)
+    """
+    number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
+    if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
+        raise ValueError(f"expected a time such as 10s or 2m, got {text!r}")
+    return float(number) * UNITS[unit]

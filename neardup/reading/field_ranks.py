@@ -1,0 +1,76 @@
+"""Values of fields as integers, for --keep max:FIELD and min:FIELD.
+
+A value is a number, a date or a time, or their texts: 7, "7.5", "2024-05-31", "2024-05-31T18:00Z".
+Numbers are compared as floats of 64 bits, and times as seconds since 1970, in UTC unless they say
+otherwise.  The integers have the order of the values; 0 is no value.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from neardup.reading.input_check import BadLine, Parser
+from neardup.reading.text_rows import Fields, lines_in, row_of
+from neardup.sets.ragged import Batch
+
+_SIGN = np.uint64(1 << 63)
+
+
+def with_ranks(parse: Parser, fields: Fields) -> Parser:
+    """Return a parser of rows that also gives the values of `fields.ranked`, as `Batch.ranks`."""
+
+    def parse_ranked(block: Any) -> tuple[Batch, list[BadLine]]:
+        batch, bad = parse(block)
+        of_place = {place: row for row, place in enumerate(batch.places.tolist())}
+        values = np.full((len(batch.ids), len(fields.ranked)), np.nan)
+        for number, line in lines_in(block):
+            if number in of_place:
+                row = row_of(line)
+                values[of_place[number]] = [number_of(fields.value(row, f)) for f in fields.ranked]
+        return replace(batch, ranks=ranks(values)), bad
+
+    return parse_ranked
+
+
+def number_of(value: Any) -> float:
+    """Return a value as a number, NaN if it is neither a number nor a date.
+
+    >>> [number_of(value) for value in (7, "7.5", "1970-01-02", "1970-01-01T01:00+00:30", "?")]
+    [7.0, 7.5, 86400.0, 1800.0, nan]
+    """
+    try:
+        if isinstance(value, (int, float)):
+            return float(value)
+        if isinstance(value, str):
+            return _number_or_seconds(value.strip())
+    except OverflowError:  # an integer of more than 308 digits
+        return math.inf if value > 0 else -math.inf
+    return math.nan
+
+
+def _number_or_seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        when = datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
+    except ValueError:
+        return math.nan
+    return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return integers (uint64) in the order of the values (float64), 0 for NaN.
+
+    >>> order = ranks(np.array([np.nan, -np.inf, -2.0, -1e-300, 0.0, 3.0, np.inf])).tolist()
+    >>> order == sorted(set(order)), order[0], order[4] == int(ranks(np.array([-0.0]))[0])
+    (True, 0, True)
+    """
+    bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    return np.where(np.isnan(values), np.uint64(0), np.where(bits & _SIGN, ~bits, bits | _SIGN))

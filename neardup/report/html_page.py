@@ -1,0 +1,117 @@
+"""What all pages share: one HTML document each, without scripts, that loads nothing.
+
+The templates have the words and elements, and call functions of this file.  Jinja escapes every
+value; `shown` also makes hidden letters visible.
+"""
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from math import log1p
+from pathlib import Path
+from typing import Any
+
+from neardup.report.facts import Bar
+from neardup.runtime import VERSION
+from neardup.runtime.program import StageError
+
+# Only its own style: anything that a text might smuggle in is refused.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+LONGEST_ID = 80  # letters
+SLIVER = 0.6  # per cent: the shortest bar
+# Control characters, marks of direction (which can disguise a text), surrogates.
+UNSEEN = re.compile(
+    "[\0-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+LINE_END_IN_TEXT = re.compile(r"(?<!>)\s*\n\s*|\s*\n\s*(?!<)")  # of the template, not of a text
+
+
+def check_jinja() -> None:
+    """Raise StageError if the package jinja2 is missing."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise StageError(
+            "a report needs the package jinja2: python3 -m pip install jinja2"
+        ) from None
+
+
+def filled(template: str, **values: Any) -> str:
+    """Return the page that a template and its values make."""
+    import jinja2
+
+    pages = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.globals.update({call.__name__: call for call in CALLS})
+    page = pages.get_template(template).render(policy=POLICY, version=VERSION, **values)
+    return LINE_END_IN_TEXT.sub(" ", page.strip()) + "\n"
+
+
+def data_uri(jpeg: bytes) -> str:
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+
+
+def shown(value: Any) -> Any:
+    """Replace invisible characters of a text by their codes.
+
+    >>> shown("<a>\\u202e\\0"), shown(7)
+    ('<a>⟨U+202E⟩⟨U+0000⟩', 7)
+    """
+    if type(value) is not str:  # a number, or made by a macro
+        return value
+    return UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
+
+
+def id_text(id_: bytes) -> str:
+    text = id_.decode("utf-8", "backslashreplace")
+    return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"
+
+
+def names(files: list[str]) -> str:
+    """Return the name of the first file, and the number of others.
+
+    >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
+    ('pairs.tsv', 'x and 2 more files')
+    """
+    name = "standard input" if files[0] == "-" else Path(files[0]).name
+    return name + (f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else "")
+
+
+def comma(count: int) -> str:
+    return f"{count:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Format a count with its noun.
+
+    >>> counted(1, "pair"), counted(1200, "pair")
+    ('1 pair', '1,200 pairs')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def percent(part: int, whole: int) -> str:
+    """Format a percentage in brackets, or "" if the whole is unknown."""
+    return f" ({100 * part / whole:.1f} %)" if whole else ""
+
+
+def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
+    """Yield each row and the length of its bar, 0 to 100; only a count of 0 has length 0.
+
+    >>> [length for _, length in lengths([Bar("a", 5), Bar("b", 10), Bar("c", 0)], False)]
+    [50.0, 100.0, 0.0]
+    """
+    top = max((row.count for row in rows), default=0)
+    for row in rows:
+        share = log1p(row.count) / log1p(top) if logarithmic else row.count / max(top, 1)
+        yield row, max(SLIVER, 100 * share) if row.count else 0.0
+
+
+CALLS = (comma, counted, id_text, lengths, names, percent)

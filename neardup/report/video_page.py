@@ -1,0 +1,199 @@
+"""The page of a run on videos: frames of both at the matched times, and where these are.
+
+    pair lines ─▶ counts, first pairs ─▶ times to look at, by video ─▶ pictures ─▶ page
+
+A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from neardup.images.folder_walk import path_of
+from neardup.images.results import Failure
+from neardup.report.html_page import LONGEST_ID, filled
+from neardup.report.video_answer import GROUPS, Couple, Place, Stretch, VideoAnswer, speed
+from neardup.report.video_sights import Seen, look
+from neardup.videos.moments import Sight
+from neardup.videos.runs import Run
+
+RUNS = 3  # of a pair, with pictures
+LISTED = 20  # intervals of a pair, and videos that are not shown
+MOMENTS = (4, 2)  # of the first run, and of each other
+PLACES = 4  # of a common stretch, with pictures
+WIDE = 1000.0  # units of the longer time line
+LEAST = 4.0  # units: the shortest interval
+
+
+class Moment(NamedTuple):
+    """The same moment of two videos: times in seconds, and pictures as data URIs or ""."""
+
+    a: float
+    b: float
+    a_picture: str
+    b_picture: str
+
+
+class Lines(NamedTuple):
+    """Two time lines and the intervals on them, in units of which the longer line has WIDE."""
+
+    seconds: float  # of the longer line
+    a: float  # length
+    b: float
+    runs: list[tuple[float, float, float, float]]  # from and to on a, from and to on b
+
+
+class Shown(NamedTuple):
+    """A pair as it is shown; `strips` are the moments of each run that has pictures."""
+
+    couple: Couple
+    lines: Lines
+    strips: list[list[Moment]]
+
+
+def video_page(
+    answer: VideoAnswer,
+    common: Sequence[Stretch],
+    source: str,
+    folders: Sequence[str],
+    jobs: int,
+) -> str:
+    """Return the page of an answer from the file `source`; open only videos below `folders`."""
+    seen = look(_times(answer.first, common), folders, jobs)
+    closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
+    return filled(
+        "videos.html.j2",
+        answer=answer,
+        common=common,
+        source=source,
+        seen=seen,
+        pairs=[_shown(couple, seen) for couple in answer.first],
+        closed=closed,
+        listed=LISTED,
+        most_groups=GROUPS,
+        most_places=PLACES,
+        **{call.__name__: call for call in CALLS},
+    )
+
+
+def moments(run: Run, many: int) -> list[tuple[float, float]]:
+    """Return `many` times in both videos, evenly within a run.
+
+    >>> moments(Run(8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 30), 4)
+    [(1.0, 3.0), (3.0, 5.0), (5.0, 7.0), (7.0, 9.0)]
+    """
+    parts = [(k + 0.5) / many for k in range(many)]
+    return [
+        (run.a_from + part * (run.a_to - run.a_from), run.b_from + part * (run.b_to - run.b_from))
+        for part in parts
+    ]
+
+
+def middle(place: Place) -> float:
+    return (place.start + place.end) / 2
+
+
+def _strips(couple: Couple) -> list[list[tuple[float, float]]]:
+    """Return the moments of the first runs of a pair."""
+    return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(couple.runs[:RUNS])]
+
+
+def _times(couples: Sequence[Couple], common: Sequence[Stretch]) -> dict[str, list[float]]:
+    """Return the times at which to look, by video."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for couple in couples:
+        for a, b in chain.from_iterable(_strips(couple)):
+            times[couple.a].append(a)
+            times[couple.b].append(b)
+    for stretch in common[:GROUPS]:
+        for place in stretch.places[:PLACES]:
+            times[place.id].append(middle(place))
+    return times
+
+
+def _shown(couple: Couple, seen: Seen) -> Shown:
+    a, b = couple.a, couple.b
+    strips = [
+        [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
+        for strip in _strips(couple)
+    ]
+    lines = time_lines(couple.runs[:LISTED], seen.seconds(a), seen.seconds(b))
+    return Shown(couple, lines, strips)
+
+
+def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
+    """Return the time lines of videos of `a` and `b` seconds; 0 for unknown.
+
+    >>> time_lines([Run(5.0, 0.0, 5.0, 20.0, 25.0, 1.0, 20)], 5.0, 50.0)
+    Lines(seconds=50.0, a=100.0, b=1000.0, runs=[(0.0, 100.0, 400.0, 500.0)])
+    """
+    a = max(a, *(run.a_to for run in runs))
+    b = max(b, *(run.b_to for run in runs))
+    unit = max(a, b) / WIDE or 1.0
+    intervals = [
+        (
+            *_interval(run.a_from / unit, run.a_to / unit),
+            *_interval(run.b_from / unit, run.b_to / unit),
+        )
+        for run in runs
+    ]
+    return Lines(max(a, b), max(a / unit, LEAST), max(b / unit, LEAST), intervals)
+
+
+def _interval(start: float, end: float) -> tuple[float, float]:
+    """Widen an interval to LEAST units, within the line."""
+    start = max(0.0, min(start, WIDE - LEAST))
+    return start, max(end, start + LEAST)
+
+
+def clock(seconds: float) -> str:
+    """Format a time.
+
+    >>> clock(7.25), clock(3671.0)
+    ('0:07.2', '1:01:11.0')
+    """
+    tenths = int(seconds * 10 + 1e-6)
+    hours, minutes, rest = tenths // 36000, tenths // 600 % 60, tenths % 600
+    start = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{start}:{rest // 10:02}.{rest % 10}"
+
+
+def size(count: int) -> str:
+    """Format a number of bytes.
+
+    >>> size(999), size(48668), size(1234567890)
+    ('999 bytes', '49 kB', '1.2 GB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    for unit, name in ((10**9, "GB"), (10**6, "MB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count / 1000:.0f} kB"
+
+
+def facts(found: Sight | Failure) -> str:
+    """Describe a video, or why it is not seen.
+
+    >>> facts(Sight(60.0, 1920, 1080, 25.0, 1000, "h264", ()))
+    '1:00.0, 1920 × 1080, 25 fps, h264, 1 kB'
+    """
+    if isinstance(found, Failure):
+        return f"not shown: {found.reason}" + (f" ({found.detail})" if found.detail else "")
+    length = [clock(found.seconds)] if found.seconds else []
+    fps = [f"{found.fps:.4g} fps"] if found.fps else []
+    return ", ".join(
+        [*length, f"{found.width} × {found.height}", *fps, found.codec, size(found.size)]
+    )
+
+
+def path_text(id_: str) -> str:
+    """Return the path of a video to be read: at most LONGEST_ID letters, the last ones."""
+    text = path_of(id_).decode("utf-8", "backslashreplace")
+    return text if len(text) <= LONGEST_ID else "…" + text[1 - LONGEST_ID :]
+
+
+CALLS = (clock, facts, middle, path_text, speed)

@@ -1,0 +1,67 @@
+"""What is seen of the videos of a page: each is opened once, in a process that may fail.
+
+Only files below given folders are opened: the lines of an answer may come from elsewhere.  A file
+may take 30 seconds on the clock and 2 GiB.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from neardup.images.decoders import Lost, outcomes
+from neardup.images.folder_walk import path_of
+from neardup.images.pictures import bound_memory
+from neardup.images.results import Failure
+from neardup.report.html_page import data_uri
+from neardup.videos.moments import Sight, sight_of
+
+TIME_LIMIT = 30  # seconds, for a file
+OUTSIDE = "is not below the current folder; name its folder with --folder"
+
+
+class Seen(NamedTuple):
+    """Videos by their ids; pictures, as data URIs, by id and time."""
+
+    videos: dict[str, Sight | Failure]
+    pictures: dict[tuple[str, float], str]
+
+    def seconds(self, id_: str) -> float:
+        """Return the length of a video, or 0 if it is unknown."""
+        found = self.videos[id_]
+        return found.seconds if isinstance(found, Sight) else 0.0
+
+    def picture(self, id_: str, at: float) -> str:
+        """Return a picture as a data URI, or ""."""
+        return self.pictures.get((id_, at), "")
+
+
+def look(times: Mapping[str, Sequence[float]], folders: Sequence[str], jobs: int) -> Seen:
+    """Look at videos, by their ids, at times in seconds, in `jobs` processes.
+
+    Files are opened only below `folders`; links are followed first.
+    """
+    seen = Seen({}, {})
+    below = [os.path.realpath(os.fsencode(folder)) for folder in folders]
+    inside = {id_: _is_below(path_of(id_), below) for id_ in times}
+    seen.videos.update({id_: Failure(OUTSIDE, "") for id_ in times})
+    tasks = [(id_, list(some)) for id_, some in times.items() if inside[id_]]
+    for (id_, asked), found in outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory):
+        seen.videos[id_] = Failure(*found) if isinstance(found, Lost) else found
+        if isinstance(found, Sight):
+            pictures = zip(asked, found.pictures)
+            seen.pictures.update({(id_, at): data_uri(jpeg) for at, jpeg in pictures if jpeg})
+    return seen
+
+
+def _look(task: tuple[str, list[float]]) -> Sight | Failure:
+    return sight_of(path_of(task[0]), task[1])
+
+
+def _is_below(path: bytes, folders: Sequence[bytes]) -> bool:
+    """Return True if a path is below one of the folders, once links are followed."""
+    if b"\0" in path:
+        return False
+    real = os.path.realpath(path)
+    return any(os.path.commonpath([real, folder]) == folder for folder in folders)

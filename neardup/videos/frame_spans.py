@@ -1,0 +1,84 @@
+"""Spans of a video: frames that follow each other and look the same are one.
+
+    tick   a moment at which a frame is looked at, ms since the start of the video
+    span   [from, to) in ms, with the hashes of its first frame
+
+A frame is shown for one tick, or until the next one if that is nearer.  It prolongs a span if it
+differs in at most 6 bits from the span's first frame and follows it within two ticks.  Flat frames,
+of a quality below 10, have no span: black and plain ones look like those of any other video.
+
+Memory: 240 pictures of 64 × 64 bytes, and the hashes of the spans (256 bytes each).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.videos.frame_hashes import REACH, VARIANTS, WORDS, hashes
+
+SAME = 6  # bits in which frames of a span may differ from its first
+FLAT = 10  # of 100: a frame of less quality has no span
+BATCH = 240  # frames to hash together: a minute at 4 ticks a second
+
+
+class SpanMaker:
+    """Makes spans of the ticks of one video, which are added in order, some at a time.
+
+    The result does not depend on how many ticks are added at a time.
+
+    >>> maker = SpanMaker(tick_ms=250)
+    >>> picture = (np.arange(4096.0).reshape(64, 64) ** 1.5 % 255).astype(np.uint8)
+    >>> maker.add(np.array([0, 250, 500]), np.stack([picture, picture, picture.T]))
+    >>> maker.finish()[0].tolist()
+    [[0, 500], [500, 750]]
+    """
+
+    def __init__(self, tick_ms: int) -> None:
+        self._tick = tick_ms
+        self._times: list[int] = []  # of the pictures that are held
+        self._pictures: list[NDArray[np.uint8]] = []
+        self._done = 0  # of the pictures that are held: neighbours of the next ones only
+        self._spans: list[list[int]] = []
+        self._hashes: list[NDArray[np.uint64]] = []
+        self._first = 0  # the hash of the last span as a number
+        self._shown = -1  # the last tick of the last span
+
+    def add(self, times_ms: NDArray[np.int64], pictures: NDArray[np.uint8]) -> None:
+        """Add ticks: times (n,) in ms, ascending, and pictures (n, 64, 64)."""
+        self._times += np.asarray(times_ms).tolist()
+        self._pictures += list(np.array(pictures))  # copies: the caller may reuse its own
+        while len(self._times) >= self._done + BATCH + REACH:
+            self._hash(self._done + BATCH, self._done + BATCH + REACH)
+
+    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Return the spans (n, 2) in ms, and the hashes (n, V, 4)."""
+        self._hash(len(self._times), len(self._times))
+        spans = np.array(self._spans, np.int64).reshape(-1, 2)
+        return spans, np.array(self._hashes, np.uint64).reshape(-1, len(VARIANTS), WORDS)
+
+    def _hash(self, to: int, seen: int) -> None:
+        """Make spans of the pictures that are held, up to `to`; their neighbours up to `seen`."""
+        if to == self._done:
+            return
+        found, quality = hashes(np.stack(self._pictures[:seen]))
+        nexts = [*self._times[1:], self._times[-1] + self._tick]
+        for k in range(self._done, to):
+            if quality[k] >= FLAT:
+                end = min(self._times[k] + self._tick, nexts[k])
+                self._prolong(self._times[k], end, found[k])
+        self._done = min(to, REACH)
+        self._times = self._times[to - self._done :]
+        self._pictures = self._pictures[to - self._done :]
+
+    def _prolong(self, time: int, end: int, frame: NDArray[np.uint64]) -> None:
+        """Add a frame to the last span, or as a new one."""
+        own = int.from_bytes(frame[0].tobytes(), "big")
+        near = self._spans and time < self._shown + 2 * self._tick
+        if near and bin(own ^ self._first).count("1") <= SAME:
+            self._spans[-1][1] = end
+        else:
+            self._spans.append([time, end])
+            self._hashes.append(frame)
+            self._first = own
+        self._shown = time

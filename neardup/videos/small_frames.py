@@ -1,0 +1,95 @@
+"""A decoded frame as 64 × 64 luma, upright, as it is displayed.
+
+swscale takes the mean of areas, with limited range (16 … 235) made full (0 … 255).  Pixels that are
+not square need no care, since every frame becomes a square.  Both fields of an interlaced frame
+are in the mean.  10 bits become 8; HDR curves are kept as they are; alpha is ignored.
+
+A frame is turned and mirrored as the display matrix in the file demands, after it was shrunk.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.videos.frame_hashes import SIDE
+
+if TYPE_CHECKING:
+    from av import VideoFrame
+
+Turn = tuple[bool, bool, bool]  # rows and columns exchanged; then upside down; then mirrored
+UPRIGHT: Turn = (False, False, False)
+
+
+class Shrinker:
+    """Shrinks the frames of one video."""
+
+    def __init__(self) -> None:
+        from av.video.reformatter import VideoReformatter
+
+        self._scaler = VideoReformatter()  # one for all frames: its tables cost more than a frame
+
+    def small(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """Return a frame as luma, uint8 (64, 64)."""
+        return turned(_plane(self._scaled(frame)), turn_of(frame))
+
+    def _scaled(self, frame: VideoFrame) -> VideoFrame:
+        try:
+            return self._to(frame, "gray")
+        except (ValueError, NotImplementedError):  # swscale does not make grey of some formats
+            return self._to(frame.reformat(format="rgb24"), "gray")
+
+    def _to(self, frame: VideoFrame, format: str) -> VideoFrame:
+        return self._scaler.reformat(frame, SIDE, SIDE, format, interpolation="AREA")
+
+
+def _plane(frame: VideoFrame) -> NDArray[np.uint8]:
+    plane: Any = frame.planes[0]
+    rows = np.frombuffer(plane, np.uint8)[: plane.line_size * SIDE].reshape(SIDE, -1)
+    return rows[:, :SIDE]
+
+
+def turned(picture: NDArray[np.uint8], turn: Turn) -> NDArray[np.uint8]:
+    """Return a picture turned.
+
+    >>> turned(np.array([[1, 2], [3, 4]], np.uint8), (True, False, True)).tolist()
+    [[3, 1], [4, 2]]
+    """
+    exchanged, upside_down, mirrored = turn
+    picture = picture.T if exchanged else picture
+    picture = picture[::-1] if upside_down else picture
+    return picture[:, ::-1] if mirrored else picture
+
+
+def turn_of(frame: VideoFrame) -> Turn:
+    """Return how a frame is turned when it is displayed."""
+    matrix = _matrix(frame)
+    if matrix is not None:
+        return turn_by(matrix)
+    angle = getattr(frame, "rotation", 0)  # PyAV names the angle since version 13
+    return {90: (True, True, False), -90: (True, False, True), 180: (False, True, True)}.get(
+        {270: -90, -180: 180, -270: 90}.get(angle, angle), UPRIGHT
+    )
+
+
+def turn_by(matrix: bytes) -> Turn:
+    """Return the turn of a display matrix: nine int32, by rows.
+
+    >>> turn_by(struct.pack("<9i", 0, 65536, 0, -65536, 0, 0, 0, 0, 1 << 30))  # clockwise
+    (True, False, True)
+    """
+    a, b, _, c, d = struct.unpack_from("=5i", matrix)  # x' = a x + c y; y' = b x + d y
+    if abs(b) + abs(c) > abs(a) + abs(d):
+        return True, b < 0, c < 0
+    return False, d < 0, a < 0
+
+
+def _matrix(frame: Any) -> bytes | None:
+    for side in frame.side_data:
+        if getattr(side.type, "name", "") == "DISPLAYMATRIX":
+            data = bytes(side)
+            return data if len(data) >= 36 else None
+    return None

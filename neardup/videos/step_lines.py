@@ -1,0 +1,186 @@
+"""Lines between the steps that find pairs of videos as a pipe or on a cluster.
+
+    block      MASK.SHARE TAB BLOCK TAB           fingerprints with some of a mask's keys
+    seeds      A TAB 1 B MIRROR TAB SECONDS TAB SEEDS           SECONDS: of B
+    print      ID TAB 0 TAB PRINT
+    common     ID TAB 0+ TAB STARTS                of its frames that are common
+    request    B TAB 1 A MIRROR TAB LENGTH TAB SEEDS TAB PRINT      both: of A
+    copies     ID TAB COPY                         empty for the video itself
+    clusters   TAB NUMBER, then  ID TAB CLUSTER    for videos that have copies
+    shown      ID PART TAB OTHER TAB STARTS        pairs of starts, of seeds
+
+The first field is the key by which lines are sorted; the second one determines the order of lines
+with one key.  Blocks, seeds, prints and starts are numbers in base 64.
+
+Letters: n rows of a block, m seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.runtime.program import StageError, WireError, shown
+from neardup.videos.stored_prints import from_bytes, to_bytes
+from neardup.videos.video_prints import VideoPrint
+
+PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
+LEVEL = 1
+ID = re.compile(rb"[^\0\t\r\n]+")
+COLUMNS = (
+    ("hashes", "<u8", 4),
+    ("keys", "<u4", 1),
+    ("videos", "<u4", 1),
+    ("spans", "<i8", 2),
+    ("variants", "<u1", 1),
+)
+
+Indices = NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """Fingerprints with some of the keys of one mask, n rows."""
+
+    ids: list[str]
+    seconds: list[float]  # of each video
+    variants: tuple[str, ...]  # the names
+    hashes: NDArray[np.uint64]  # (n, 4)
+    keys: NDArray[np.uint32]  # (n,)
+    videos: NDArray[np.uint32]  # (n,), places in `ids`
+    spans: Indices  # (n, 2), milliseconds
+    variant: NDArray[np.uint8]  # (n,), places in `variants`
+
+
+class Pair(NamedTuple):
+    """The second field of seeds and requests: the other video."""
+
+    other: bytes
+    mirrored: bool
+
+
+def checked_id(video: VideoPrint) -> bytes:
+    """Return the id of a video as a field; StageError if it cannot be one."""
+    id_ = video.id.encode()
+    if not ID.fullmatch(id_):
+        raise StageError(f"the id {video.id!r} is empty, or has a tab or a line end")
+    return id_
+
+
+def line(*fields: bytes) -> bytes:
+    return b"\t".join(fields) + b"\n"
+
+
+def fields_of(text: bytes, count: int, what: str) -> list[bytes]:
+    """Return the fields of a line, without the tab that Hadoop appends; WireError for others."""
+    fields = text.rstrip(b"\n").split(b"\t")
+    if len(fields) == count + 1 and not fields[-1]:
+        fields.pop()
+    if len(fields) != count:
+        raise WireError(f"expected {what}, got {shown(text)}")
+    return fields
+
+
+def format_numbers(numbers: Indices) -> bytes:
+    """Return int64 numbers as a field.
+
+    >>> parse_numbers(format_numbers(np.array([[1, 2], [3, 4]])), 2).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return b64encode(zlib.compress(numbers.astype("<i8").tobytes(), LEVEL))
+
+
+def parse_numbers(field: bytes, columns: int) -> Indices:
+    """Return the numbers in a field, int64 (n, columns); WireError if there are none."""
+    return np.frombuffer(_unpacked(field), "<i8").astype(np.int64).reshape(-1, columns)
+
+
+def _unpacked(field: bytes) -> bytes:
+    try:
+        return zlib.decompress(b64decode(field, validate=True))
+    except (Base64Error, zlib.error):
+        raise WireError(f"expected numbers in base 64, got {shown(field)}") from None
+
+
+def format_print(video: VideoPrint) -> bytes:
+    return b64encode(to_bytes(video))
+
+
+def parse_print(field: bytes) -> VideoPrint:
+    """Return the print in a field; WireError if there is none."""
+    try:
+        found = from_bytes(b64decode(field, validate=True))
+    except Base64Error:
+        found = None
+    if not isinstance(found, VideoPrint):
+        raise WireError(f"expected the print of a video, got {shown(field)}")
+    return found
+
+
+def format_pair(pair: Pair) -> bytes:
+    """Return a pair as a second field.
+
+    >>> format_pair(Pair(b"a b.mp4", True)), parse_pair(b"1 a b.mp4 1")
+    (b'1 a b.mp4 1', Pair(other=b'a b.mp4', mirrored=True))
+    """
+    return OTHER + pair.other + (b" 1" if pair.mirrored else b" 0")
+
+
+def parse_pair(field: bytes) -> Pair:
+    return Pair(field[len(OTHER) : -2], field.endswith(b" 1"))
+
+
+def format_block(block: Block) -> bytes:
+    """Return a block as a field."""
+    rows: Sequence[NDArray[Any]] = (
+        block.hashes,
+        block.keys,
+        block.videos,
+        block.spans,
+        block.variant,
+    )
+    numbers = [column.astype(dtype).tobytes() for column, (_, dtype, _) in zip(rows, COLUMNS)]
+    head: dict[str, Any] = {"ids": block.ids, "seconds": block.seconds}
+    head.update(variants=block.variants, rows=len(block.keys))
+    return b64encode(json.dumps(head).encode() + b"\n" + b"".join(numbers))
+
+
+def parse_block(field: bytes) -> Block:
+    """Return the block in a field; WireError if there is none."""
+    try:
+        head, _, numbers = b64decode(field, validate=True).partition(b"\n")
+        names = json.loads(head)
+        n, at, rows = names["rows"], 0, []
+        for _, dtype, width in COLUMNS:
+            column = np.frombuffer(numbers, dtype, n * width, at)
+            at += column.nbytes
+            rows.append(column.reshape(n, width) if width > 1 else column)
+        return Block(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
+    except (ValueError, KeyError, TypeError):
+        raise WireError(f"expected a block of fingerprints, got {shown(field)}") from None
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """Return the rows of several blocks as one; StageError if their variants differ."""
+    numbers: dict[str, int] = {}
+    seconds: dict[str, float] = {}
+    videos = []
+    for block in blocks:
+        if block.variants != blocks[0].variants:
+            raise StageError(
+                f"the prints of {block.ids[0]} and {blocks[0].ids[0]} have other variants: make "
+                "all prints with one version of neardup"
+            )
+        seconds.update(zip(block.ids, block.seconds))
+        places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
+        videos.append(np.array(places, np.uint32)[block.videos])
+    columns = [np.concatenate([block[k] for block in blocks]) for k in range(3, len(Block._fields))]
+    columns[2] = np.concatenate(videos)
+    return Block([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)

@@ -1,0 +1,160 @@
+"""The print of a video file: its frames, at 4 ticks a second, as hashes with times.
+
+    file ─▶ containers ─▶ decoding, video_clock ─▶ small_frames ─▶ SpanMaker ─▶ VideoPrint
+
+What cannot be read gives a `Failure` with one of `containers.REASONS`.  Of a damaged file, what can
+be decoded counts if it lasts a second; its facts have "damaged": true.
+
+Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
+bitrate, in bit/s, of the whole file; fps; codec; container.
+
+Memory: `SpanMaker`'s, 24 packets, and the frames that the decoder keeps, whatever the length.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.images.folder_walk import FoundFile, path_id
+from neardup.images.pictures import DAMAGED, TOO_LARGE, RefusedError
+from neardup.images.results import Failure
+from neardup.videos import frame_hashes
+from neardup.videos.containers import (
+    ENCRYPTED,
+    NO_FRAMES,
+    NOT_A_VIDEO,
+    decoder_versions,
+    is_encrypted,
+    opened,
+    reason_of,
+    require_av,
+    suffix_of,
+)
+from neardup.videos.decoding import Decoder
+from neardup.videos.frame_spans import SpanMaker
+from neardup.videos.small_frames import Shrinker, turn_of
+from neardup.videos.video_prints import VideoPrint
+
+__all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
+VERSION = 1  # of the times and pictures: another number for any change of them
+BATCH = 64  # pictures
+CODECS = {
+    "libdav1d": "av1",
+    "libaom-av1": "av1",
+    "libvpx-vp9": "vp9",
+    "libvpx": "vp8",
+}  # by decoder
+STILLS = ("gif", "apng")  # formats of pictures that may be videos
+READABLE = 1.0  # seconds of a damaged file that are worth a print
+
+
+class Reading(NamedTuple):
+    """How a video is read."""
+
+    ticks: int = 4  # a second, at which frames are looked at
+    fast: bool = False  # key frames only
+
+    def kind(self) -> str:
+        """Return what a print depends on besides the video, as a text."""
+        hashed = f"frames {VERSION}, hash {frame_hashes.VERSION}, ticks {self.ticks}"
+        return f"{hashed}{', fast' if self.fast else ''}, {decoder_versions()}"
+
+
+def print_of(file: FoundFile, how: Reading) -> VideoPrint | Failure:
+    """Decode and hash a video file."""
+    try:
+        with opened(file.path) as (container, stream):
+            return _print(file, how, container, stream)
+    except RefusedError as error:
+        return Failure(*error.args)
+
+
+def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoPrint:
+    decoder = Decoder(container, stream, how.ticks, how.fast)
+    frames = _Frames(1000 // how.ticks)
+    try:
+        for time, frame in decoder.at_ticks():
+            frames.add(time, frame)
+    except MemoryError:
+        raise
+    except Exception as error:  # decoders raise nearly anything
+        decoder.damaged += 1
+        why = reason_of(error)[1]
+    else:
+        why = f"{decoder.damaged} packets cannot be decoded"
+    seconds = decoder.clock.end()
+    if decoder.damaged and is_encrypted(file.path):
+        raise RefusedError(ENCRYPTED, "its frames cannot be decoded without a key")
+    if not decoder.shown or (decoder.damaged and seconds < READABLE):
+        raise RefusedError(*_nothing(stream, decoder.damaged, why))
+    if container.format.name in STILLS and decoder.shown < 2:
+        raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
+    facts = _facts(file, container, stream, seconds, frames.size)
+    if decoder.damaged:
+        facts["damaged"] = True
+    spans, hashes = frames.finish()
+    return VideoPrint(path_id(file.path), facts, frame_hashes.VARIANTS, spans, hashes)
+
+
+def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:
+    """Return why nothing was decoded, or too little."""
+    context = stream.codec_context
+    if not context.width and context.pix_fmt:  # subtle: FFmpeg forgets a size that it refuses
+        return TOO_LARGE, "larger than FFmpeg decodes"
+    return (DAMAGED, why) if damaged else (NO_FRAMES, "the stream is empty")
+
+
+class _Frames:
+    """Shrinks frames and passes them on to a SpanMaker, some at a time."""
+
+    def __init__(self, tick_ms: int):
+        self._spans = SpanMaker(tick_ms)
+        self.size = (0, 0)  # width and height of the first frame, upright
+        self._shrinker = Shrinker()
+        self._last: Any = None
+        self._small: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._times: list[int] = []
+        self._pictures: list[NDArray[np.uint8]] = []
+
+    def add(self, time: float, frame: Any) -> None:
+        if frame is not self._last:  # else it is held
+            self._last, self._small = frame, self._shrinker.small(frame)
+            if self.size == (0, 0):
+                exchanged = turn_of(frame)[0]
+                self.size = (frame.width, frame.height)[:: -1 if exchanged else 1]
+        self._times.append(round(time * 1000))
+        self._pictures.append(self._small)
+        if len(self._times) == BATCH:
+            self._pass_on()
+
+    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Return the spans and their hashes, as SpanMaker does."""
+        self._last = None
+        if self._times:
+            self._pass_on()
+        return self._spans.finish()
+
+    def _pass_on(self) -> None:
+        self._spans.add(np.array(self._times, np.int64), np.stack(self._pictures))
+        self._times, self._pictures = [], []
+
+
+def _facts(
+    file: FoundFile, container: Any, stream: Any, seconds: float, size: tuple[int, int]
+) -> dict[str, Any]:
+    rate = stream.average_rate or getattr(stream, "guessed_rate", None)
+    names = container.format.name.split(",")
+    suffix = suffix_of(file.path)[1:]
+    return {
+        "seconds": round(seconds, 3),
+        "width": size[0],
+        "height": size[1],
+        "bytes": file.size,
+        "bitrate": round(8 * file.size / seconds) if seconds else 0,
+        "fps": round(float(rate or 0), 3),
+        "codec": CODECS.get(stream.codec_context.name, stream.codec_context.name),
+        "container": suffix if suffix in names else names[0],
+    }

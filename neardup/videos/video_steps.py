@@ -1,0 +1,386 @@
+"""Find the pairs of videos in steps, with a sort between them: as a pipe, or on a cluster.
+
+    prints ─ blocks ─▶ sort ─ seeds ─▶ SEEDS
+    SEEDS, prints ─ keyed ─▶ sort ─ meet ─▶ requests
+    requests, prints ─ keyed ─▶ sort ─ align ─▶ pairs
+
+A seed names two videos; their prints meet it one after the other: at `meet` the print of the first
+video joins its seeds, and at `align` that of the second.  This is done twice: first for copies of
+which common frames are not known yet, and then without common frames.
+
+    copies ─ clusters ─▶ CLUSTERS
+    SEEDS ─ shown ─▶ sort ─ common (CLUSTERS) ─▶ COMMON
+    SEEDS, COMMON, prints ─ keyed ─▶ …
+
+The pairs are those of `video_join.find`, which finds them in one process.
+
+Memory: blocks of one key; two prints and the seeds between them; the clusters that have copies.
+The lines are those of `step_lines`.  Letters: m seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.runtime.program import StageError, WireError
+from neardup.sets.ragged import Forest
+from neardup.videos import common
+from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of
+from neardup.videos.frame_matches import KEY_BITS, MASKS, Rows, keys_by, matches_in, video_numbers
+from neardup.videos.frame_store import MIRROR, fresh_variants
+from neardup.videos.pair_lines import format_run, pair_runs
+from neardup.videos.step_lines import (
+    COMMON,
+    PRINT,
+    Block,
+    Pair,
+    checked_id,
+    fields_of,
+    format_block,
+    format_numbers,
+    format_pair,
+    format_print,
+    joined,
+    line,
+    parse_block,
+    parse_numbers,
+    parse_pair,
+    parse_print,
+)
+from neardup.videos.video_join import (
+    COPIES,
+    SEEDS_OF_COPIES,
+    JoinOptions,
+    is_pair,
+    seconds_of,
+    whole_seconds,
+)
+from neardup.videos.video_prints import VideoPrint, from_line
+
+SHARES = 16  # into which the keys of a mask are divided
+ROWS = 1 << 18  # that `blocks` holds
+FASTEST = 1.2  # a rate higher than any of a line
+MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
+
+Indices = NDArray[np.int64]
+
+
+# ---- seeds
+
+
+def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
+    """Yield the fingerprints of prints as lines with a key, in blocks of rows with similar keys."""
+    held: list[Block] = []
+    rows = 0
+    for text in lines:
+        for part in _parts(_print_in(text)):
+            held.append(part)
+            rows += len(part.keys)
+            if rows >= ROWS:
+                yield from _block_lines(joined(held), shares, seed)
+                held, rows = [], 0
+    if held:
+        yield from _block_lines(joined(held), shares, seed)
+
+
+def _print_in(text: bytes) -> VideoPrint:
+    video = from_line(text)
+    checked_id(video)
+    return video
+
+
+def _parts(video: VideoPrint) -> Iterator[Block]:
+    """Yield the distinct fingerprints of each variant of a video, without keys."""
+    fresh, seconds = fresh_variants(video.hashes), seconds_of(video.spans)
+    for v in range(len(video.variants)):
+        kept = np.flatnonzero(fresh >> np.uint32(v) & np.uint32(1))
+        zeros = np.zeros(len(kept), np.uint32)
+        rows = video.hashes[kept, v], zeros, zeros, video.spans[kept]
+        yield Block([video.id], [seconds], video.variants, *rows, np.full(len(kept), v, np.uint8))
+
+
+def _block_lines(block: Block, shares: int, seed: int) -> Iterator[bytes]:
+    for mask in range(MASKS):
+        keys = keys_by(block.hashes, mask, seed)
+        share = (keys * np.uint64(shares) >> np.uint64(KEY_BITS)).astype(np.int64)
+        keyed = block._replace(keys=keys.astype(np.uint32))
+        for number in np.unique(share).tolist():
+            some = _rows(keyed, np.flatnonzero(share == number))
+            yield line(f"{mask}.{number}".encode(), format_block(some), b"")
+
+
+def _rows(block: Block, rows: Indices) -> Block:
+    """Return some rows of a block, and only their videos."""
+    videos, places = np.unique(block.videos[rows], return_inverse=True)
+    ids, seconds = ([some[k] for k in videos.tolist()] for some in (block.ids, block.seconds))
+    columns: list[NDArray[Any]] = [column[rows] for column in block[3:]]
+    columns[2] = places.reshape(-1).astype(np.uint32)
+    return Block(ids, seconds, block.variants, *columns)
+
+
+def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
+    """Yield the seeds in sorted blocks, as a line for two videos and a key of the blocks."""
+    for key, group in groupby(lines, _first):
+        mask = int(key.partition(b".")[0])
+        texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
+        block = joined([parse_block(text) for text in texts])
+        if len(block.ids) > 1:
+            yield from _seeds_of(block, mask, options)
+
+
+def _seeds_of(block: Block, mask: int, options: JoinOptions) -> Iterator[bytes]:
+    ids = [id_.encode() for id_ in block.ids]
+    numbers = video_numbers(ids)[block.videos]
+    rows = Rows(block.hashes, numbers, block.spans[:, 0], block.variant.astype(np.int64))
+    found = matches_in(rows, block.keys.astype(np.int64), mask, options.distance, options.seed)
+    rank = np.empty(len(ids), np.int64)
+    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    is_mirror = np.array([name.endswith(MIRROR) for name in block.variants])
+    i, j, mirrored = found.left, found.right, is_mirror[block.variant[found.right]]
+    swapped = rank[block.videos[i]] > rank[block.videos[j]]
+    i, j = np.where(swapped, j, i), np.where(swapped, i, j)
+    groups = np.stack((block.videos[i], block.videos[j], mirrored), axis=1).astype(np.int64)
+    for (a, b, mirror), part in _grouped(groups):
+        spans = np.unique(np.hstack((block.spans[i[part]], block.spans[j[part]])), axis=0)
+        other, seconds = Pair(ids[b], bool(mirror)), repr(block.seconds[b]).encode()
+        yield line(ids[a], format_pair(other), seconds, format_numbers(spans))
+
+
+def _grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
+    """Yield the distinct rows (int64 (n, k)) in order, each with its places."""
+    order = np.lexsort(rows.T[::-1])
+    inner = rows[order]
+    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
+    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
+        yield rows[part[0]].tolist(), part
+
+
+def _first(text: bytes) -> bytes:
+    return text.partition(b"\t")[0]
+
+
+# ---- two videos and their seeds
+
+
+def keyed(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield prints behind their ids, and all other lines as they are."""
+    for text in lines:
+        if text.startswith(b"{"):
+            video = _print_in(text)
+            yield line(checked_id(video), PRINT, format_print(video))
+        else:
+            yield text
+
+
+class Voting(NamedTuple):
+    """A video, and which of its frames vote."""
+
+    video: VideoPrint
+    votes: NDArray[np.bool_]
+
+    def reduced(self, mirrored: bool) -> VideoPrint:
+        """Return the frames that vote, with the variants that are compared."""
+        names = self.video.variants
+        chosen = [v for v, name in enumerate(names) if v == 0 or name.endswith(MIRROR) == mirrored]
+        hashes = self.video.hashes[self.votes][:, chosen]
+        variants = tuple(names[v] for v in chosen)
+        spans = self.video.spans[self.votes]
+        return VideoPrint(self.video.id, {}, variants, spans, hashes)
+
+    def votes_at(self, starts: Indices) -> NDArray[np.bool_]:
+        """Mark the starts of frames that vote."""
+        return np.isin(starts, self.video.spans[self.votes, 0])
+
+
+def _met(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
+    """Yield each video with the lines that its print meets, as fields.
+
+    StageError if a video has no print, or two.
+    """
+    for key, group in groupby(lines, _first):
+        rows = (text.rstrip(b"\n").split(b"\t") for text in group)
+        first = next(rows)
+        if first[1:2] != [PRINT] or len(first) < 3:
+            raise StageError(f"{key.decode()} has no print: give all steps the same prints")
+        yield key, *_with_votes(parse_print(first[2]), rows)
+
+
+def _with_votes(
+    video: VideoPrint, rows: Iterator[list[bytes]]
+) -> tuple[Voting, Iterator[list[bytes]]]:
+    marks = np.zeros(len(video.spans), bool)
+    row = next(rows, None)
+    while row and row[1] in (PRINT, COMMON):
+        if row[1] == PRINT:
+            raise StageError(f"two prints have the id {video.id}; leave one of them out")
+        marks |= np.isin(video.spans[:, 0], parse_numbers(row[2], 1))
+        row = next(rows, None)
+    owner = np.zeros(len(marks), np.int32)
+    voting = Voting(video, ~common.with_holes(owner, video.spans, marks))
+    return voting, iter(() if row is None else _chained(row, rows))
+
+
+def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    yield row
+    yield from rows
+
+
+def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
+    """Yield the requests of seeds and prints, sorted: one for two videos that may have a run.
+
+    copies: only of videos that may be copies.
+    """
+    for key, a, rows in _met(lines):
+        for second, group in groupby(rows, lambda row: row[1]):
+            other = parse_pair(second)
+            texts = list(group)
+            seeds = np.unique(np.concatenate([parse_numbers(row[3], 4) for row in texts]), axis=0)
+            if copies and not _may_be_copies(seeds, a.video, float(texts[0][2])):
+                continue
+            seeds = seeds[a.votes_at(seeds[:, 0])]
+            if _may_have_run(seeds):
+                back = format_pair(Pair(key, other.mirrored))
+                length = repr(whole_seconds(a.video.spans)).encode()
+                sent = format_print(a.reduced(other.mirrored))
+                yield line(other.other, back, length, format_numbers(seeds), sent)
+
+
+def _may_be_copies(seeds: Indices, a: VideoPrint, seconds_of_b: float) -> bool:
+    spans = seeds[np.unique(seeds[:, 0], return_index=True)[1], :2]
+    longer = max(seconds_of(a.spans), seconds_of_b)
+    return bool(((spans[:, 1] - spans[:, 0]) / 1000).sum() >= SEEDS_OF_COPIES * longer)
+
+
+def _may_have_run(seeds: Indices) -> bool:
+    """Return False for seeds of which `align` certainly finds no run: none, or a short one."""
+    if not len(seeds):
+        return False
+    several = min(len(np.unique(seeds[:, column])) for column in (0, 2)) >= SEEDS
+    lengths = np.minimum((seeds[:, 1] - seeds[:, 0]) * FASTEST, seeds[:, 3] - seeds[:, 2])
+    return several or bool(lengths.max() >= 1000 * RUN_SECONDS)
+
+
+def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterator[bytes]:
+    """Yield the lines of pairs, of sorted requests and prints.
+
+    copies: yield each video, and the copies of it, instead of pairs.
+    """
+    for key, b, rows in _met(lines):
+        if copies:
+            yield line(key, b"")
+        for row in rows:
+            yield from _aligned(row, b, options, copies)
+
+
+def _aligned(
+    row: list[bytes], voting: Voting, options: JoinOptions, copies: bool
+) -> Iterator[bytes]:
+    other = parse_pair(row[1])
+    seeds, a = parse_numbers(row[3], 4), parse_print(row[4])
+    b = voting.reduced(other.mirrored)
+    if a.variants != b.variants:
+        raise StageError(
+            f"the prints of {a.id} and {b.id} have other variants: make all prints with one "
+            "version of neardup"
+        )
+    seeds = seeds[voting.votes_at(seeds[:, 2])]
+    frames = [Frames.of(each, other.mirrored) for each in (a, b)]
+    pair = pair_of(0, 1, other.mirrored, seeds, *frames) if len(seeds) else None
+    if pair and copies and pair.share_of_longer >= COPIES:
+        yield line(b.id.encode(), a.id.encode())
+    whole = float(row[2]), whole_seconds(voting.video.spans)
+    if pair and not copies and is_pair(pair, whole, options):
+        yield from map(format_run, pair_runs(pair, [a.id, b.id]))
+
+
+# ---- common frames
+
+
+def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield how many videos of different content there are, and those that have copies."""
+    numbers: dict[bytes, int] = {}
+    pairs: list[tuple[int, int]] = []
+    videos = 0
+    for text in lines:
+        id_, copy = fields_of(text, 2, "an id and its copy")
+        videos += not copy
+        if copy:
+            a, b = (numbers.setdefault(each, len(numbers)) for each in (id_, copy))
+            pairs.append((a, b))
+    forest = Forest(len(numbers))
+    forest.join_all(*np.array(pairs, np.int64).reshape(-1, 2).T)
+    roots = forest.roots(np.arange(len(numbers)))
+    yield line(b"", str(videos - len(numbers) + len(np.unique(roots))).encode())
+    for id_, root in zip(numbers, roots.tolist()):
+        yield line(id_, str(root).encode())
+
+
+class Clusters(NamedTuple):
+    """The clusters of copies; a video that has none is one by itself."""
+
+    number: int  # of all
+    of: dict[bytes, int]
+
+    @classmethod
+    def read(cls, lines: Iterable[bytes]) -> Clusters:
+        rows = [fields_of(text, 2, "an id and the number of its cluster") for text in lines]
+        of = {id_: int(number) for id_, number in rows}
+        if b"" not in of:
+            raise WireError("expected the clusters of videos, as `step.py videos clusters` prints")
+        return cls(of.pop(b""), of)
+
+    def numbers(self, ids: list[bytes]) -> Indices:
+        """Return the number of the cluster of each video; they are distinct."""
+        others: dict[bytes, int] = {}
+        found = [
+            self.of[id_] if id_ in self.of else -1 - others.setdefault(id_, len(others))
+            for id_ in ids
+        ]
+        return np.array(found, np.int64)
+
+
+def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the seeds of two videos twice: for frames of each of them, those that match."""
+    for text in lines:
+        a, second, _, packed = fields_of(text, 4, "seeds of two videos")
+        b, starts = parse_pair(second).other, parse_numbers(packed, 4)[:, [0, 2]]
+        for id_, other, pairs in ((a, b, starts), (b, a, starts[:, ::-1])):
+            for (minute,), part in _grouped(pairs[:, :1] // MINUTE):
+                yield line(id_ + b" %d" % minute, other, format_numbers(pairs[part]))
+
+
+def common_frames(
+    lines: Iterable[bytes], clusters: Clusters, options: JoinOptions
+) -> Iterator[bytes]:
+    """Yield the frames that many clusters show, and those that match them, as starts by video."""
+    most = common.limit(clusters.number, options.common_share, options.common_least)
+    for key, group in groupby(lines, _first):
+        rows = [fields_of(text, 3, "frames and those that match") for text in group]
+        ids = [key.rpartition(b" ")[0], *dict.fromkeys(row[1] for row in rows)]
+        places = {id_: place for place, id_ in enumerate(ids)}
+        starts = [parse_numbers(row[2], 2) for row in rows]
+        owners = np.repeat([places[row[1]] for row in rows], [len(some) for some in starts])
+        pairs = np.concatenate(starts)
+        numbers = clusters.numbers(ids)
+        apart = numbers[owners] != numbers[0]
+        frames = _shown_by_many(pairs[apart, 0], numbers[owners[apart]], most)
+        near = np.isin(pairs[:, 0], frames)
+        yield from _common_lines(ids, np.zeros(len(frames), np.int64), frames)
+        yield from _common_lines(ids, owners[near], pairs[near, 1])
+
+
+def _shown_by_many(frames: Indices, numbers: Indices, most: float) -> Indices:
+    """Return the frames (starts) that more than `most` clusters show, its own one counted."""
+    distinct = np.unique(np.stack((frames, numbers), axis=1), axis=0)
+    starts, counts = np.unique(distinct[:, 0], return_counts=True)
+    return np.asarray(starts[counts + 1 > most], np.int64)
+
+
+def _common_lines(ids: list[bytes], owners: Indices, starts: Indices) -> Iterator[bytes]:
+    for (owner,), part in _grouped(owners[:, np.newaxis]):
+        yield line(ids[owner], COMMON, format_numbers(np.unique(starts[part])))

@@ -1,0 +1,184 @@
+"""Which test records are in the training data: as a nested loop over runs of words says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.support.cases import crossed
+from tests.support.engines import NEARDUP, Result, run, succeed
+
+LEAKS = [*NEARDUP, "leaks"]
+Records = list[tuple[str, str]]  # ids and texts
+
+
+def runs(text: str, width: int) -> set[tuple[str, ...]]:
+    words = text.lower().split()
+    return {tuple(words[i : i + width]) for i in range(max(1, len(words) - width + 1))}
+
+
+def similarity(test: str, train: str, width: int, measure: str) -> Fraction:
+    a, b = runs(test, width), runs(train, width)
+    return Fraction(len(a & b), len(a if measure == "containment" else a | b))
+
+
+def made(seed: int) -> tuple[Records, Records]:
+    """Test records, and training data with some of them, whole or in part; ids repeat."""
+    rng = random.Random(seed)
+
+    def text(length: int) -> list[str]:
+        return [f"w{rng.randrange(3000)}" for _ in range(length)]
+
+    tests = [text(rng.choice([3, 8, 12, 25])) for _ in range(40)]
+    trains = []
+    for number in range(120):
+        words = text(rng.randrange(5, 60))
+        if number % 3 == 0:
+            quoted = rng.choice(tests)
+            start = rng.randrange(1 + len(quoted) // 3)
+            words[2:2] = quoted[start : len(quoted) - rng.randrange(1 + len(quoted) // 4)]
+        trains.append(words)
+    ids = [f"q{number % 35}" for number in range(len(tests))]
+    return (
+        [(id_, " ".join(words)) for id_, words in zip(ids, tests)],
+        [(f"t{number % 100}", " ".join(words).upper()) for number, words in enumerate(trains)],
+    )
+
+
+def write(path: Path, records: Records) -> Path:
+    rows = "".join(json.dumps({"id": id_, "text": text}) + "\n" for id_, text in records)
+    path.write_bytes(gzip.compress(rows.encode()) if path.suffix == ".gz" else rows.encode())
+    return path
+
+
+class Files:
+    def __init__(self, folder: Path):
+        self.tests, self.trains = made(7)
+        self.test = [
+            write(folder / "a.jsonl", self.tests[:15]),
+            write(folder / "b.jsonl.gz", self.tests[15:]),
+        ]
+        self.train = [
+            write(folder / "x.jsonl", self.trains[:50]),
+            write(folder / "-y.jsonl", self.trains[50:]),
+        ]
+
+    def expected(self, width: int, threshold: str, measure: str) -> list[tuple[int, int, Fraction]]:
+        found = [
+            (i, j, similarity(test, train, width, measure))
+            for i, (_, test) in enumerate(self.tests)
+            for j, (_, train) in enumerate(self.trains)
+        ]
+        return [each for each in found if each[2] >= Fraction(threshold)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("leaks"))
+
+
+def leaks(files: Files, tmp: Path, *options: str, code: int = 1) -> Result:
+    test = [f"--test={path}" for path in files.test]
+    result = run([*LEAKS, *test, *options, "--", *files.train], tmp)
+    assert result.code == code, result.err
+    assert not result.left
+    return result
+
+
+@crossed(
+    measure=["containment", "jaccard"], width=[1, 3, 8], threshold=["0.5", "0.7", "1"], jobs=[1, 2]
+)
+def test_as_a_nested_loop(
+    measure: str, width: int, threshold: str, jobs: int, files: Files, tmp_path: Path
+) -> None:
+    expected = files.expected(width, threshold, measure)
+    options = [f"--measure={measure}", f"--shingle=word:{width}", f"--threshold={threshold}"]
+    result = leaks(files, tmp_path, *options, f"--jobs={jobs}", code=bool(expected))
+    lines = [line.split("\t") for line in result.out.decode().splitlines()]
+    names = [*[files.train[0]] * 50, *[files.train[1]] * 70]
+    assert sorted(line[:4] for line in lines) == sorted(
+        [
+            files.tests[i][0],
+            files.trains[j][0],
+            f"{round(value * 10**6) / 10**6:.6f}",
+            f"{names[j]}:{(j if j < 50 else j - 50) + 1}",
+        ]
+        for i, j, value in expected
+    )
+    texts = {text for _, text in files.tests}
+    assert all(any(line[4] in text for text in texts) for line in lines)
+    for path, some in zip(files.test, (range(15), range(15, 40))):
+        leaked = len({i for i, _, _ in expected if i in some})
+        assert f"{path}: {leaked} of {len(some)} records leaked" in result.err
+    assert f"{len({j for _, j, _ in expected})} of 120 training records contain one" in result.err
+
+
+@crossed(measure=["containment", "jaccard"], jobs=[1, 2])
+def test_clean(measure: str, jobs: int, files: Files, tmp_path: Path) -> None:
+    """The lines of the training data as they are, in order."""
+    options = [f"--measure={measure}", "--shingle=word:2", "--threshold=0.2", f"--jobs={jobs}"]
+    gone = {j for _, j, _ in files.expected(2, "0.2", measure)}
+    assert 5 < len(gone) < 100
+    lines = [line for path in files.train for line in path.read_bytes().splitlines(keepends=True)]
+    result = leaks(files, tmp_path, *options, "--output=clean", code=0)
+    assert result.out == b"".join(line for j, line in enumerate(lines) if j not in gone)
+
+
+def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text('id,text\n1,"a b c\nd"\n2,x y z\n')
+    (tmp_path / "test.csv").write_text("id,text\nq,x y z\n")
+    result = run(
+        [*LEAKS, tmp_path / "train.csv", "--test", tmp_path / "test.csv", "--output=clean"],
+        tmp_path,
+    )
+    assert (result.code, result.out) == (0, b'id,text\n1,"a b c\nd"\n')
+
+
+def test_shingles_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a 1 2 3 4\nb 9\n")
+    (tmp_path / "test.txt").write_text("q 2 3 4\nr 8 9\n")
+    result = run([*LEAKS, tmp_path / "train.txt", "--test", tmp_path / "test.txt"], tmp_path)
+    assert result.out.decode() == f"q\ta\t1.000000\t{tmp_path}/train.txt:1\t3 shingles\n"
+
+
+def test_a_training_record_inside_a_test_record_is_no_leak(tmp_path: Path) -> None:
+    """A quotation is not the question."""
+    train = write(tmp_path / "train.jsonl", [("t", "to be")])
+    test = write(tmp_path / "test.jsonl", [("q", "to be or not to be that is the question")])
+    words = [*LEAKS, train, "--test", test, "--shingle=word:1"]
+    assert succeed(words, tmp_path).out == b""
+    assert "0 of 1 records leaked" in run(words, tmp_path).err
+
+
+def test_long_passages_are_cut_and_plain(tmp_path: Path) -> None:
+    text = " ".join(["\x1b[31mred"] + [f"w{i}" for i in range(100)])
+    train, test = (write(tmp_path / f"{name}.jsonl", [(name, text)]) for name in "ab")
+    (line,) = run([*LEAKS, train, "--test", test], tmp_path).out.decode().splitlines()
+    passage = line.split("\t")[4]
+    assert passage.endswith("w38 …")
+    assert passage.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-", "--test={test}"], "-: all files are read twice, and standard input cannot"),
+        (["{train}"], "the following arguments are required: --test"),
+        (["{train}", "--test=nowhere"], "nowhere: no such file"),
+        (["{train}", "--test={test}", "--measure=dice"], "'dice' is not one of containment"),
+        (["{train}", "--test={test}", "--output=kept"], "'kept' is not one of leaks, clean"),
+        (["{train}", "--test={test}", "--threshold=2"], "--threshold: 2 is outside 0 < t <= 1"),
+        (["{train}", "--test={test}", "--text=body"], "no field 'body'; name one with --text"),
+    ],
+)
+def test_what_is_refused(words: list[str], told: str, tmp_path: Path) -> None:
+    named = {name: write(tmp_path / f"{name}.jsonl", [("a", "b c")]) for name in ("train", "test")}
+    result = run([*LEAKS, *(word.format_map(named) for word in words)], tmp_path)
+    assert result.code
+    assert told in result.err
+    assert not result.left

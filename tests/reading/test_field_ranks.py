@@ -1,0 +1,67 @@
+"""Values of fields as integers: their order, and what is no value."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.reading.field_ranks import number_of, ranks
+from neardup.reading.input_format import InputFormat
+
+EAST = timezone(timedelta(hours=2))
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=2))
+def test_the_order_is_that_of_the_values(values: list[float]) -> None:
+    found = ranks(np.array(values)).tolist()
+    for a, x in zip(values, found):
+        for b, y in zip(values, found):
+            assert (x < y) == (a < b)
+    assert min(found) > 0
+    assert max(found) < 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (True, 1),
+        (-3, -3),
+        (10**400, math.inf),
+        (-(10**400), -math.inf),
+        (" 1e3 ", 1000),
+        ("2024-05-31", datetime(2024, 5, 31, tzinfo=timezone.utc).timestamp()),
+        ("2024-05-31 18:00:01", datetime(2024, 5, 31, 18, 0, 1, tzinfo=timezone.utc).timestamp()),
+        ("2024-05-31T18:00:00Z", datetime(2024, 5, 31, 18, tzinfo=timezone.utc).timestamp()),
+        ("2024-05-31T18:00:00+02:00", datetime(2024, 5, 31, 18, tzinfo=EAST).timestamp()),
+        ("0001-01-01T00:00:00+05:00", -62135614800),
+    ],
+)
+def test_numbers_and_dates(value: Any, number: float) -> None:
+    assert number_of(value) == number
+
+
+@pytest.mark.parametrize("value", [None, "", "many", "2024-13-01", [1], {"a": 1}, math.nan, "nan"])
+def test_no_values(value: Any) -> None:
+    assert math.isnan(number_of(value))
+    assert ranks(np.array([number_of(value)])).tolist() == [0]
+
+
+def test_of_the_records_of_a_block() -> None:
+    """Rows that are no records have no rank."""
+    form = InputFormat.of("jsonl", "word:1", None, ranked=("n", "a.b"))
+    block = b"""{"id":"a","text":"x y","n":7}
+{"id":"b","n":5}
+
+{"id":"c","text":"z","n":"-1","a":{"b":"1970-01-01"}}
+"""
+    batch, bad = form.parser()(block)
+    assert [line.number for line in bad] == [1]
+    assert batch.ids == [b"a", b"c"]
+    expected = ranks(np.array([[7, math.nan], [-1, 0]]))
+    assert batch.ranks.tolist() == expected.tolist()

@@ -1,0 +1,229 @@
+"""Matches of frames: by all pairs of rows, by masks, and on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neardup.sets.bit_vectors import bits_apart
+from neardup.videos import frame_matches, seed_files
+from neardup.videos.frame_matches import (
+    FULL,
+    HUBS,
+    MASKS,
+    Rows,
+    keys,
+    keys_by,
+    matches_in,
+    recall,
+    video_numbers,
+)
+from neardup.videos.frame_store import FrameStore
+from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, seeds_in
+from neardup.videos.video_prints import VideoPrint
+from tests.support.made_up_prints import calm_frames, copied, filmed, frames, made_up, mirrored
+
+Found = set[tuple[int, int, bool]]
+
+
+def some_prints(random: np.random.Generator) -> list[VideoPrint]:
+    """Videos, copies of them that differ in 10 to 35 bits, and a mirrored one."""
+    first = [made_up(random, f"v{k}", 10) for k in range(4)]
+    copies = [copied(random, first[0], f"c{bits}", bits) for bits in (10, 25, 30, 35)]
+    calm = filmed("calm", calm_frames(random, 40, 8))
+    return [*first, *copies, mirrored(first[1], "m1"), calm, copied(random, calm, "calm copy", 3)]
+
+
+def few_prints(random: np.random.Generator) -> list[VideoPrint]:
+    calm = filmed("calm", calm_frames(random, 20, 4))
+    return [made_up(random, "v", 2), calm, mirrored(copied(random, calm, "", 20), "calm mirror")]
+
+
+def by_all_pairs(store: FrameStore, distance: int) -> Found:
+    found = set()
+    own = store.hashes[0]
+    for i in range(store.frames):
+        for v, hashes in enumerate(store.hashes):
+            near = bits_apart(np.broadcast_to(own[i], hashes.shape), hashes) <= distance
+            for j in np.flatnonzero(near & (store.owner != store.owner[i])).tolist():
+                if store.fresh[j] >> v & 1:
+                    a, b = (i, j) if comes_first(store, i, j) else (j, i)
+                    found.add((a, b, bool(store.mirrored[v])))
+    return found
+
+
+def comes_first(store: FrameStore, i: int, j: int) -> bool:
+    return bool(store.rank[store.owner[i]] < store.rank[store.owner[j]])
+
+
+def searched(
+    folder: Path, store: FrameStore, exact: bool, jobs: int = 1, old: int = 0, seed: int = 0
+) -> Found:
+    search = SeedSearch.of(store, folder, 31, seed, old)
+    find_seeds(search, exact, jobs)
+    rows = np.concatenate([seeds_in(folder, part) for part in range(PARTS)]).astype(np.int64)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    return {(row[0] >> 1, row[1], bool(row[0] & 1)) for row in rows.tolist()}
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_exact_seeds_are_those_of_all_pairs(tmp_path: Path, jobs: int) -> None:
+    (tmp_path / "store").mkdir()
+    store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
+    expected = by_all_pairs(store, 31)
+    assert {flipped for *_, flipped in expected} == {False, True}
+    assert len(expected) < store.frames**2 / 4
+    assert searched(tmp_path / "seeds", store, exact=True, jobs=jobs) == expected
+
+
+def test_masks_find_a_stated_share_of_them(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    random = np.random.default_rng(1)
+    video = made_up(random, "v", 200)
+    prints = [video, *(copied(random, video, f"c{bits}", bits) for bits in (12, 24))]
+    store = FrameStore.write(tmp_path / "store", prints)
+    n = len(video.spans)
+    found = searched(tmp_path / "seeds", store, exact=False)
+    assert found <= by_all_pairs(store, 31)
+    for number in (1, 2):
+        apart = bits_apart(store.hashes[0][:n], store.hashes[0][number * n : (number + 1) * n])
+        pairs = {(k + number * n, k) for k in np.flatnonzero(apart <= 31).tolist()}
+        expected = sum(recall(int(bits)) for bits in apart[apart <= 31])
+        deviation = np.sqrt(sum(recall(int(b)) * (1 - recall(int(b))) for b in apart[apart <= 31]))
+        both = pairs & {(i, j) for i, j, _ in found}
+        assert expected - 6 * deviation - 1 <= len(both)  # 6 deviations: 1e-9
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_nothing_depends_on_the_order_of_videos_or_on_the_processes(
+    tmp_path: Path, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(2)
+    prints = some_prints(random)
+
+    def of(name: str, order: list[int], jobs: int) -> set[tuple[str, int, str, int, bool]]:
+        (tmp_path / name).mkdir()
+        store = FrameStore.write(tmp_path / name, [prints[k] for k in order])
+        found = searched(tmp_path / f"{name}.seeds", store, exact, jobs)
+        at = [(store.ids[k], int(start)) for k, start in zip(store.owner, store.spans[:, 0])]
+        return {(*at[a], *at[b], flipped) for a, b, flipped in found}
+
+    expected = of("plain", [*range(len(prints))], 1)
+    assert expected
+    monkeypatch.setattr(seed_files, "ROWS", 300)
+    monkeypatch.setattr(seed_files, "CHUNK", 64)
+    monkeypatch.setattr(seed_files, "GATHERED", 50)
+    assert of("shuffled", random.permutation(len(prints)).tolist(), 2) == expected
+
+
+def test_pairs_of_old_videos_are_not_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
+    every = searched(tmp_path / "all", store, exact=False)
+    new = {seed for seed in every if max(store.owner[seed[0]], store.owner[seed[1]]) >= 7}
+    assert searched(tmp_path / "new", store, exact=False, old=7) == new
+    assert 0 < len(new) < len(every)
+
+
+def test_seeds_come_by_pairs_of_videos(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
+    expected = searched(tmp_path / "seeds", store, exact=False)
+    found, pairs = set(), []
+    for part in range(PARTS):
+        for a, b, flipped, i, j in by_videos(store, seeds_in(tmp_path / "seeds", part)):
+            pairs.append((a, b, flipped))
+            assert (store.owner[i] == a).all()
+            assert (store.owner[j] == b).all()
+            assert store.rank[a] < store.rank[b]
+            found |= {(x, y, flipped) for x, y in zip(i.tolist(), j.tolist())}
+    assert found == expected
+    assert len(set(pairs)) == len(pairs) > 3
+
+
+# ---- buckets, as on a cluster
+
+
+def rows_of(store: FrameStore) -> Rows:
+    numbers = video_numbers([id_.encode() for id_ in store.ids])
+    parts = []
+    for v, hashes in enumerate(store.hashes):
+        at = np.flatnonzero(store.fresh >> np.uint32(v) & np.uint32(1))
+        videos, times = numbers[store.owner[at]], store.spans[at, 0]
+        parts.append(Rows(hashes[at], videos, times, np.full(len(at), v)))
+    return Rows._make(np.concatenate(column) for column in zip(*parts))
+
+
+def test_buckets_one_by_one_have_the_seeds_of_the_search_on_disk(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    random = np.random.default_rng(3)
+    store = FrameStore.write(tmp_path / "store", few_prints(random))
+    rows = rows_of(store)
+    number_of = {
+        (int(number), int(start)): frame
+        for frame, (number, start) in enumerate(
+            zip(
+                video_numbers([id_.encode() for id_ in store.ids])[store.owner],
+                store.spans[:, 0],
+            )
+        )
+    }
+    found: Found = set()
+    all_keys = keys(rows.hashes)
+    for mask in range(MASKS):
+        for key in np.unique(all_keys[:, mask]):
+            inside = random.permutation(np.flatnonzero(all_keys[:, mask] == key))
+            bucket = rows.take(inside)
+            if len(inside) > 1:
+                left, right, _ = matches_in(bucket, np.zeros(len(inside), np.int64), mask)
+                assert (bucket.variants[left] == 0).all()
+                for i, j in zip(left.tolist(), right.tolist()):
+                    x, y = (number_of[int(bucket.videos[k]), int(bucket.times[k])] for k in (i, j))
+                    a, b = (x, y) if comes_first(store, x, y) else (y, x)
+                    found.add((a, b, bool(store.mirrored[bucket.variants[j]])))
+    assert found == searched(tmp_path / "seeds", store, exact=False)
+    assert found
+
+
+def test_calm_frames_cost_no_square() -> None:
+    """Two hours of a fixed camera are compared by a few frames of each bucket."""
+    random = np.random.default_rng(4)
+    video = calm_frames(random, 14_000, 6)[:, 0]
+    both = np.concatenate((video, video))
+    n = len(video)
+    times = np.tile(np.arange(n), 2) * 250
+    rows = Rows(both, np.repeat(np.array([1, 2], np.uint64), n), times, np.zeros(2 * n, np.int64))
+    found = matches_in(rows, keys_by(both, 0).astype(np.int64), 0)
+    assert len(found.left) < n
+    assert len(set(times[found.left].tolist())) > 100
+    same = times[found.left] == times[found.right]
+    assert same.mean() > 0.1  # those that are kept are mostly the same in both
+
+
+def test_a_frame_of_very_many_videos_costs_no_square() -> None:
+    random = np.random.default_rng(5)
+    n = 2000
+    hashes = np.repeat(frames(random, 1)[:, 0], n, axis=0)
+    numbers = video_numbers([f"v{k}".encode() for k in range(n)])
+    rows = Rows(hashes, numbers, np.zeros(n, np.int64), np.zeros(n, np.int64))
+    found = matches_in(rows, np.zeros(n, np.int64), 0)
+    assert found.full == 1
+    assert len(found.left) < HUBS * n
+    assert set(found.left.tolist()) == set(np.argsort(numbers)[:HUBS].tolist())
+    assert set(found.left.tolist()) | set(found.right.tolist()) == set(range(n))
+    few = matches_in(rows.take(np.arange(FULL)), np.zeros(FULL, np.int64), 0)
+    assert few.full == 0
+    assert len(few.left) == FULL * (FULL - 1) / 2
+
+
+def test_masks_are_the_same_on_every_machine() -> None:
+    """Keys are in lines between programs: a change of these needs another version."""
+    hashes = np.arange(8, dtype=np.uint64).reshape(2, 4) * np.uint64(0x9E3779B97F4A7C15)
+    assert keys(hashes)[:, [0, 39]].tolist() == KEYS
+    assert (keys_by(hashes, 3, seed=1) != keys_by(hashes, 3)).any()
+    assert frame_matches.MASK_BITS == 24
+
+
+KEYS = [[3399644, 661735635], [5358349, 670473045]]

@@ -1,0 +1,105 @@
+"""Pairs of videos as lines and as JSON objects, and back."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from neardup.runtime.program import WireError
+from neardup.videos.pair_lines import (
+    COLUMNS,
+    PairRun,
+    by_pair,
+    format_object,
+    format_run,
+    pair_runs,
+    parse_object,
+    parse_run,
+    row_of,
+)
+from neardup.videos.runs import Run, VideoPair
+
+LINE = b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n"
+
+
+def some_runs() -> list[PairRun]:
+    random = np.random.default_rng(0)
+    pairs = []
+    for number in range(200):
+        runs = []
+        for _ in range(int(random.integers(1, 4))):
+            seconds, a, b = (random.random(3) * 10 ** random.integers(0, 5)).tolist()
+            rate = float(random.uniform(0.9, 1.1))
+            runs.append(Run(seconds, a, a + seconds, b, b + seconds * rate, rate, 8))
+        share = float(random.random())
+        total = sum(run.seconds for run in runs)
+        mirrored = bool(number % 2)
+        pairs.append(VideoPair(number, number + 1, mirrored, tuple(runs), total, share, share, 0.5))
+    ids = [f"ä{number}.mp4" for number in range(201)]
+    return [run for pair in pairs for run in pair_runs(pair, ids)]
+
+
+def test_runs_come_back_from_their_lines() -> None:
+    for run in some_runs():
+        assert parse_run(format_run(run)) == run
+        assert parse_run(format_run(run)[:-1] + b"\t\n") == run  # as Hadoop writes it
+        assert parse_object(format_object(run)) == run
+
+
+def test_an_object_has_the_columns_of_a_table() -> None:
+    run = parse_run(LINE)
+    assert [*row_of(run)] == [*json.loads(format_object(run))] == [*COLUMNS]
+    assert row_of(run)["b_to"] == 12.5
+    assert row_of(run)["mirrored"] is False
+    assert run.run == Run(12.5, 61.0, 73.5, 0.0, 12.5, 1.0, 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"\n",
+        b"a\tb\t0.912345\n",
+        LINE[:-1] + b"\tnew\n",
+        LINE.replace(b"12.5", b"12,5"),
+        LINE.replace(b"61.0-", b"-61.0-"),
+        LINE.replace(b"0.98", b"2.98"),
+        LINE.replace(b"\t0\n", b"\t2\n"),
+        LINE.replace(b"b", b""),
+        LINE.replace(b"b", b"\xff"),
+        LINE * 2,
+    ],
+)
+def test_other_lines_are_refused(line: bytes) -> None:
+    with pytest.raises(WireError, match=r"expected A B seconds a0-a1 .*, as `neardup videos`"):
+        parse_run(line)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seconds": "x"}, {"a": None}, {"share": 3.0}, {"a": 3}, {"mirrored": "no"}]
+)
+def test_other_objects_are_refused(change: dict[str, object]) -> None:
+    fields = {**row_of(parse_run(LINE)), **change}
+    with pytest.raises(WireError, match="expected a run of two videos as a JSON object"):
+        parse_object(json.dumps(fields).encode())
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"{}", b"3", b'{"a": 1', b"\xff"])
+def test_other_json_is_refused(line: bytes) -> None:
+    with pytest.raises(WireError, match="expected a run of two videos as a JSON object"):
+        parse_object(line)
+
+
+def test_runs_of_a_pair_come_together() -> None:
+    runs = some_runs()
+    groups = [*by_pair(runs)]
+    assert [run for group in groups for run in group] == runs
+    assert len(groups) == 200
+    assert all(len({(run.a, run.b, run.mirrored) for run in group}) == 1 for group in groups)
+
+
+def test_times_before_the_start_are_the_start() -> None:
+    pair = VideoPair(0, 1, False, (Run(3, -0.04, 2.96, 5, 8, 1, 12),), 3, 1, 1, 1)
+    assert format_run(*pair_runs(pair, ["a", "b"])).startswith(b"a\tb\t3.0\t0.0-3.0\t5.0-8.0\t")

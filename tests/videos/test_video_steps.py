@@ -1,0 +1,128 @@
+"""Pairs of videos in steps: the lines of `find`, which needs all prints in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neardup.runtime.program import StageError, WireError
+from neardup.videos import video_steps
+from neardup.videos.frame_store import FrameStore
+from neardup.videos.pair_lines import format_run, pair_runs
+from neardup.videos.video_join import JoinOptions, find
+from neardup.videos.video_prints import VideoPrint, to_line
+from neardup.videos.video_steps import Clusters
+from tests.support import made_up_prints as made
+
+DEFAULT = JoinOptions()
+
+
+def in_steps(lines: Sequence[bytes], options: JoinOptions = DEFAULT, shares: int = 3) -> set[bytes]:
+    """All steps, with sorts between."""
+    seeds = list(video_steps.seeds(sorted(video_steps.blocks(lines, shares)), options))
+
+    def aligned(inputs: list[bytes], copies: bool) -> list[bytes]:
+        asked = video_steps.meet(sorted(video_steps.keyed(inputs)), copies)
+        both = sorted(video_steps.keyed([*asked, *lines]))
+        return list(video_steps.align(both, options, copies))
+
+    copies = aligned([*seeds, *lines], copies=True)
+    clusters = Clusters.read(video_steps.clusters(copies))
+    shown = sorted(video_steps.shown(seeds))
+    common = list(video_steps.common_frames(shown, clusters, options))
+    pairs = aligned([*seeds, *common, *lines], copies=False)
+    assert len(pairs) == len(set(pairs))
+    return set(pairs)
+
+
+def at_once(prints: list[VideoPrint], options: JoinOptions, folder: Path) -> set[bytes]:
+    folder.mkdir()
+    store = FrameStore.write(folder, prints)
+    pairs, _ = find(store, options, jobs=1)
+    return {format_run(run) for pair in pairs for run in pair_runs(pair, store.ids)}
+
+
+@pytest.fixture(scope="module")
+def prints() -> list[VideoPrint]:
+    """Copies, clips, mirror images, other rates, and an opening of twelve episodes."""
+    random = np.random.default_rng(3)
+    films = [made.made_up(random, f"film {k}", 30) for k in range(5)]
+    opening = made.made_up(random, "opening", 6)
+    episodes = [
+        made.joined(f"episode{k}", made.copied(random, opening, "o"), made.made_up(random, "", 20))
+        for k in range(12)
+    ]
+    return [
+        *films,
+        *episodes,
+        *(made.copied(random, films[0], f"a.copy{k}") for k in range(8)),
+        made.copied(random, episodes[3], "again", bits=10),
+        made.cut(films[1], "clip", 4, 12),
+        made.mirrored(films[2], "Zmirror"),
+        made.at_rate(films[3], "slow", 1.05),
+        made.joined("spliced", made.cut(films[1], "", 15, 25), made.cut(films[4], "", 3, 13)),
+        made.filmed("empty", made.frames(random, 0)),
+        made.filmed("calm", made.calm_frames(random, 60, 3)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        DEFAULT,
+        JoinOptions(measure="common", at_least=8.0),
+        JoinOptions(measure="containment", threshold=0.7),
+    ],
+)
+def test_steps_give_the_pairs_of_one_process(
+    prints: list[VideoPrint], options: JoinOptions, tmp_path: Path
+) -> None:
+    expected = at_once(prints, options, tmp_path / "frames")
+    assert any(line.startswith(b"a.copy0\ta.copy1\t") for line in expected)
+    assert not any(line.startswith(b"episode0\tepisode1\t") for line in expected)
+    assert in_steps(list(map(to_line, prints)), options) == expected
+
+
+def test_the_answer_does_not_depend_on_the_order_or_on_shares(prints: list[VideoPrint]) -> None:
+    lines = list(map(to_line, prints[15:24]))
+    assert in_steps(lines, shares=1) == in_steps(lines[::-1], shares=7) != set()
+
+
+def test_an_opening_is_common_only_where_many_show_it(prints: list[VideoPrint]) -> None:
+    lines = [to_line(video) for video in prints if video.id.startswith("episode")]
+    options = JoinOptions(measure="common")
+    assert in_steps(lines, options) == set()
+    few = in_steps(lines, options._replace(common_least=20))
+    assert len(few) == len(lines) * (len(lines) - 1) // 2
+
+
+def keyed_and_sorted(*lines: bytes) -> Iterator[bytes]:
+    return iter(sorted(video_steps.keyed(lines)))
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    random = np.random.default_rng(5)
+    a, b = made.made_up(random, "a", 5), made.made_up(random, "a\tb", 5)
+    with pytest.raises(StageError, match="two prints have the id a"):
+        list(video_steps.meet(keyed_and_sorted(to_line(a), to_line(a)), copies=True))
+    with pytest.raises(StageError, match="a has no print"):
+        list(video_steps.meet(iter([b"a\t1 b 0\t5.0\t=\n"]), copies=True))
+    with pytest.raises(StageError, match="has a tab"):
+        list(video_steps.blocks([to_line(b)]))
+    with pytest.raises(WireError, match="expected the print"):
+        list(video_steps.blocks([b"a 1 2 3\n"]))
+    with pytest.raises(WireError, match="base 64"):
+        list(video_steps.shown([b"a\t1 b 0\t5.0\t?\n"]))
+    with pytest.raises(WireError, match="clusters"):
+        Clusters.read([b"a\t1\n"])
+
+
+def test_prints_of_other_variants_are_refused() -> None:
+    random = np.random.default_rng(6)
+    a, b = made.made_up(random, "a", 5), made.made_up(random, "b", 5)._replace(variants=("x", "y"))
+    lines = sorted(video_steps.blocks([to_line(a)])) + list(video_steps.blocks([to_line(b)]))
+    with pytest.raises(StageError, match="prints of b and a have other variants"):
+        list(video_steps.seeds(sorted(lines), DEFAULT))
