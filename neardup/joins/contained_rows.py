@@ -24,7 +24,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from neardup.joins.filters import ranks
-from neardup.joins.inverted_index import Index
+from neardup.joins.inverted_index import InvertedIndex
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, shared
 from neardup.similarity.measures import Threshold
 
@@ -118,7 +118,7 @@ def _candidates(
     place[order] = np.arange(len(order))
     asking = _prefixes(rows, total, t.num, t.den)
     holding = _prefixes(rows, total, 2 * t.num, t.num + t.den) if measure == JACCARD else rows
-    for asker, holder, _ in Index.of(holding).overlaps(asking):
+    for asker, holder, _ in InvertedIndex.of(holding).overlaps(asking):
         x, y = (holder, asker) if measure == JACCARD else (asker, holder)
         once = place[x] < place[y]
         yield x[once], y[once]
