@@ -23,7 +23,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from neardup.joins.inverted_index import Index
+from neardup.joins.inverted_index import InvertedIndex
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
 from neardup.sets.ragged import Ragged, shared_sizes
@@ -125,7 +125,7 @@ def nearest(rows: Ragged, names: list[str]) -> np.ndarray:
     """Return the similarity of each row to the most similar row of another name (float)."""
     number = np.unique(names, return_inverse=True)[1]
     sizes, best = rows.sizes, np.zeros(len(rows))
-    for x, y, common in Index.of(rows).overlaps(rows):
+    for x, y, common in InvertedIndex.of(rows).overlaps(rows):
         other = number[x] != number[y]
         x, y, common = x[other], y[other], common[other]
         np.maximum.at(best, x, common / (sizes[x] + sizes[y] - common))

@@ -21,20 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.images.folder_walk import FoundFile
+from neardup.images.pictures import RefusedError
 from neardup.images.results import Failure
-from neardup.videos.containers import (
-    DAMAGED,
-    NO_FRAMES,
-    UNREADABLE,
-    OpenVideo,
-    RefusedFileError,
-    opened,
-)
-from neardup.videos.decoding import USUAL_FPS
+from neardup.videos.containers import NO_FRAMES, opened
+from neardup.videos.decoding import frame_seconds
 
 if TYPE_CHECKING:
     from av import VideoFrame
+    from av.container import InputContainer
 
 SIDE = 240  # pixels: the longest side of a picture
 SECONDS = 20.0  # on the clock, for one file
@@ -62,22 +56,23 @@ class Sight(NamedTuple):
 
 def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
     """Return what a video shows at `times`, in seconds; Failure if it cannot be read."""
-    import av
-
     try:
-        status = os.stat(path)
-        return _sight(FoundFile(path, status.st_size, status.st_mtime_ns), times)
-    except RefusedFileError as refused:
+        return _sight(path, times)
+    except RefusedError as refused:
         return Failure(*refused.args)
-    except OSError as error:
-        return Failure(UNREADABLE, error.strerror or str(error))
-    except av.error.FFmpegError as error:
-        return Failure(DAMAGED, error.strerror or str(error))
 
 
-def _sight(file: FoundFile, times: Sequence[float]) -> Sight | Failure:
+class OpenVideo(NamedTuple):
+    """A container, and its video stream."""
+
+    container: InputContainer
+    stream: Any
+
+
+def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
     ends = time.monotonic() + SECONDS
-    with opened(file) as video:
+    with opened(path) as found_streams:
+        video = OpenVideo(*found_streams)
         first = next(_frames(video, ends), None)
         if first is None:
             return Failure(NO_FRAMES, "")
@@ -87,12 +82,14 @@ def _sight(file: FoundFile, times: Sequence[float]) -> Sight | Failure:
         wanted = _wanted(times, seconds)
         found = search.by_seeking(wanted)
         rate, codec = float(video.stream.average_rate or 0), video.stream.codec_context.name
+        size = os.path.getsize(path)
     missing = [at for at in wanted if at not in found]
     if missing:
-        with opened(file) as video:
-            found.update(search._replace(video=video).from_here(missing))
+        with opened(path) as found_streams:
+            again = search._replace(video=OpenVideo(*found_streams))
+            found.update(again.from_here(missing))
     pictures = tuple(found.get(at, b"") for at in times)
-    return Sight(seconds, *view.upright(), rate, file.size, codec, pictures)
+    return Sight(seconds, *view.upright(), rate, size, codec, pictures)
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
@@ -161,7 +158,7 @@ def _frames(video: OpenVideo, ends: float) -> Iterator[tuple[float, VideoFrame]]
     """
     import av
 
-    step = 1 / float(video.stream.average_rate or USUAL_FPS)
+    step = frame_seconds(video.stream)
     now = -step
     for packet in video.container.demux(video.stream):
         if time.monotonic() > ends:
