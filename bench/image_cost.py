@@ -40,8 +40,7 @@ HEAD = """
 Milliseconds of CPU for each picture: *decoded* by Pillow, all of it, in grey; as `neardup images`
 reads it, with one hash and with 24; and one hash and its quality alone. Then
 `neardup images --jobs 2` on made-up JPEG files of 96 × 64 pixels, of which a tenth are copies;
-memory is that of the largest process. Written by `python3 -m bench.image_cost`, while other programs
-used the machine."""
+memory is that of the largest process. Written by `python3 -m bench.image_cost`."""
 FILES: dict[str, tuple[str, tuple[int, int], dict[str, Any]]] = {
     "JPEG, 12 million pixels": (".jpg", (4000, 3000), {"quality": 90}),
     "JPEG, 2 million": (".jpg", (1600, 1200), {"quality": 90}),
