@@ -11,7 +11,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, write_all
+from neardup.runtime.program import StageError, write_all
 from neardup.runtime.summary import QUIET, judged
 from neardup.similarity.measures import Threshold, fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
@@ -43,8 +43,10 @@ def main() -> None:
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
     index = Path(args.index)
+    if not index.exists():
+        raise StageError(f"{index}: no such file")
     if not is_index(index):
-        raise UsageError(f"{index}: is not an index; make one: neardup index OLD --to {index}")
+        raise StageError(f"{index}: is not an index; make one: neardup index OLD --to {index}")
     check_files(args.files)
     wanted, args.threshold = args.threshold, None
     options, _ = index_manifest.take_options(Options.of(args), index, args.files)

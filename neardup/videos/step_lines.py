@@ -46,7 +46,7 @@ COLUMNS = (
 Indices = NDArray[np.int64]
 
 
-class Block(NamedTuple):
+class FrameBlock(NamedTuple):
     """Fingerprints with some of the keys of one mask, n rows."""
 
     ids: list[str]
@@ -59,7 +59,7 @@ class Block(NamedTuple):
     variant: NDArray[np.uint8]  # (n,), places in `variants`
 
 
-class Pair(NamedTuple):
+class MirroredPair(NamedTuple):
     """The second field of seeds and requests: the other video."""
 
     other: bytes
@@ -124,20 +124,20 @@ def parse_print(field: bytes) -> VideoPrint:
     return found
 
 
-def format_pair(pair: Pair) -> bytes:
+def format_pair(pair: MirroredPair) -> bytes:
     """Return a pair as a second field.
 
-    >>> format_pair(Pair(b"a b.mp4", True)), parse_pair(b"1 a b.mp4 1")
-    (b'1 a b.mp4 1', Pair(other=b'a b.mp4', mirrored=True))
+    >>> format_pair(MirroredPair(b"a b.mp4", True)), parse_pair(b"1 a b.mp4 1")
+    (b'1 a b.mp4 1', MirroredPair(other=b'a b.mp4', mirrored=True))
     """
     return OTHER + pair.other + (b" 1" if pair.mirrored else b" 0")
 
 
-def parse_pair(field: bytes) -> Pair:
-    return Pair(field[len(OTHER) : -2], field.endswith(b" 1"))
+def parse_pair(field: bytes) -> MirroredPair:
+    return MirroredPair(field[len(OTHER) : -2], field.endswith(b" 1"))
 
 
-def format_block(block: Block) -> bytes:
+def format_block(block: FrameBlock) -> bytes:
     """Return a block as a field."""
     rows: Sequence[NDArray[Any]] = (
         block.hashes,
@@ -152,7 +152,7 @@ def format_block(block: Block) -> bytes:
     return b64encode(json.dumps(head).encode() + b"\n" + b"".join(numbers))
 
 
-def parse_block(field: bytes) -> Block:
+def parse_block(field: bytes) -> FrameBlock:
     """Return the block in a field; WireError if there is none."""
     try:
         head, _, numbers = b64decode(field, validate=True).partition(b"\n")
@@ -162,12 +162,12 @@ def parse_block(field: bytes) -> Block:
             column = np.frombuffer(numbers, dtype, n * width, at)
             at += column.nbytes
             rows.append(column.reshape(n, width) if width > 1 else column)
-        return Block(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
+        return FrameBlock(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
     except (ValueError, KeyError, TypeError):
         raise WireError(f"expected a block of fingerprints, got {shown(field)}") from None
 
 
-def joined(blocks: Sequence[Block]) -> Block:
+def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     """Return the rows of several blocks as one; StageError if their variants differ."""
     numbers: dict[str, int] = {}
     seconds: dict[str, float] = {}
@@ -181,6 +181,8 @@ def joined(blocks: Sequence[Block]) -> Block:
         seconds.update(zip(block.ids, block.seconds))
         places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
         videos.append(np.array(places, np.uint32)[block.videos])
-    columns = [np.concatenate([block[k] for block in blocks]) for k in range(3, len(Block._fields))]
+    columns = [
+        np.concatenate([block[k] for block in blocks]) for k in range(3, len(FrameBlock._fields))
+    ]
     columns[2] = np.concatenate(videos)
-    return Block([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)
+    return FrameBlock([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)

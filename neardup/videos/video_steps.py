@@ -37,8 +37,8 @@ from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.step_lines import (
     COMMON,
     PRINT,
-    Block,
-    Pair,
+    FrameBlock,
+    MirroredPair,
     checked_id,
     fields_of,
     format_block,
@@ -75,7 +75,7 @@ Indices = NDArray[np.int64]
 
 def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
     """Yield the fingerprints of prints as lines with a key, in blocks of rows with similar keys."""
-    held: list[Block] = []
+    held: list[FrameBlock] = []
     rows = 0
     for text in lines:
         for part in _parts(_print_in(text)):
@@ -94,17 +94,19 @@ def _print_in(text: bytes) -> VideoPrint:
     return video
 
 
-def _parts(video: VideoPrint) -> Iterator[Block]:
+def _parts(video: VideoPrint) -> Iterator[FrameBlock]:
     """Yield the distinct fingerprints of each variant of a video, without keys."""
     fresh, seconds = fresh_variants(video.hashes), seconds_of(video.spans)
     for v in range(len(video.variants)):
         kept = np.flatnonzero(fresh >> np.uint32(v) & np.uint32(1))
         zeros = np.zeros(len(kept), np.uint32)
         rows = video.hashes[kept, v], zeros, zeros, video.spans[kept]
-        yield Block([video.id], [seconds], video.variants, *rows, np.full(len(kept), v, np.uint8))
+        yield FrameBlock(
+            [video.id], [seconds], video.variants, *rows, np.full(len(kept), v, np.uint8)
+        )
 
 
-def _block_lines(block: Block, shares: int, seed: int) -> Iterator[bytes]:
+def _block_lines(block: FrameBlock, shares: int, seed: int) -> Iterator[bytes]:
     for mask in range(MASKS):
         keys = keys_by(block.hashes, mask, seed)
         share = (keys * np.uint64(shares) >> np.uint64(KEY_BITS)).astype(np.int64)
@@ -114,13 +116,13 @@ def _block_lines(block: Block, shares: int, seed: int) -> Iterator[bytes]:
             yield line(f"{mask}.{number}".encode(), format_block(some), b"")
 
 
-def _rows(block: Block, rows: Indices) -> Block:
+def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
     """Return some rows of a block, and only their videos."""
     videos, places = np.unique(block.videos[rows], return_inverse=True)
     ids, seconds = ([some[k] for k in videos.tolist()] for some in (block.ids, block.seconds))
     columns: list[NDArray[Any]] = [column[rows] for column in block[3:]]
     columns[2] = places.reshape(-1).astype(np.uint32)
-    return Block(ids, seconds, block.variants, *columns)
+    return FrameBlock(ids, seconds, block.variants, *columns)
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
@@ -133,7 +135,7 @@ def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
             yield from _seeds_of(block, mask, options)
 
 
-def _seeds_of(block: Block, mask: int, options: JoinOptions) -> Iterator[bytes]:
+def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[bytes]:
     ids = [id_.encode() for id_ in block.ids]
     numbers = video_numbers(ids)[block.videos]
     rows = Rows(block.hashes, numbers, block.spans[:, 0], block.variant.astype(np.int64))
@@ -147,7 +149,7 @@ def _seeds_of(block: Block, mask: int, options: JoinOptions) -> Iterator[bytes]:
     groups = np.stack((block.videos[i], block.videos[j], mirrored), axis=1).astype(np.int64)
     for (a, b, mirror), part in _grouped(groups):
         spans = np.unique(np.hstack((block.spans[i[part]], block.spans[j[part]])), axis=0)
-        other, seconds = Pair(ids[b], bool(mirror)), repr(block.seconds[b]).encode()
+        other, seconds = MirroredPair(ids[b], bool(mirror)), repr(block.seconds[b]).encode()
         yield line(ids[a], format_pair(other), seconds, format_numbers(spans))
 
 
@@ -244,7 +246,7 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
                 continue
             seeds = seeds[a.votes_at(seeds[:, 0])]
             if _may_have_run(seeds):
-                back = format_pair(Pair(key, other.mirrored))
+                back = format_pair(MirroredPair(key, other.mirrored))
                 length = repr(whole_seconds(a.video.spans)).encode()
                 sent = format_print(a.reduced(other.mirrored))
                 yield line(other.other, back, length, format_numbers(seeds), sent)

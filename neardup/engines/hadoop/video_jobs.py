@@ -20,7 +20,7 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="video_jobs.py")
 
-from neardup.engines.hadoop import folders, shipping, sizes, watching
+from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
 from neardup.engines.video_tasks import (
     CLUSTERS,
     JOBS,
@@ -82,9 +82,9 @@ def main() -> None:
     for text in args.define:
         if "=" not in text:
             raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
-    if folders.exists(args.output):
+    if hdfs_folders.exists(args.output):
         raise StageError(f"{args.output} already exists; name a new folder")
-    with folders.claimed([args.output]):
+    with hdfs_folders.claimed([args.output]):
         VideoRun(args).run()
 
 
@@ -113,8 +113,8 @@ class VideoRun:
             raise
         finally:
             if started:
-                folders.remove([self.between])
-        watching.succeeds(folders.marking([self.args.output]))
+                hdfs_folders.remove([self.between])
+        watching.succeeds(hdfs_folders.marking([self.args.output]))
 
     def _start(self, command: list[str], started: list[watching.Job]) -> None:
         started.append(watching.Job(command))
