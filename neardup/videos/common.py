@@ -2,7 +2,8 @@
 
 A frame is common if more than max(5, 1 %) different videos show it, or if it matches such a frame.
 It does not vote: it makes no pairs, and its seconds do not count.  Copies of one video count as one
-here: videos are copies if most of the longer one is in the other.
+here: videos are copies if most of the longer one is in the other, on lines in time or as frames in
+any order.
 
 Common frames that follow each other are a *place*: a video, from, to.  Places with frames that
 match each other are one common stretch.

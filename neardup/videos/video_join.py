@@ -169,10 +169,12 @@ class _Join:
 
     def answer(self) -> tuple[list[VideoPair], list[CommonStretch]]:
         forest = Forest(len(self.store))
-        for pair in (pair for pairs in self._each_part(self._copies) for pair in pairs):
-            self.copies[pair.a, pair.b, pair.mirrored] = pair
-            if pair.share_of_longer >= COPIES:
-                forest.join(pair.a, pair.b)
+        for pairs, alike in self._each_part(self._copies):
+            self.copies.update({(pair.a, pair.b, pair.mirrored): pair for pair in pairs})
+            for a, b in [(pair.a, pair.b) for pair in pairs if pair.share_of_longer >= COPIES]:
+                forest.join(a, b)
+            for a, b in alike:
+                forest.join(a, b)
         self.clusters = forest.roots(np.arange(len(self.store))).astype(np.int64)
         self.common[self._of_many_clusters()] = True
         matching = np.concatenate([*self._each_part(self._beside_common), np.empty(0, np.int64)])
@@ -194,14 +196,19 @@ class _Join:
 
     # ---- pass 1: copies, and the frames of many clusters
 
-    def _copies(self, part: int) -> list[VideoPair]:
-        """Return the pairs of a part that may be copies; all frames vote."""
+    def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
+        """Return the pairs of a part that may be copies, where all frames vote; and the videos of
+        which most frames match, in whatever order: takes of a fixed camera count as one video."""
         found: list[VideoPair] = []
+        alike: list[tuple[int, int]] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
             longer = max(self.seconds[a], self.seconds[b])
-            if self.lengths[np.unique(i)].sum() >= SEEDS_OF_COPIES * longer:
+            matching = [float(self.lengths[np.unique(side)].sum()) for side in (i, j)]
+            if matching[0] >= SEEDS_OF_COPIES * longer:
                 found += self._aligned(a, b, mirrored, i, j)
-        return found
+            if min(matching) >= COPIES * longer:
+                alike.append((a, b))
+        return found, alike
 
     def _of_many_clusters(self) -> Indices:
         shown = [common.shown_by(*both) for both in self._each_part(self._shown)]

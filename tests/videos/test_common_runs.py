@@ -111,7 +111,7 @@ def test_most_of_a_short_clip_is_enough(random: np.random.Generator) -> None:
     video = made_up(random, "a", 20)
     assert times(runs_of(video, cut(video, "b", 5, 6.5))) == [(5, 6.5, 0, 1.5)]
     assert runs_of(video, cut(video, "b", 5, 6)) == ()
-    assert least_of_run(3.0) == pytest.approx(1.8)
+    assert least_of_run(2.25) == pytest.approx(1.8)
 
 
 def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) -> None:
