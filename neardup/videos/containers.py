@@ -133,7 +133,7 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
     }
     name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is no address
     try:
-        return av.open(name, options=options, metadata_errors="replace")
+        return av.open(name, container_options=options, metadata_errors="replace")
     except av.error.FFmpegError as error:
         if isinstance(error, av.error.InvalidDataError) or error.errno == errno.EINVAL:
             raise RefusedError(*_unrecognised(first, suffix, error)) from None
