@@ -20,19 +20,38 @@ A folder imports only from those before it; its docstring lists them:
     report
     commands
 
-For other programs there are `pairs`, `clusters` and `deduplicate`.  They are imported on first use:
-scripts on a cluster import this package before they know that numpy is installed.
+For other programs there are `pairs`, `clusters`, `deduplicate` and `Index`.  They are imported on
+first use: scripts on a cluster import this package before they know that numpy is installed.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from neardup.library import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
+    from neardup.library import (
+        Deduplicated,
+        Index,
+        Match,
+        Pair,
+        Removed,
+        clusters,
+        deduplicate,
+        pairs,
+    )
 
 from neardup.runtime import VERSION
 
 __version__ = VERSION
-__all__ = ["Deduplicated", "Pair", "Removed", "__version__", "clusters", "deduplicate", "pairs"]
+__all__ = [
+    "Deduplicated",
+    "Index",
+    "Match",
+    "Pair",
+    "Removed",
+    "__version__",
+    "clusters",
+    "deduplicate",
+    "pairs",
+]
 
 if not TYPE_CHECKING:
 

@@ -24,12 +24,15 @@ COMMANDS = {
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
     "index": "old records, kept so that runs against them need not read them again",
+    "find": "the records of an index that are similar to those of a file, the best first",
     "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs whose sketches are similar, with an interval",
     "videos": "videos in folders that show the same, whole or in part, with the times",
     "leaks": "records of test sets that are in training data, with the words they share",
     "images": "fingerprints of the pictures in folders, by which similar ones are found",
+    "documents": "similar documents, one per file, in folders and archives",
+    "folders": "folders with the same files, or contained in others",
     "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair or not: what they share, and at which keys",
 }
@@ -102,7 +105,7 @@ def main() -> int:
     sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
         return run(AS_COMMAND, lambda: _about(command))
-    if command in ("run", "images", "videos"):  # as run_local.sh does, before numpy is loaded
+    if command in ("run", "images", "videos", "documents"):  # as run_local.sh, before numpy
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     if command in COMMANDS:
         main_of_command = import_module(f"neardup.commands.{command}").main

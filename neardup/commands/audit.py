@@ -24,7 +24,7 @@ import numpy as np
 from neardup.evaluation import exact_answers
 from neardup.evaluation.exact_answers import add_option, interval, pair_lines, ratio, row
 from neardup.joins import near_bits
-from neardup.joins.inverted_index import Index
+from neardup.joins.inverted_index import InvertedIndex
 from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
@@ -163,7 +163,7 @@ def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[
             )
 
         return near
-    index = Index.of(drawn)
+    index = InvertedIndex.of(drawn)
 
     def find(sets: Ragged) -> Iterator[near_bits.Pairs]:
         for asking, holder, common in index.overlaps(sets):

@@ -49,8 +49,8 @@ needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
     python3 -m neardup images photos > pairs.tsv
     python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos
 
-A line has the paths of two pictures and the share of equal bits.  In paths, blanks, % and what is
-not UTF-8 are written as % and two hex digits.
+A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
+In paths, blanks, % and what is not UTF-8 are written as % and two hex digits.
 """
 SHORT = {
     "--mirror": "find mirrored pictures, too",
@@ -110,15 +110,29 @@ def find(lines: Path, args: argparse.Namespace) -> None:
     words = ["--input=fingerprints", "--exact", f"--distance={args.distance}"]
     words += [f"--output={args.output}", *([f"--jobs={args.jobs}"] if args.jobs else [])]
     words += {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
-    if args.output != "kept":
+    answer = lines.with_name(args.output)
+    if args.output == "kept":
+        run.main(PROGRAM, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
+        paths = [line.split(b" ")[0] + b"\n" for line in answer.read_bytes().splitlines()]
+        write_all(paths)
+        if args.verbosity > QUIET:
+            print(f"{len(paths):,} pictures kept", file=sys.stderr)
+    elif args.output == "pairs":
+        run.main(PROGRAM, PROGRAM, [*words, "-o", str(answer), str(lines)])
+        with answer.open("rb") as pairs:
+            write_all(map(with_bits, pairs))
+    else:
         run.main(PROGRAM, PROGRAM, [*words, str(lines)])
-        return
-    kept = lines.with_name("kept")
-    run.main(PROGRAM, PROGRAM, [*words, "-q", "-o", str(kept), str(lines)])
-    paths = [line.split(b" ")[0] + b"\n" for line in kept.read_bytes().splitlines()]
-    write_all(paths)
-    if args.verbosity > QUIET:
-        print(f"{len(paths):,} pictures kept", file=sys.stderr)
+
+
+def with_bits(line: bytes) -> bytes:
+    r"""Return a pair line with one more field, the number of bits that differ.
+
+    >>> with_bits(b"a.png\tb.png\t0.976562\n")
+    b'a.png\tb.png\t0.976562\t6\n'
+    """
+    share = float(line.rpartition(b"\t")[2])
+    return b"%b\t%d\n" % (line.rstrip(b"\n"), round(BITS * (1 - share)))
 
 
 def _command_line() -> argparse.Namespace:
@@ -143,7 +157,8 @@ def _command_line() -> argparse.Namespace:
             "--output",
             "KIND",
             "pairs",
-            f"{', '.join(OUTPUTS)}: as with `neardup run`, kept and clusters with paths alone; "
+            f"{', '.join(OUTPUTS)}: as with `neardup run`, kept and clusters with paths alone, "
+            "pairs with the number of bits that differ; "
             f"{LINES}: the hashes, a line for each picture",
         ),
     ):

@@ -14,8 +14,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-import numpy as np
-
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.workers import working_folder
@@ -31,7 +29,7 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import row_id, with_row_ids
 from neardup.runtime.program import STDOUT, UsageError, not_one_of, shown, write_all
 from neardup.runtime.summary import QUIET, VERBOSE
-from neardup.similarity.measures import six_decimals
+from neardup.similarity.measures import fraction_text
 
 PROGRAM = "python3 -m neardup leaks"
 MEASURES = ("containment", "jaccard")
@@ -85,11 +83,15 @@ class Leak(NamedTuple):
         passage = f"{both:,} shingles"
         if form.shingle is not None and form.shingle.unit != "spot":
             passage = longest_passage(form, self.test.text, self.train.text)
-        part, whole = self.similarity.as_integer_ratio()
-        similarity = six_decimals(np.array([part]), np.array([whole]))
         place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
         where = shown(place, limit=MOST_PLACE)
-        fields = self.test.id, self.train.id, *similarity, where[1:-1].encode(), passage.encode()
+        fields = (
+            self.test.id,
+            self.train.id,
+            fraction_text(self.similarity),
+            where[1:-1].encode(),
+            passage.encode(),
+        )
         return b"\t".join(fields) + b"\n"
 
 

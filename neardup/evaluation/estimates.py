@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neardup.evaluation.line_sample import LineSample, as_block
-from neardup.joins.inverted_index import Index
+from neardup.joins.inverted_index import InvertedIndex
 from neardup.reading.input_check import LOOKED_AT, Parser, look_of
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import BAD, LIKE, MAX_BAD, judged
@@ -118,7 +118,7 @@ def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Yield (left, right, common values), int64, for overlapping pairs within the length filter."""
-    for left, right, common in Index.of(rows).overlaps(rows):
+    for left, right, common in InvertedIndex.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
         yield left[near], right[near], common[near]

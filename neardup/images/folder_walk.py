@@ -2,7 +2,7 @@
 
 A folder is walked in the order of the bytes of its names.  Hidden files and folders are skipped,
 and symbolic links are not followed, unless the user names them.  A file with several names, which
-are hard links, is taken by the first one.
+are hard links, is taken by the first one, unless each is asked for.
 
 An id is the path as it was found, where these bytes are written as % and two hex digits: blanks and
 control characters, which cannot be part of an id in a line; bytes that are not UTF-8; and % itself.
@@ -17,15 +17,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from errno import ENOENT
-from typing import NamedTuple
+from fnmatch import fnmatchcase
+from typing import Callable, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from neardup.runtime.program import StageError
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
+LEFT_OUT = "left out by --include or --exclude"
 CLOSED_FOLDER = "folder cannot be read"  # a failure: it may hold pictures
 ESCAPED = re.compile(rb"[\0-\x20\x7f%]")
 
@@ -38,18 +40,56 @@ class FoundFile(NamedTuple):
     mtime_ns: int
 
 
+class Patterns(NamedTuple):
+    """The patterns of --include and --exclude: of whole paths if they have a /, else of names.
+
+    >>> patterns = Patterns.of(["*.py"], ["test_*", "*/old/*"])
+    >>> [patterns.allow(path) for path in (b"a/b.py", b"a/b.c", b"a/test_b.py", b"a/old/b.py")]
+    [True, False, False, False]
+    """
+
+    include: tuple[bytes, ...] = ()
+    exclude: tuple[bytes, ...] = ()
+
+    @classmethod
+    def of(cls, include: Sequence[str], exclude: Sequence[str]) -> Patterns:
+        return cls(tuple(map(os.fsencode, include)), tuple(map(os.fsencode, exclude)))
+
+    def allow(self, path: bytes, folder: bool = False) -> bool:
+        """Return whether a file is asked for, or a folder may have such files."""
+        if self.exclude and any(_matches(path, pattern) for pattern in self.exclude):
+            return False
+        return folder or not self.include or any(_matches(path, each) for each in self.include)
+
+
+EVERY_FILE = Patterns()
+
+
+def _matches(path: bytes, pattern: bytes) -> bool:
+    return fnmatchcase(path if b"/" in pattern else os.path.basename(path), pattern)
+
+
 class Walk:
     """The files in folders, and counts of what was skipped.
+
+    Files that are named are taken, whatever the patterns.  `holds` names the files that are read
+    as folders, such as archives.  With `each_link`, every hard link of a file is a file.
 
     >>> walk = Walk()
     >>> [path_id(file.path) for file in walk.files(["neardup/images/__init__.py"])]
     ['neardup/images/__init__.py']
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        patterns: Patterns = EVERY_FILE,
+        holds: Callable[[bytes], bool] = lambda _: False,
+        each_link: bool = False,
+    ) -> None:
+        self.patterns, self._holds, self._each_link = patterns, holds, each_link
         self.skipped: dict[str, int] = {}
         self.closed: list[tuple[bytes, str]] = []  # folders that cannot be read, and why
-        self._known: dict[tuple[int, int], bytes] = {}  # device and inode: path
+        self._known: dict[Hashable, bytes] = {}  # device and inode: path
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
         """Yield the files that are named, and those in folders that are named.
@@ -86,6 +126,8 @@ class Walk:
                 self.skip(HIDDEN)
             elif entry.is_symlink():
                 self.skip(LINKS)
+            elif not self._allowed(entry):
+                self.skip(LEFT_OUT)
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(self._entries(entry.path))
             else:
@@ -94,6 +136,10 @@ class Walk:
                 except FileNotFoundError:  # removed since
                     continue
                 yield from self._file(entry.path, status)
+
+    def _allowed(self, entry: os.DirEntry[bytes]) -> bool:
+        folder = entry.is_dir(follow_symlinks=False) or self._holds(entry.path)
+        return self.patterns.allow(entry.path, folder)
 
     def _entries(self, folder: bytes) -> Iterator[os.DirEntry[bytes]]:
         """Return what is in a folder, sorted by name; nothing if it cannot be read."""
@@ -109,7 +155,8 @@ class Walk:
         if not stat.S_ISREG(status.st_mode):
             self.skip(SPECIAL)
             return
-        known = self._known.setdefault((status.st_dev, status.st_ino), path)
+        inode = (status.st_dev, status.st_ino)
+        known = self._known.setdefault(os.path.abspath(path) if self._each_link else inode, path)
         if known is path:
             yield FoundFile(path, status.st_size, status.st_mtime_ns)
         else:

@@ -11,6 +11,9 @@ and `crops` there are 8 symmetries of 3 cuts, 24 hashes:
     whole picture: upright, mirrored, turned by 90, 180, 270 degrees, and these mirrored
     its centre 95 %, in the same order; its centre 90 %
 
+A picture of stripes, a gradient, or a pattern that repeats has few waves, and most bits of its hash
+are 0, as those of any other such picture.  It counts as flat: its quality is 0.
+
 The first of similar pictures is the one to keep, so lines are in the order of `KEEP`.
 
 Memory: about 250 bytes for each picture beside those of the walk, and 32 for each hash.
@@ -33,6 +36,7 @@ from neardup.images.results import Failure, Outcome, Work, results
 from neardup.runtime.program import not_one_of
 
 HASH_BYTES = perceptual_hash.BITS // 8
+FEWEST_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
 TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are not cached
 
 
@@ -46,7 +50,8 @@ class Variants(NamedTuple):
     def kind(self) -> str:
         """Return what the hashes depend on besides the picture, as a text."""
         wanted = [name for name, value in self._asdict().items() if value]
-        return " ".join([f"hash {perceptual_hash.VERSION}", *wanted, pictures.decoder_versions()])
+        hash_ = f"hash {perceptual_hash.VERSION}, {FEWEST_ONES} ones"
+        return " ".join([hash_, *wanted, pictures.decoder_versions()])
 
     def number(self) -> int:
         """Return the number of hashes of a picture.
@@ -94,7 +99,8 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
     batch = picture.grey[np.newaxis]
     turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)
     hashes = perceptual_hash.hashes(batch, turned, variants.cuts())
-    quality = int(perceptual_hash.quality(batch)[0])
+    has_waves = np.unpackbits(hashes[0, 0]).sum() >= FEWEST_ONES
+    quality = int(perceptual_hash.quality(batch)[0]) if has_waves else 0
     return Fingerprint(hashes.tobytes(), quality, picture.width, picture.height, picture.date)
 
 

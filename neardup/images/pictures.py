@@ -62,10 +62,16 @@ NAMES = {
 SIGNATURES = re.compile(
     rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\x00|MM\x00\*|8BPS\x00\x01|qoif", re.DOTALL
 )
-OTHER_DECODERS = {
-    re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL): "pip install pillow-heif",
-    re.compile(rb"....ftypavi[fs]", re.DOTALL): "pip install --upgrade pillow",
-    re.compile(rb"\xff\x0a|\0\0\0\x0cJXL ", re.DOTALL): "convert JPEG XL to another format",
+OTHER_DECODERS = {  # by first bytes: the format, as Pillow names it, and how to have its decoder
+    re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL): (
+        "HEIF",
+        "pip install pillow-heif",
+    ),
+    re.compile(rb"....ftypavi[fs]", re.DOTALL): ("AVIF", "pip install --upgrade pillow"),
+    re.compile(rb"\xff\x0a|\0\0\0\x0cJXL ", re.DOTALL): (
+        "JXL",
+        "convert JPEG XL to another format",
+    ),
 }
 ORIENTATION, EXIF, TAKEN, CHANGED = 0x112, 0x8769, 0x9003, 0x132  # tags
 DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
@@ -229,10 +235,15 @@ def _formats(suffix: str) -> list[str]:
 
 
 def _unrecognised(first: bytes, suffix: str) -> tuple[str, str]:
-    for signature, remedy in OTHER_DECODERS.items():
+    from PIL import Image
+
+    known = bool(SIGNATURES.match(first)) or suffix in NAMES
+    for signature, (format_, remedy) in OTHER_DECODERS.items():
         if signature.match(first):
-            return NO_DECODER, remedy
-    if suffix in NAMES or SIGNATURES.match(first):
+            if format_ not in Image.OPEN:
+                return NO_DECODER, remedy
+            known = True
+    if known:
         return DAMAGED, "the file is empty" if not first else "Pillow does not recognise it"
     return NOT_A_PICTURE, suffix or "no extension"
 

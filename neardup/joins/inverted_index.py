@@ -107,10 +107,10 @@ def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Jo
 
 
 @dataclass(frozen=True)
-class Index:
+class InvertedIndex:
     """An inverted index of m sets: tokens[k] (uint64, ascending) is in set holders[k].
 
-    >>> index = Index.of(Ragged.from_rows([[1, 2, 3], [3, 4], [9]]))
+    >>> index = InvertedIndex.of(Ragged.from_rows([[1, 2, 3], [3, 4], [9]]))
     >>> asking = Ragged.from_rows([[2, 3], [5]])
     >>> [column.tolist() for column in next(index.overlaps(asking))]
     [[0, 0], [0, 1], [2, 1]]
@@ -121,7 +121,7 @@ class Index:
     holders: np.ndarray
 
     @classmethod
-    def of(cls, sets: Ragged) -> "Index":
+    def of(cls, sets: Ragged) -> "InvertedIndex":
         order = np.argsort(sets.values, kind="stable")
         holders = np.repeat(np.arange(len(sets)), sets.sizes)
         return cls(len(sets), sets.values[order], holders[order])
@@ -162,7 +162,7 @@ def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
     sizes = sets.sizes
     n, sharing = int((sizes > 0).sum()), 0
     found = [np.empty((3, 0), np.int64)]
-    for i, j, common in Index.of(sets).overlaps(sets):
+    for i, j, common in InvertedIndex.of(sets).overlaps(sets):
         once = np.flatnonzero(i < j)
         i, j, common = i[once], j[once], common[once]
         sharing += len(i)

@@ -1,15 +1,26 @@
 """The Python API: the same answers as the command line, for records in memory, in one process.
 
 In: texts or sets, with ids or without.
-Out: pairs, clusters, or the records to keep, as named tuples; ValueError for anything wrong.
+Out: pairs, clusters, the records to keep, or those of an index that are similar, as named tuples;
+ValueError for anything wrong.
 May import: everything before.
 
-It holds all records in memory, forks no process, writes no file and prints nothing.
+It holds all records in memory, forks no process, writes no file but an index, and prints nothing.
 """
 
 from neardup.runtime.program import interrupts_held
 
 with interrupts_held():  # an interrupted import of numpy cannot be repeated
     from neardup.library.calls import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
+    from neardup.library.record_index import Index, Match
 
-__all__ = ["Deduplicated", "Pair", "Removed", "clusters", "deduplicate", "pairs"]
+__all__ = [
+    "Deduplicated",
+    "Index",
+    "Match",
+    "Pair",
+    "Removed",
+    "clusters",
+    "deduplicate",
+    "pairs",
+]

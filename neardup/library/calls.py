@@ -38,7 +38,6 @@ from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
-from neardup.sets.weighted_sets import bagged, counted
 from neardup.stages import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
@@ -189,14 +188,8 @@ class _Run:
     def _batches_of_records(self) -> Iterator[Batch]:
         if isinstance(self.given, UserVectors):
             return self.given.batches()
-        form = self.settings.form
         weights = self.settings.scheme.weights
-        gather = counted if weights and weights.repeats else Ragged.from_unsorted
-        if form.shingle is not None:
-            batches = self.given.batches_of_texts(form.shingle, form.clean, gather)
-        else:
-            batches = self.given.batches_of_sets(bagged if form.bag else gather)
-        return (batch for batch in batches if batch.ids)
+        return self.given.batches(self.settings.form, bool(weights and weights.repeats))
 
     def _find_keys(self, batches: Iterable[Batch]) -> None:
         kept: list[Batch] = []

@@ -126,7 +126,7 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
         if value is None:
             continue
         if OPTIONS[flag].get("action") != "store_true":
-            values[flag] = _text(name, value)
+            values[flag] = as_text(name, value)
         elif isinstance(value, bool):
             values[flag] = value
         else:
@@ -136,7 +136,7 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
     return Options(output=output, input=input_).with_values(values)
 
 
-def _text(name: str, value: Any) -> str:
+def as_text(name: str, value: Any) -> str:
     """Return a value as it would be typed; ValueError for a value of the wrong type."""
     if isinstance(value, str):
         return value

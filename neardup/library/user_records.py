@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from neardup.reading import blocks, cleaning, input_check, shingling, text_rows
+from neardup.reading.input_format import InputFormat
 from neardup.sets.hashing import WORD
 from neardup.sets.ragged import Batch, Ragged, chunks
+from neardup.sets.weighted_sets import bagged, counted
 
 AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
 AT_ONCE = blocks.BLOCK_BYTES >> 3  # elements; or eight times as many characters
@@ -99,6 +101,15 @@ class UserRecords:
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def batches(self, form: InputFormat, repeats: bool) -> Iterator[Batch]:
+        """Yield batches, without empty records; repeats: a token weighs as often as it is there."""
+        gather = counted if repeats else Ragged.from_unsorted
+        if form.shingle is not None:
+            found = self.batches_of_texts(form.shingle, form.clean, gather)
+        else:
+            found = self.batches_of_sets(bagged if form.bag else gather)
+        return (batch for batch in found if batch.ids)
 
     def batches_of_texts(
         self, shingler: shingling.Shingler, clean: cleaning.Cleaning, gather: input_check.Gather

@@ -37,6 +37,7 @@ _PAIR = (
 SAME_SET = b"="
 NO_PAIR = b"-"  # as the similarity of a removed record and the kept one
 EDGE, MEMBER = 3, 4  # fields of their lines
+_WITH_BITS = re.compile(rb"([^\t]+\t[^\t]+\t%b)\t[0-9]+\t?\n?" % _NUMBER)  # of `neardup images`
 _SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
 _PRESENCE_OR_MEMBER = rb"[^\t]+\t(?:\.|[^\t]*\t[01]\t[^\t]*)[\t\n]*"
 _REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
@@ -98,9 +99,16 @@ def _refuse_estimate(fields: list[bytes], line: bytes) -> None:
 
 
 def exact_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return (id, id, similarity) of a pair line; WireError for other lines and for estimates."""
+    r"""Return (id, id, similarity) of a pair line; WireError for other lines and for estimates.
+
+    The number of bits that differ, which `neardup images` adds to a line, is left out:
+
+    >>> exact_pair(b"a\tb\t0.976562\t6\n")
+    (b'a', b'b', b'0.976562')
+    """
     _refuse_estimate(line.split(b"\t"), line)
-    return parse_pair(line)[:3]
+    with_bits = _WITH_BITS.fullmatch(line)
+    return parse_pair(with_bits[1] if with_bits else line)[:3]
 
 
 class Member(NamedTuple):

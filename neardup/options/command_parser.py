@@ -13,8 +13,10 @@ SECTIONS = {
     "what counts as similar": (
         "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
     ),
-    "input": "--input --id --text --shingle --clean --max-line --max-bad --strict",
-    "output": "--output -o --removed -v -q",
+    "input": (
+        "--input --id --text --include --exclude --shingle --clean --max-line --max-bad --strict"
+    ),
+    "output": "--output -0 -o --removed -v -q",
     "decisions": "--keep --rule --against --between",
     "speed and machine": (
         "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
@@ -36,6 +38,9 @@ SHORT = {
     "--clean": "ignore html, accents, digits, punctuation, or several with commas",
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
     "-o": "write the answer to this file, once it is complete",
+    "--include": "only files with names like this, as '*.py'; may be repeated",
+    "--exclude": "no files and no folders with names like this; may be repeated",
+    "-0": "with --output kept or removed: paths for xargs -0",
     "--removed": "with --output kept: write each removed record and its duplicate",
     "-v": "print all counts at the end",
     "--keep": "which of similar records: first, longest, max:FIELD … (default: first)",

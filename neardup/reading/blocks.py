@@ -23,6 +23,7 @@ import io
 import itertools
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -94,7 +95,8 @@ def check_inputs(files: list[str]) -> None:
                 raise StageError(f"{name or 'an empty name'}: no such file") from None
             raise
         if stat.S_ISDIR(mode):
-            raise StageError(f"{name}: is a directory; name the files in it; {DOCUMENTS}")
+            documents = DOCUMENTS.format(shlex.quote(name))
+            raise StageError(f"{name}: is a directory; name the files in it; {documents}")
 
 
 def files_named(names: list[str]) -> list[str]:

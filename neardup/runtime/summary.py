@@ -120,7 +120,10 @@ LOOKS = {  # of any line; the first that fits is taken
     "text": Look(rb"\S+\s.*%b" % LETTERS, "text", "--input text"),
 }
 DOCUMENT_LINES = 100  # files of prose with no more lines each are documents
-DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
+DOCUMENTS = (
+    "for files that are one document each, type: python3 -m neardup documents {0}; or, for other "
+    "commands and clusters: python3 -m neardup documents --output lines {0} > documents.jsonl"
+)
 
 
 def print_summary(
@@ -367,7 +370,7 @@ def _advice(counts: Mapping[str, int]) -> str:
     most = max(looks, key=lambda name: (name in FIRST_LOOKS, looks[name]), default=OTHER)
     lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
     if most == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
-        return DOCUMENTS
+        return DOCUMENTS.format("FILE…")
     look = {**FIRST_LOOKS, **LOOKS}.get(most)
     if not look:
         if any("fingerprint" in name for name in counts):

@@ -315,6 +315,15 @@ def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
     return [b"%d.%06d" % divmod(q, 10**6) for q in rounded_millionths(common, union).tolist()]
 
 
+def fraction_text(value: Fraction) -> bytes:
+    """Return a fraction with six decimals, rounded half-even.
+
+    >>> fraction_text(Fraction(2, 3)), fraction_text(Fraction(1))
+    (b'0.666667', b'1.000000')
+    """
+    return b"%d.%06d" % divmod(round(value * 10**6), 10**6)
+
+
 def rounded_millionths(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Return part/whole in millionths, rounded half-even."""
     quotient = part * 10**6 // whole

@@ -35,7 +35,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.joins.inverted_index import Index
+from neardup.joins.inverted_index import InvertedIndex
 from neardup.runtime.counters import Counters
 from neardup.sets import ragged
 from neardup.sets.hashing import combine, mix
@@ -224,7 +224,9 @@ class Search:
             every = postings_of(self.file, self.of, tokens, every=True)
             yield from self._found(every, tokens.first, swapped=True)
 
-    def _found(self, postings: Index, passing: Tokens, swapped: bool = False) -> Iterator[Alike]:
+    def _found(
+        self, postings: InvertedIndex, passing: Tokens, swapped: bool = False
+    ) -> Iterator[Alike]:
         for first, sketches in (self.other or self.file).blocks():
             for y, x, _ in postings.overlaps(passing(sketches)):
                 keep = self._wanted(x, y + first, swapped)
@@ -264,7 +266,7 @@ class Search:
 
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
-) -> Index:
+) -> InvertedIndex:
     """Return the postings of a file, or of its `rows`: of first tokens, or of `every` token."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
@@ -281,7 +283,7 @@ def postings_of(
         holders[done:end] = np.repeat(numbers, some.sizes)
         done = end
     order = np.argsort(values[:done], kind="stable")
-    return Index(file.records, values[order], holders[order])
+    return InvertedIndex(file.records, values[order], holders[order])
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:

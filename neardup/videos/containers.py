@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from neardup.images import pictures
 from neardup.images.pictures import (
     DAMAGED,
     MEMORY,
@@ -64,6 +65,7 @@ BARE = {
 NAMES = {
     *[".mp4", ".m4v", ".mov", ".qt", ".3gp", ".3g2", ".mkv", ".webm", ".avi", ".divx", ".mpg"],
     *[".mpeg", ".vob", ".m2ts", ".flv", ".f4v", ".wmv", ".asf", ".ogv", ".mxf", ".rmvb", ".y4m"],
+    *[".rm", ".nut", ".ivf", ".wtv"],
     *[suffix for suffixes in BARE.values() for suffix in suffixes],
 }  # a file so named is a damaged video if it is not recognised; .ts and .mts are TypeScript, too
 SOUND = {
@@ -112,7 +114,21 @@ def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
     except RefusedError:
         raise
     except Exception as error:  # decoders raise nearly anything
-        raise RefusedError(*reason_of(error)) from None
+        reason, detail = reason_of(error)
+        if reason == UNREADABLE and _can_be_read(path):
+            reason = DAMAGED
+        raise RefusedError(reason, detail) from None
+
+
+def _can_be_read(path: bytes) -> bool:
+    """Return whether all of a file can be read; FFmpeg says no of some that are damaged."""
+    try:
+        with open(path, "rb") as file:
+            while file.read(1 << 20):
+                pass
+    except OSError:
+        return False
+    return True
 
 
 def suffix_of(path: bytes) -> str:
@@ -129,7 +145,6 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
     options = {
         "format_whitelist": ",".join([*SIGNED, *bare]),
         "protocol_whitelist": "file",
-        "max_pixels": str(PIXELS),
     }
     name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is no address
     try:
@@ -141,7 +156,7 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
 
 
 def _unrecognised(first: bytes, suffix: str, error: Any) -> tuple[str, str]:
-    other = error.errno == errno.EINVAL  # recognised as something that is not opened
+    other = error.errno == errno.EINVAL and pictures.SIGNATURES.match(first)
     if SIGNATURES.match(first) or (suffix in NAMES and not other):
         return DAMAGED, "the file is empty" if not first else "PyAV does not recognise it"
     return NOT_A_VIDEO, suffix or "no extension"
@@ -174,9 +189,9 @@ def is_encrypted(path: bytes) -> bool:
                 return bool(ENCRYPTED_SAMPLES.search(file.read(INDEX)))
             if size == 1:  # the size is in the next 8 bytes
                 size = int.from_bytes(head[8:], "big")
-            if size < 8:
+            if size < 8 or size > os.fstat(file.fileno()).st_size:
                 return False
-            file.seek(start + min(size, 1 << 62))
+            file.seek(start + size)
     return False
 
 

@@ -56,7 +56,7 @@ class Decoder:
         self._unit = float(stream.time_base or 0)
         self.clock = VideoClock(frame_seconds(stream), container.format.name in PARTS)
         self.damaged = 0
-        self.shown = 0  # frames
+        self.shown = self.packets = 0  # frames that were decoded, and packets that were read
         self._stamps = FrameStamps("avi" in container.format.name)
         self._in_row = 0  # damaged, since the last frame
 
@@ -105,7 +105,10 @@ class Decoder:
             before = self.damaged
             try:
                 for packet in self._container.demux(self._stream):
+                    if packet.is_corrupt:  # as the container says: parts of it are missing
+                        self._count_damage()
                     if packet.size:
+                        self.packets += 1
                         yield packet
             except MemoryError:
                 raise
@@ -117,10 +120,15 @@ class Decoder:
     def _count_damage(self) -> None:
         self.damaged += 1
         self._in_row += 1
+        self.clock.distrust()
 
     def _keys(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         self._context.skip_frame = "NONKEY"
-        return (packet for packet in packets if packet.is_keyframe)
+        for packet in packets:
+            if packet.is_keyframe:
+                yield packet
+            elif packet.pts is not None:
+                self.clock.pass_by(packet.pts * self._unit)
 
     def _chosen(self, packets: Iterable[Packet]) -> Iterator[Packet]:
         """Yield packets, with the decoder told before each whether its frame may be skipped."""

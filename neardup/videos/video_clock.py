@@ -7,6 +7,7 @@ Times are seconds since the first frame that is shown, and never decrease.
     back by less            shown at once, with the time of the one before
     forward by over 10 s    a new part, too, in containers where time stamps may start again (MPEG
                             transport and program streams); a still that is held in all others
+    forward by over 10 s    a new part, too, after some of a file was found to be damaged
     forward by over 1 h     a new part in all of them: no time stamp makes a file last for years
 """
 
@@ -59,6 +60,7 @@ class VideoClock:
         self._ahead = AHEAD if parts else LONGEST
         self._last: float | None = None
         self._duration = self._step  # of the last frame
+        self._passed = 0.0  # the end of the last frame that is not decoded
         self.zero: float | None = None  # the time stamp that is time 0
 
     def time(self, stamp: float | None, duration: float = 0.0) -> float:
@@ -81,6 +83,17 @@ class VideoClock:
             return expected
         return time
 
+    def distrust(self) -> None:
+        """Take long stills for wrong time stamps from now on."""
+        self._ahead = AHEAD
+
+    def pass_by(self, stamp: float) -> None:
+        """Take note of a frame that is not decoded."""
+        if self.zero is not None and self._last is not None:
+            time = stamp - self.zero
+            if self._last <= time <= max(self._last, self._passed) + self._ahead:
+                self._passed = max(self._passed, time + self._step)
+
     def end(self) -> float:
         """Return when the last frame ends."""
-        return 0.0 if self._last is None else self._last + self._duration
+        return 0.0 if self._last is None else max(self._last + self._duration, self._passed)

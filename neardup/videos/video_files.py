@@ -8,7 +8,12 @@ be decoded counts if it lasts a second; its facts have "damaged": true.
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
 bitrate, in bit/s, of the whole file; fps; codec; container.
 
-Memory: `SpanMaker`'s, 24 packets, and the frames that the decoder keeps, whatever the length.
+Cost, of one core, beside PyAV's plain decoding of all frames, 720 lines at 25 frames a second:
+H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
+(9).  `fast`: 370, 660 and 135 times real time.
+
+Memory: 24 packets, the frames that the decoder keeps, and `SpanMaker`'s; 90 MB for an hour of
+160 × 96 pixels.
 """
 
 from __future__ import annotations
@@ -86,11 +91,11 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     else:
         why = f"{decoder.damaged} packets cannot be decoded"
     seconds = decoder.clock.end()
-    if decoder.damaged and is_encrypted(file.path):
+    if (decoder.damaged or not decoder.shown) and is_encrypted(file.path):
         raise RefusedError(ENCRYPTED, "its frames cannot be decoded without a key")
     if not decoder.shown or (decoder.damaged and seconds < READABLE):
         raise RefusedError(*_nothing(stream, decoder.damaged, why))
-    if container.format.name in STILLS and decoder.shown < 2:
+    if container.format.name in STILLS and decoder.packets < 2:
         raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
     facts = _facts(file, container, stream, seconds, frames.size)
     if decoder.damaged:

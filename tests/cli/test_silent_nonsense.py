@@ -22,7 +22,7 @@ import pytest
 from neardup.reading.compressed import OPENERS
 from neardup.reading.input_check import LOOKED_AT, look_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import LOOKS, OTHER, describe
+from neardup.runtime.summary import DOCUMENTS, LOOKS, OTHER, describe
 from tests.support.cases import crossed, some
 from tests.support.engines import (
     COUNT_TOKENS,
@@ -284,7 +284,7 @@ def test_files_of_one_document_each_are_named_as_what_they_are(tmp_path: Path) -
     files = [tmp_path / f"{name}.txt" for name in "abc"]
     for file in files:
         file.write_text("\n".join(story * 3))
-    documents = "each line or row is a record; files that are one document each cannot be read"
+    documents = DOCUMENTS.format("FILE…")
     text = "they look like text; type: ./run_local.sh --input text"
     result = run([*RUN_LOCAL, *files], tmp_path)
     assert result.code == 1

@@ -31,10 +31,13 @@ CALLS = {
     "convert": ["--input=text", "{records}"],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
+    "find": ["{index}", "{records}"],
     "sketch": ["{records}", "--to", "{new}"],
     "similar": ["{sketches}"],
     "leaks": ["{records}", "--test", "{tests}", "--output=clean"],
     "images": ["--no-cache", "{picture}", "{copy}"],
+    "documents": ["--output=lines", "{records}"],
+    "folders": ["--no-cache", "{a}", "{b}"],
     "videos": ["--no-cache", "{video}", "{video_copy}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
@@ -48,11 +51,19 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
         "records": tmp_path / "records.txt",
         "pairs": tmp_path / "pairs.tsv",
         "tests": tmp_path / "tests.txt",
+        "index": tmp_path / "index",
         "sketches": tmp_path / "sketches",
         "new": f"/.{tmp_path}/new",
     }
     for name in ("picture", "copy") if command == "images" else ():
         names[name] = saved(drawing(1), tmp_path / f"{name}.png")
+    if command == "find":
+        make = [*NEARDUP, "index", names["records"], "--to", names["index"]]
+        succeed([str(part) for part in make], tmp_path)
+    for name in ("a", "b") if command == "folders" else ():
+        names[name] = tmp_path / name
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "file").write_bytes(records)
     for name in ("video", "video_copy") if command == "videos" else ():
         names[name] = write_scene(tmp_path / f"{name}.mp4", 1)
     if command == "similar":
@@ -85,7 +96,8 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in COMMANDS if name not in ("similar", "images", "videos")]
+    "command",
+    [name for name in COMMANDS if name not in ("similar", "images", "videos", "folders")],
 )
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"

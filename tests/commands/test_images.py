@@ -95,6 +95,14 @@ def test_answers(folder: Path, tmp_path: Path) -> None:
     assert len(names_in(images(tmp_path, folder, "--mirror", output="clusters"))) == 3
 
 
+def test_pairs_have_the_number_of_bits_that_differ(folder: Path, tmp_path: Path) -> None:
+    hashes = found(images(tmp_path, folder))
+    (line,) = images(tmp_path, folder, output="pairs").out.splitlines()
+    _, _, share, bits = line.split(b"\t")
+    assert int(bits) == differing(hashes["a.png"][0], hashes["a.jpg"][0])
+    assert float(share) == pytest.approx(1 - int(bits) / 256, abs=1e-6)
+
+
 def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs").write_bytes(images(tmp_path, folder, output="pairs").out)
     (tmp_path / "hashes").write_bytes(images(tmp_path, folder).out)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from neardup.commands import truth
 from neardup.joins import JOINS, inverted_index
-from neardup.joins.inverted_index import Index
+from neardup.joins.inverted_index import InvertedIndex
 from neardup.runtime import program
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import containment, dice, overlap_coefficient, resemblance
@@ -265,7 +265,7 @@ def test_overlaps(indexed: list, asking: list, step: int) -> None:
     """In steps of any size."""
     before, inverted_index.STEP = inverted_index.STEP, step
     try:
-        index = Index.of(Ragged.from_rows([[*x] for x in indexed]))
+        index = InvertedIndex.of(Ragged.from_rows([[*x] for x in indexed]))
         found = list(index.overlaps(Ragged.from_rows([[*x] for x in asking])))
     finally:
         inverted_index.STEP = before

@@ -187,8 +187,9 @@ def test_wrong_usage(flags: list[str], message: str, tmp_path: Path) -> None:
     [
         (
             "folder",
-            "folder: is a directory; name the files in it; each line or row is a record; "
-            "files that are one document each cannot be read",
+            "folder: is a directory; name the files in it; for files that are one document each, "
+            "type: python3 -m neardup documents folder; or, for other commands and clusters: "
+            "python3 -m neardup documents --output lines folder > documents.jsonl",
         ),
         ("missing", "missing: no such file"),
         ("two\nlines", "'two\\nlines': has a line end in its name; rename it"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from neardup.images import perceptual_hash, pictures
 from neardup.images.cache import PICTURES, ResultCache
@@ -157,3 +158,21 @@ def test_rules_that_do_not_exist() -> None:
     for text in ("", "max:pixels,", "max:size", "max:pixel"):
         with pytest.raises(ValueError, match="is not one of max:pixels, max:bytes"):
             keep_rules(text)
+
+
+def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
+    """Stripes, gradients and squares have few waves; a mirror of itself has enough."""
+    y, x = np.mgrid[0:200, 0:300]
+    few = {
+        "stripes": x // 20 % 2 * 255,
+        "gradient": y + 20,
+        "squares": (x // 75 + y // 50) % 2 * 200,
+    }
+    half = np.asarray(drawing(1, mode="L"))
+    enough = {"mirror of itself": np.hstack([half, half[:, ::-1]])}
+    for name, values in {**few, **enough}.items():
+        saved(Image.fromarray(values.astype(np.uint8)), tmp_path / f"{name}.png")
+        file = FoundFile(os.fsencode(tmp_path / f"{name}.png"), 1, 1)
+        found = fingerprint(file, Variants())
+        assert isinstance(found, Fingerprint)
+        assert (found.quality == 0) == (name in few), name

@@ -91,6 +91,12 @@ def test_heic(tmp_path: Path) -> None:
     assert differing(hash_of(tmp_path / "x.heic"), expected) <= 16
 
 
+def test_damaged_heic(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"\0\0\0\x18ftypheic" + bytes(30))
+    reason = pictures.DAMAGED if "HEIF" in Image.OPEN else pictures.NO_DECODER
+    assert refused(tmp_path / "x")[0] == reason
+
+
 @pytest.mark.parametrize(
     "mode", ["L", "P", "1", "CMYK", "YCbCr", "LAB", "I;16", "I", "F", "LA", "PA"]
 )

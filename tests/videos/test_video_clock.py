@@ -41,6 +41,13 @@ def test_a_jump_forward_is_a_still_or_a_new_part() -> None:
     assert times([0.0, 9.0], parts=True) == [0, 9]
 
 
+def test_a_jump_forward_in_a_damaged_file_is_a_new_part() -> None:
+    clock = VideoClock(0.5)
+    assert [clock.time(0.0), clock.time(30.0)] == [0, 30]
+    clock.distrust()
+    assert [clock.time(60.0), clock.time(60.5)] == [30.5, 31]
+
+
 def test_no_time_stamp_makes_a_file_last_for_years() -> None:
     assert times([0.0, 1e9, 1e9 + 0.5, -1e12]) == [0, 0.5, 1, 1.5]
     assert times([0.0, LONGEST]) == [0, LONGEST]

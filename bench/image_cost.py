@@ -1,0 +1,165 @@
+"""What hashing costs beside decoding, for each format, and a run over many pictures.
+
+    OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost >> bench/results/images.md
+    OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost --many 10000 100000
+
+prints milliseconds of CPU for each picture, on one core, as the median of `RUNS`; then seconds, CPU
+seconds and memory of `neardup images --jobs 2` on made-up pictures of 96 × 64 pixels, JPEG files of
+2 KB, of which a tenth are copies at another quality.
+
+One photograph of scikit-image is scaled to each size.  *Decoded* is what Pillow takes to decode all
+of it in grey; with its hash, JPEG files are decoded at a part of their size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any, Callable
+
+import numpy as np
+
+from bench.compare_images import hashes_of, opened
+from bench.data import picture_files
+from bench.measure import measured_apart
+from bench.report.tables import markdown
+from bench.workloads import FOLDER
+from neardup.images import perceptual_hash, pictures
+
+RUNS, LIMIT, COPIES = 5, 600.0, 10
+PHOTO = "scikit-image_skimage.data.coffee.png"
+MADE = (96, 64)
+HEAD = """
+## Cost
+
+Milliseconds of CPU for each picture: *decoded* by Pillow, all of it, in grey; as `neardup images`
+reads it, with one hash and with 24; and one hash and its quality alone. Then
+`neardup images --jobs 2` on made-up JPEG files of 96 × 64 pixels, of which a tenth are copies;
+memory is that of the largest process. Written by `python3 -m bench.image_cost`."""
+FILES: dict[str, tuple[str, tuple[int, int], dict[str, Any]]] = {
+    "JPEG, 12 million pixels": (".jpg", (4000, 3000), {"quality": 90}),
+    "JPEG, 2 million": (".jpg", (1600, 1200), {"quality": 90}),
+    "JPEG, 640 × 480": (".jpg", (640, 480), {"quality": 90}),
+    "PNG, 2 million": (".png", (1600, 1200), {}),
+    "WebP, 2 million": (".webp", (1600, 1200), {"quality": 80}),
+    "AVIF, 2 million": (".avif", (1600, 1200), {"quality": 60, "speed": 9}),
+    "HEIC, 2 million": (".heic", (1600, 1200), {"quality": 60}),
+    "GIF, 2 million": (".gif", (1600, 1200), {}),
+    "TIFF, uncompressed, 2 million": (".tif", (1600, 1200), {}),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m bench.image_cost", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--photos", type=Path, default=FOLDER / "pictures")
+    parser.add_argument("--many", type=int, nargs="*", default=[10_000], metavar="N")
+    args = parser.parse_args()
+    pictures.require_pillow()
+    picture_files.prepare(args.photos)
+    print(HEAD + "\n\n" + format_table(args.photos / picture_files.PHOTOS / PHOTO))
+    rows = [many(count) for count in args.many]
+    head = ["pictures", "seconds", "CPU s", "peak MiB", "pairs", "seconds from the cache"]
+    print(f"\n{markdown(head, rows)}")
+    return 0
+
+
+def format_table(photo: Path) -> str:
+    from PIL import Image
+
+    image, rows = opened(photo), []
+    with TemporaryDirectory() as folder:
+        for name, (suffix, size, options) in FILES.items():
+            if Image.registered_extensions().get(suffix) not in Image.SAVE:
+                continue  # such as HEIC without pillow-heif
+            file = Path(folder) / f"picture{suffix}"
+            image.resize(size).save(file, **options)
+            rows.append([name, *map(milliseconds, costs(file))])
+    head = ["picture", "decoded", "with its hash", "with 24 hashes", "hash alone"]
+    return markdown(head, rows)
+
+
+def costs(file: Path) -> list[float]:
+    """Return the CPU seconds of decoding, with one hash, with 24, and of the hash alone."""
+    grey = pictures.decoded(os.fsencode(file)).grey[np.newaxis]
+    one = [perceptual_hash.UPRIGHT], [perceptual_hash.WHOLE]
+
+    def with_hash() -> None:
+        pictures.decoded(os.fsencode(file))
+        hash_alone()
+
+    def hash_alone() -> None:
+        perceptual_hash.hashes(grey, *one)
+        perceptual_hash.quality(grey)
+
+    return [
+        cpu(each) for each in (lambda: whole(file), with_hash, lambda: hashes_of(file), hash_alone)
+    ]
+
+
+def whole(file: Path) -> None:
+    from PIL import Image
+
+    with Image.open(file) as image:
+        image.convert("L")
+
+
+def cpu(task: Callable[[], object]) -> float:
+    """Return the median CPU seconds of a task."""
+    times = []
+    for _ in range(RUNS):
+        began = process_time()
+        task()
+        times.append(process_time() - began)
+    return median(times)
+
+
+def milliseconds(value: float) -> str:
+    """Format with two significant digits.
+
+    >>> milliseconds(0.0672), milliseconds(0.00144)
+    ('67', '1.4')
+    """
+    return f"{1000 * value:.0f}" if value >= 0.01 else f"{1000 * value:.2g}"
+
+
+def many(count: int) -> list[str]:
+    """Make pictures, and run `neardup images` on them twice."""
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "made"
+        make(made, count)
+        output, cache = os.path.join(folder, "pairs"), os.path.join(folder, "cache")
+        words = ["-m", "neardup", "images", "--jobs=2", f"--cache={cache}", str(made)]
+        runs = [measured_apart([sys.executable, *words], output, LIMIT) for _ in range(2)]
+        pairs = Path(output).read_bytes().count(b"\n")
+    first = runs[0]
+    shown = [f"{first.seconds:.1f}", f"{first.cpu:.1f}", f"{first.mebibytes:.0f}"]
+    return [f"{count:,}", *shown, f"{pairs:,}", f"{runs[1].seconds:.1f}"]
+
+
+def make(folder: Path, count: int) -> None:
+    """Write made-up pictures, soft spots of random values; every tenth is a copy of the one before.
+
+    A thousand are in a folder.
+    """
+    from PIL import Image
+
+    dice = np.random.default_rng(1)
+    for number in range(count):
+        place = folder / f"{number // 1000:03}"
+        place.mkdir(parents=True, exist_ok=True)
+        copy = number % COPIES == COPIES - 1
+        if not copy:
+            spots = dice.integers(0, 256, (8, 12, 3), np.uint8)
+            image = Image.fromarray(spots).resize(MADE, Image.Resampling.BICUBIC)
+        image.save(place / f"{number:06}.jpg", quality=50 if copy else 85)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""`find`: the records of an index that are similar to each record of a file, best first."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from neardup.engines.local.run import plain_names
+from neardup.evaluation.exact_answers import check_files
+from neardup.options import table
+from neardup.options.settings import Settings
+from neardup.options.table import Options
+from neardup.reading.input_files import is_index
+from neardup.runtime.counters import Counters
+from neardup.runtime.program import UsageError, write_all
+from neardup.runtime.summary import QUIET, judged
+from neardup.similarity.measures import Threshold, fraction_text
+from neardup.stages.pairs import parsed, portions, with_keys
+from neardup.stored import index_manifest
+from neardup.stored.lookup import similar_to_each
+
+FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")
+MOST = 1_000_000
+DESCRIPTION = """Find the records of an index that are similar to each record of a file.
+
+    python3 -m neardup index old.txt --to old.index
+    python3 -m neardup find old.index new.txt --top 5 > similar.tsv
+
+A line has the record of FILE, the one of the index, and their similarity; the most similar come
+first.  Those that have the similarity for which the index was made are found with its promise; with
+a lower --threshold, some are found and others are not.
+"""
+
+
+def main() -> None:
+    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS)
+    parser.add_argument("index", metavar="INDEX", help="what `neardup index` has made")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
+    about = "at most so many for each record (default: all)"
+    parser.add_argument("--top", metavar="N", help=about)
+    about = "the minimum similarity (default: that of the index)"
+    parser.add_argument("--threshold", metavar="T", help=about)
+    parser.add_verbosity()
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
+    index = Path(args.index)
+    if not is_index(index):
+        raise UsageError(f"{index}: is not an index; make one: neardup index OLD --to {index}")
+    check_files(args.files)
+    wanted, args.threshold = args.threshold, None
+    options, _ = index_manifest.take_options(Options.of(args), index, args.files)
+    settings = Settings.of(options)
+    manifest = index_manifest.opened(index, options, settings)
+    measure = settings.measure
+    if wanted is not None:
+        least = table.read("--threshold", Threshold.parse, wanted)
+        measure = settings.scheme.measure(settings.request.measure, least)
+    segments = manifest.segments_at(index, 0)
+    counters = Counters("find")
+
+    def lines() -> Iterator[bytes]:
+        batches = portions(parsed(settings.blocks(args.files), settings, counters), settings)
+        for batch, keys in with_keys(batches, settings, counters):
+            found = similar_to_each(segments, batch, keys, measure, top)
+            for id_, similar in zip(batch.ids, found):
+                for other, value in similar:
+                    counters.add("similar", 1)
+                    yield b"%b\t%b\t%b\n" % (id_, other, fraction_text(value))
+
+    write_all(lines())
+    counts = counters.as_dict()["counts"]
+    if args.verbosity > QUIET:
+        records, found = counts["records"], counts.get("similar", 0)
+        print(
+            f"{found:,} similar records for {records:,}, among {manifest.records:,}",
+            file=sys.stderr,
+        )
+    judged(counts, settings.max_bad)

@@ -1,0 +1,227 @@
+"""`folders`: find folders whose files are mostly the same, or are in another folder, too.
+
+folders ── files ── a number for each content ── sets ── pairs, nested ones folded ── lines
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import blake2b
+
+import numpy as np
+
+from neardup.commands.documents import add_patterns
+from neardup.commands.images import cache_file
+from neardup.engines.local.run import plain_names
+from neardup.engines.local.workers import Progress
+from neardup.evaluation.exact_answers import add_option
+from neardup.images.cache import ResultCache, Store
+from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id
+from neardup.images.results import Failure
+from neardup.images.tally import Rules, Tally, listed, many
+from neardup.joins.contained_rows import CONTAINMENT, JACCARD
+from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
+from neardup.options.command_parser import CommandParser
+from neardup.options.table import read
+from neardup.reading.document_files import CHANGED, EMPTY, UNREADABLE
+from neardup.runtime.program import StageError, UsageError, not_one_of, write_all
+from neardup.runtime.summary import QUIET, VERBOSE
+from neardup.similarity.measures import Threshold
+
+PROGRAM = "python3 -m neardup folders"
+NAME = "neardup folders"
+FILES, BYTES = "files", "bytes"
+READ_AT_ONCE = 1 << 20
+HASH = "blake2b-64"
+CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
+DESCRIPTION = """Find folders with mostly the same files, or folders that are contained in others.
+
+A folder is the set of the contents of all files below it, whatever their names.  Nothing is
+written, moved or deleted.
+
+    python3 -m neardup folders photos old/photos
+    python3 -m neardup folders --measure containment --threshold 1 /data
+
+A line has two folders A and B, their similarity, the number of files in both, only in A and only in
+B, the bytes in both, and the same in words, between tabs; those with most in common come first.
+Folders inside a pair of folders are not listed again.
+"""
+
+
+def main() -> None:
+    args = _command_line()
+    threshold = read("--threshold", Threshold.parse, args.threshold)
+    walk = Walk(Patterns.of(args.include, args.exclude), each_link=True)
+    found = [(os.fsencode(root), list(walk.files([root]))) for root in roots(args.folders)]
+    file, named = cache_file(args, CONTENTS), args.cache is not None
+    progress = Progress(NAME, ["files"], 1)
+    tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
+    with closing(ResultCache(CONTENTS, file, HASH, named)) as cache:
+        contents = Contents(tally, cache, args.strict)
+        with progress.shown(args.verbosity):
+            progress.stage("files", sum(len(files) for _, files in found))
+            tree = contents.tree(found, walk, progress)
+    pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
+    write_all(line_of(tree, pair) for pair in pairs)
+    pairs_found = f"{many(len(pairs), 'pair')} among {many(len(tree.paths), 'folder')}"
+    print_summary(contents, pairs_found, walk, cache.note, args.verbosity)
+
+
+def line_of(tree: FolderTree, pair: FolderPair) -> bytes:
+    a, b = (path_id(tree.paths[folder]) for folder in pair[:2])
+    millionths = pair.part * 10**6 // pair.whole
+    similarity = f"{millionths // 10**6}.{millionths % 10**6:06}"
+    counts = pair.common, pair.only_a, pair.only_b, pair.bytes
+    return "\t".join([a, b, similarity, *map(str, counts), in_words(*counts[:3])]).encode() + b"\n"
+
+
+def in_words(common: int, only_a: int, only_b: int) -> str:
+    """Return what is in which of two folders.
+
+    >>> in_words(412, 0, 3), in_words(9, 1, 0)
+    ('all 412 files of A are in B, 3 of B are not in A', 'all 9 files of B are in A, 1 of A is not \
+in B')
+    >>> in_words(2, 0, 0), in_words(8, 2, 1)
+    ('both have the same 2 files', '8 of 10 files of A are in B, 1 of B is not in A')
+    """
+    if not only_a and not only_b:
+        return f"both have the same {many(common, 'file')}"
+    a, b = ("A", "B") if only_b or not only_a else ("B", "A")
+    if only_a and only_b:
+        first = f"{common:,} of {many(common + only_a, 'file')} of A are in B"
+    else:
+        first = f"all {many(common, 'file')} of {a} are in {b}"
+    rest = only_b or only_a
+    return f"{first}, {rest:,} of {b} {'is' if rest == 1 else 'are'} not in {a}"
+
+
+class Contents:
+    """Numbers of contents: equal files have one number.
+
+    A file is read only if another one has as many bytes.  A file that cannot be read counts as one
+    that no other folder has.
+    """
+
+    def __init__(self, tally: Tally, cache: ResultCache, strict: bool):
+        self.tally, self._cache, self._strict = tally, cache, strict
+        self._numbers: dict[tuple[int, bytes], int] = {}
+        self._sizes: list[int] = []
+
+    def tree(
+        self, found: list[tuple[bytes, list[FoundFile]]], walk: Walk, progress: Progress
+    ) -> FolderTree:
+        """Return the folders with what their files contain."""
+        of_size = Counter(file.size for _, files in found for file in files)
+        tree = FolderTree()
+        for root, files in found:
+            for file in progress.counted(0, files, lambda _: 1):
+                if not file.size:
+                    walk.skip(EMPTY)
+                    continue
+                number = self._number_of(file) if of_size[file.size] > 1 else self._new(file.size)
+                tree.add(root, file.path, number)
+        for path, why in walk.closed:
+            self._fail(path, CLOSED_FOLDER, why)
+            tree.add_unknown(path, self._new(0))
+        return tree
+
+    def sizes(self) -> np.ndarray:
+        """Return the bytes of each content (int64)."""
+        return np.array(self._sizes, np.int64)
+
+    def _number_of(self, file: FoundFile) -> int:
+        digest = self._cache.get(file)
+        if digest:
+            self.tally.cached += 1
+        else:
+            try:
+                digest = digest_of(file.path)
+                status = os.stat(file.path)
+            except OSError as error:
+                return self._fail(file.path, UNREADABLE, error.strerror or "", file.size)
+            if (status.st_size, status.st_mtime_ns) != (file.size, file.mtime_ns):
+                return self._fail(file.path, CHANGED, "", file.size)
+            self.tally.files += 1
+            self._cache.put(file, digest)
+        number = self._numbers.setdefault((file.size, digest), len(self._sizes))
+        return self._new(file.size) if number == len(self._sizes) else number
+
+    def _new(self, size: int) -> int:
+        self._sizes.append(size)
+        return len(self._sizes) - 1
+
+    def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
+        """Count a failure; return the number of a content that no other file has."""
+        if self._strict:
+            raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
+        self.tally.fail(path_id(path), Failure(reason, detail))
+        return self._new(size)
+
+
+def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosity: int) -> None:
+    tally, skipped = contents.tally, Counter(walk.skipped)
+    lines = [found + f"; skipped: {listed(skipped)}" * bool(skipped)]
+    if tally.failed:
+        wrong = f"{many(tally.failed, 'file')} could not be read: {listed(tally.failures)}"
+        lines.append(f"{wrong}; each counts as one that no other folder has")
+    lines.append(f"{many(tally.files, 'file')} read, {tally.cached:,} from the cache")
+    if verbosity >= VERBOSE and note:
+        lines.append(note)
+    if verbosity > QUIET:
+        print("\n".join(lines), file=sys.stderr)
+
+
+def digest_of(path: bytes) -> bytes:
+    """Return a hash of 64 bits of what a file contains."""
+    digest = blake2b(digest_size=8)
+    with open(path, "rb") as file:
+        for data in iter(lambda: file.read(READ_AT_ONCE), b""):
+            digest.update(data)
+    return digest.digest()
+
+
+def roots(names: list[str]) -> Iterator[str]:
+    """Yield the folders to walk: not those in another one, which is walked anyway."""
+    real = {name: os.path.realpath(name) for name in dict.fromkeys(names)}
+    for name in real:
+        if os.path.exists(name) and not os.path.isdir(name):
+            raise UsageError(f"{name}: is a file; name folders")
+    taken: list[str] = []
+    for name, path in sorted(real.items(), key=lambda item: len(item[1])):
+        if not any(
+            os.path.commonpath([path, other]) == other for other in map(real.__getitem__, taken)
+        ):
+            taken.append(name)
+    yield from (name.rstrip("/") or "/" for name in real if name in taken)
+
+
+def _command_line() -> argparse.Namespace:
+    parser = CommandParser(PROGRAM, DESCRIPTION)
+    about = "all below it is compared"
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
+    measures = (
+        f"{JACCARD}: what both have, of all that they have; {CONTAINMENT}: of the smaller one"
+    )
+    add_option(parser, "--measure", "NAME", JACCARD, measures)
+    add_option(parser, "--threshold", "T", "0.8", "the minimum similarity, 0 < T <= 1")
+    about = "what is compared: the number of files, or their bytes"
+    add_option(parser, "--by", "WHAT", FILES, about)
+    add_patterns(parser)
+    for flag, about in (
+        ("--strict", "stop at the first file that cannot be read"),
+        ("--no-cache", "read all files again, and keep no hashes"),
+    ):
+        parser.add_argument(flag, action="store_true", help=about)
+    about = "hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)"
+    parser.add_argument("--cache", metavar="FILE", help=about)
+    parser.add_verbosity()
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    for flag, kinds in (("measure", (JACCARD, CONTAINMENT)), ("by", (FILES, BYTES))):
+        if getattr(args, flag) not in kinds:
+            raise UsageError(f"--{flag}: {not_one_of(getattr(args, flag), kinds)}")
+    return args

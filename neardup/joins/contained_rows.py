@@ -1,0 +1,144 @@
+"""A prefix join of rows whose tokens have fixed weights, by Jaccard or by containment.
+
+A token weighs the same in all rows, as a file does in bytes.  With W(x) the total of a row, a pair
+shares a weight of
+
+    jaccard       t/(1+t)·(W(x) + W(y)): at least t·W(y), and 2t/(1+t)·W(x), where W(x) ≤ W(y)
+    containment   t·W(x), where W(x) ≤ W(y)
+
+Tokens are ordered, the rarest first.  If a row must share the weight α, then the first common token
+is one from which on the row still has α: the *prefix* of the row.  So a token that very many rows
+have is looked up by few of them.  (Prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006.)
+
+Letters: t the threshold; x, y rows; W total weights.  Cost: a hit for each token of a prefix and
+each row that has it, and a merge of both rows for each candidate pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations
+from typing import Callable, NamedTuple
+
+import numpy as np
+
+from neardup.joins.filters import ranks
+from neardup.joins.inverted_index import InvertedIndex
+from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, shared
+from neardup.similarity.measures import Threshold
+
+JACCARD, CONTAINMENT = "jaccard", "containment"
+Wanted = Callable[[np.ndarray, np.ndarray], np.ndarray]  # row numbers of pairs → bool
+
+
+class RowPairs(NamedTuple):
+    """Pairs of rows: row x has the smaller total (ties: the smaller number); what both share.
+
+    x, y: int64 (P,), row numbers; common: int64 (P,), total weight of the common tokens.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    common: np.ndarray
+
+
+def every_pair(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.ones(len(x), bool)
+
+
+def totals(rows: Ragged) -> np.ndarray:
+    """Return the total weight of each row (int64 (n,))."""
+    return np.diff(np.append(0, np.cumsum(rows.weighed()))[rows.offsets])
+
+
+def nested_loop_of_weights(
+    rows: Ragged, measure: str, threshold: Threshold
+) -> set[tuple[int, int]]:
+    """Return the pairs (x, y) of `contained_rows`, by the definition.
+
+    >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
+    >>> nested_loop_of_weights(rows, "containment", Threshold.parse("1"))
+    {(1, 0)}
+    """
+    ends, weights = rows.offsets.tolist(), rows.weighed().tolist()
+    sets = [dict(zip(rows.row(i).tolist(), weights[low:])) for i, low in enumerate(ends[:-1])]
+    found = set()
+    for i, j in combinations(range(len(sets)), 2):
+        x, y = sorted((i, j), key=lambda k: (sum(sets[k].values()), k))
+        common = sum(weight for token, weight in sets[x].items() if token in sets[y])
+        whole = sum(sets[x].values())
+        whole += (sum(sets[y].values()) - common) * (measure == JACCARD)
+        if common and Fraction(common, whole) >= Fraction(threshold.num, threshold.den):
+            found.add((x, y))
+    return found
+
+
+def contained_rows(
+    rows: Ragged, measure: str, threshold: Threshold, wanted: Wanted = every_pair
+) -> RowPairs:
+    """Return the wanted pairs of rows that share something and reach the threshold.
+
+    >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
+    >>> contained_rows(rows, "containment", Threshold.parse("1"))
+    RowPairs(x=array([1]), y=array([0]), common=array([2]))
+    """
+    rows, weights = _rarest_first(rows)
+    total, found = totals(rows), [RowPairs(*np.empty((3, 0), np.int64))]
+    for x, y in _candidates(rows, total, measure, threshold):
+        kept = wanted(x, y)
+        x, y = x[kept], y[kept]
+        for low, high in chunks(rows.sizes[x] + rows.sizes[y], PAIR_STEP):
+            pairs = _compared(rows, weights, x[low:high], y[low:high])
+            reached = _reach(pairs, total, measure, threshold)
+            found.append(RowPairs(*(column[reached] for column in pairs)))
+    return RowPairs(*map(np.concatenate, zip(*found)))
+
+
+def _rarest_first(rows: Ragged) -> tuple[Ragged, np.ndarray]:
+    """Return the rows with their tokens renamed, so that a rarer one is smaller; and the weight of
+    each token by its new name (int64)."""
+    renamed, many = ranks(rows.values)
+    weights = np.zeros(many, np.int64)
+    weights[renamed.astype(np.int64)] = rows.weighed()
+    ordered = Ragged.from_unsorted(renamed, rows.sizes)
+    return _weighed(ordered, weights), weights
+
+
+def _weighed(rows: Ragged, weights: np.ndarray) -> Ragged:
+    return Ragged(rows.values, rows.offsets, weights[rows.values.astype(np.int64)])
+
+
+def _candidates(
+    rows: Ragged, total: np.ndarray, measure: str, t: Threshold
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield pairs (x, y) that share a token of a prefix, the row with the smaller total first."""
+    order = np.lexsort((np.arange(len(total)), total))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    asking = _prefixes(rows, total, t.num, t.den)
+    holding = _prefixes(rows, total, 2 * t.num, t.num + t.den) if measure == JACCARD else rows
+    for asker, holder, _ in InvertedIndex.of(holding).overlaps(asking):
+        x, y = (holder, asker) if measure == JACCARD else (asker, holder)
+        once = place[x] < place[y]
+        yield x[once], y[once]
+
+
+def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
+    """Return the tokens of each row from which on it has num/den of its total weight."""
+    needed = np.array([max(1, -(-each * num // den)) for each in total.tolist()], np.int64)
+    before = np.append(0, np.cumsum(rows.weighed()))
+    row = np.repeat(np.arange(len(rows)), rows.sizes)
+    rest = before[rows.offsets[1:]][row] - before[:-1]
+    return rows.where(rest >= needed[row])
+
+
+def _compared(rows: Ragged, weights: np.ndarray, x: np.ndarray, y: np.ndarray) -> RowPairs:
+    return RowPairs(x, y, totals(_weighed(shared(rows, x, y), weights)))
+
+
+def _reach(pairs: RowPairs, total: np.ndarray, measure: str, t: Threshold) -> np.ndarray:
+    """Return which pairs reach the threshold (bool), in integers of any size."""
+    part = pairs.common.astype(object)
+    whole = total[pairs.x] + (total[pairs.y] - pairs.common if measure == JACCARD else 0)
+    return np.asarray(part * t.den >= whole.astype(object) * t.num, bool)

@@ -1,0 +1,262 @@
+"""Similar folders: trees of folders as sets of contents, and pairs without those inside others.
+
+A folder is the set of the contents of all files below it.  A content is a number, and weighs 1, or
+its bytes.  Two folders, neither of which is inside the other, are a pair if their sets are similar,
+or if one is contained in the other.
+
+A copied tree has a pair for each of its folders.  Pairs are taken by what they have in common, the
+most first, and of these the most similar.  A pair is folded into one that was taken before where
+each of its folders is inside, above or the same as a folder of that pair:
+
+    photos      old/photos        taken: 900 files in common
+    photos/a    old/photos/a      folded: inside
+    photos      old               folded: the same files in common, and others
+
+Folders with equal sets form a class; each is a pair with one of those before it alone, the first
+that it is not inside of, and other folders are compared with the class once.  A folder that has all
+files of the one around it is left out.
+
+Cost: a word for each file and each folder above it, and that of `contained_rows`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice, product
+from os.path import dirname
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.joins.contained_rows import CONTAINMENT, contained_rows, totals
+from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.measures import Size, Threshold
+
+
+@dataclass
+class FolderTree:
+    """Folders 0 … n-1, each before those inside it, and the contents of their files.
+
+    Files are added in the order of a walk, so that the folders inside f are f+1 … ends[f]-1.
+
+    >>> tree = FolderTree()
+    >>> for path, content in [(b"a/x", 0), (b"a/b/y", 1), (b"a/b/z", 1), (b"c", 0)]:
+    ...     tree.add(b"a" if path[:1] == b"a" else b"", path, content)
+    >>> tree.paths, tree.parents, tree.sets().sizes.tolist()
+    ([b'a', b'a/b', b''], [-1, 0, -1], [2, 1, 1])
+    """
+
+    paths: list[bytes] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    _numbers: dict[bytes, int] = field(default_factory=dict)
+    _folders: array[int] = field(default_factory=lambda: array("q"))  # of each file
+    _contents: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, root: bytes, path: bytes, content: int) -> None:
+        """Add a file below `root`, with the number of its content."""
+        self._put(self._number(root, dirname(path)), content)
+
+    def add_unknown(self, folder: bytes, content: int) -> None:
+        """Add a content to a folder that cannot be read, or rather to the nearest known above."""
+        while folder and folder not in self._numbers and dirname(folder) != folder:
+            folder = dirname(folder)
+        if folder in self._numbers:
+            self._put(self._numbers[folder], content)
+
+    def _put(self, folder: int, content: int) -> None:
+        self._folders.append(folder)
+        self._contents.append(content)
+
+    def _number(self, root: bytes, path: bytes) -> int:
+        missing = []
+        while (number := self._numbers.get(path, -1)) < 0:
+            missing.append(path)
+            if path == root:
+                break
+            path = dirname(path)
+        for path in reversed(missing):
+            self.parents.append(number)
+            number = self._numbers[path] = len(self.paths)
+            self.paths.append(path)
+        return number
+
+    def above(self, folder: int) -> list[int]:
+        """Return a folder and all those around it."""
+        found = []
+        while folder >= 0:
+            found.append(folder)
+            folder = self.parents[folder]
+        return found
+
+    def ends(self) -> np.ndarray:
+        """Return for each folder the number after those inside it (int64 (n,))."""
+        ends = np.arange(1, len(self.paths) + 1)
+        for folder in range(len(self.paths) - 1, 0, -1):
+            if (parent := self.parents[folder]) >= 0:
+                ends[parent] = max(ends[parent], ends[folder])
+        return ends
+
+    def files_below(self) -> list[int]:
+        """Return how many files each folder has, with those of the folders inside it."""
+        files = np.bincount(np.array(self._folders, np.int64), minlength=len(self.paths)).tolist()
+        for folder in range(len(self.paths) - 1, 0, -1):
+            if (parent := self.parents[folder]) >= 0:
+                files[parent] += files[folder]
+        return files
+
+    def sets(self) -> Ragged:
+        """Return the contents of each folder, with those of the folders inside it."""
+        folders, contents = np.array(self._folders), np.array(self._contents, np.uint64)
+        parents = np.array(self.parents, np.int64)
+        owners, values = [], []
+        while len(folders):
+            owners.append(folders)
+            values.append(contents)
+            folders = parents[folders]
+            folders, contents = folders[folders >= 0], contents[folders >= 0]
+        owner = np.concatenate([np.empty(0, np.int64), *owners])
+        order = np.argsort(owner, kind="stable")
+        sizes = np.bincount(owner, minlength=len(parents))
+        return Ragged.from_unsorted(np.concatenate([np.empty(0, np.uint64), *values])[order], sizes)
+
+
+class FolderPair(NamedTuple):
+    """A pair of folders, by number, with the similarity part/whole in weights."""
+
+    a: int
+    b: int
+    part: int
+    whole: int
+    common: int  # files, each content once
+    only_a: int
+    only_b: int
+    bytes: int  # in common
+
+
+def similar_folders(
+    tree: FolderTree, sizes: np.ndarray, measure: str, threshold: Threshold, by_bytes: bool
+) -> list[FolderPair]:
+    """Return the pairs of folders, without those folded into others, the largest first.
+
+    sizes: int64, the bytes of each content.  By containment, `a` is contained in `b`, and each
+    class of folders has one pair as `a`, with the folder that has most of it.
+    """
+    rows, ends = tree.sets(), tree.ends()
+    weights = sizes if by_bytes else np.ones_like(sizes)
+    rows = Ragged(rows.values, rows.offsets, weights[rows.values.astype(np.int64)])
+    members = _classes(rows, tree)
+    first = np.array([some[0] for some in members], np.int64)
+    alone = np.array([len(some) == 1 for some in members], bool)
+
+    def wanted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return ~(alone[x] & alone[y] & _nested(ends, first[x], first[y]))
+
+    found = contained_rows(rows.take(first), measure, threshold, wanted)
+    total, pairs = totals(rows).tolist(), []
+    for some in members:
+        for i, b in enumerate(some):
+            pairs += [(a, b, total[b]) for a, b in _apart(ends, some[:i], [b]) if total[b]]
+    for x, y, common in zip(*(column.tolist() for column in found)):
+        for a, b in _apart(ends, members[x], members[y]):
+            pairs.append((a, b, common) if measure == CONTAINMENT or a < b else (b, a, common))
+    pairs.sort(key=lambda pair: (-pair[2], total[pair[0]] + total[pair[1]], *sorted(pair[:2])))
+    kept = list(_unfolded(tree, pairs, measure, total))
+    return _counted(rows, sizes, kept, measure, total)
+
+
+def _nested(ends: np.ndarray, x: Size, y: Size) -> np.ndarray:
+    """Return whether one of two folders, or of each two (int64 (P,)), is the other or in it."""
+    return ((x <= y) & (y < ends[x])) | ((y <= x) & (x < ends[y]))
+
+
+def _apart(ends: np.ndarray, some: list[int], others: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first pair of folders, one of each list, of which none is inside the other."""
+    return islice(((a, b) for a, b in product(some, others) if not _nested(ends, a, b)), 1)
+
+
+def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
+    """Return the folders with equal sets."""
+    sizes, files = rows.sizes.tolist(), tree.files_below()
+    members: dict[bytes, list[int]] = {}
+    for folder, parent in enumerate(tree.parents):
+        if sizes[folder] and (parent < 0 or files[parent] > files[folder]):
+            key = blake2b(rows.row(folder).tobytes(), digest_size=16).digest()
+            members.setdefault(key, []).append(folder)
+    return list(members.values())
+
+
+def _unfolded(
+    tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the pairs to report: each that no earlier one covers; by containment, of each folder
+    that is contained in others, the first one, which has most of it."""
+    folding, contained = Folding(tree), set[int]()
+    for a, b, common in pairs:
+        if measure == CONTAINMENT and not common == total[a] == total[b]:
+            if a in contained and total[a] == total[b]:
+                a, b = b, a
+            if a in contained:
+                continue
+            contained.add(a)
+        if not folding.covers(a, b):
+            folding.take(a, b)
+            yield a, b, common
+
+
+class Folding:
+    """The pairs of folders that were taken, which cover those inside and above them.
+
+    >>> tree = FolderTree()
+    >>> for content, path in enumerate([b"a/b/c/x", b"d/e/f/x"]):
+    ...     tree.add(path[:1], path, content)
+    >>> folding = Folding(tree)  # a is 0, b is 1, c is 2, d is 3, e is 4, f is 5
+    >>> folding.take(1, 4)
+    >>> [folding.covers(*pair) for pair in [(2, 5), (0, 3), (5, 0), (1, 2)]]
+    [True, True, True, False]
+    """
+
+    def __init__(self, tree: FolderTree):
+        self._tree = tree
+        self._taken: set[tuple[int, int]] = set()
+        self._above: set[tuple[int, int]] = set()  # each folder around one of a pair
+        self._beside: set[tuple[int, int]] = set()  # a folder of a pair; each around the other one
+
+    def take(self, a: int, b: int) -> None:
+        for x, y in ((a, b), (b, a)):
+            self._taken.add((x, y))
+            self._above.update(product(self._tree.above(x), self._tree.above(y)))
+            self._beside.update((x, above) for above in self._tree.above(y))
+
+    def covers(self, a: int, b: int) -> bool:
+        """Return whether a taken pair has a folder in line with each of these two."""
+        of_a, of_b = self._tree.above(a), self._tree.above(b)
+        return (
+            (a, b) in self._above
+            or any(pair in self._taken for pair in product(of_a, of_b))
+            or any((x, b) in self._beside for x in of_a)
+            or any((y, a) in self._beside for y in of_b)
+        )
+
+
+def _counted(
+    rows: Ragged,
+    sizes: np.ndarray,
+    pairs: list[tuple[int, int, int]],
+    measure: str,
+    total: list[int],
+) -> list[FolderPair]:
+    a, b = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    both, files = shared(rows, a, b), rows.sizes.tolist()
+    of_both = totals(Ragged(both.values, both.offsets, sizes[both.values.astype(np.int64)]))
+    counted = zip(pairs, both.sizes.tolist(), of_both.tolist())
+    return [
+        FolderPair(
+            *(x, y, part),
+            total[x] if measure == CONTAINMENT else total[x] + total[y] - part,
+            *(common, files[x] - common, files[y] - common, size),
+        )
+        for (x, y, part), common, size in counted
+    ]

@@ -1,0 +1,325 @@
+"""`neardup.Index`: records on disk, to which a running program adds others, and looks some up.
+
+It is an index of `neardup index`: each may use what the other has made.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from neardup.engines.local.key_pruning import record_sketches
+from neardup.library import keywords
+from neardup.library.keywords import Keywords, Value, with_keywords
+from neardup.library.user_records import UserRecords
+from neardup.lines.count_lines import format_all
+from neardup.lines.keyed_lines import encode_sets
+from neardup.options.settings import Settings, counts_first
+from neardup.options.table import Options
+from neardup.reading.blocks import NEW, first_place
+from neardup.reading.input_files import is_index
+from neardup.runtime.atomic_write import lock
+from neardup.runtime.counters import Counters
+from neardup.runtime.program import StageError, UsageError
+from neardup.sets.ragged import Batch, Ragged
+from neardup.sets.token_counts import TokenCounter, TokenCounts
+from neardup.similarity.measures import Threshold
+from neardup.stages.pairs import portions, with_keys
+from neardup.stages.token_counting import settings_with_counts
+from neardup.stored import index_manifest, segment
+from neardup.stored.lookup import similar_to_each
+
+if TYPE_CHECKING:  # typing has it from Python 3.12 on
+    from typing_extensions import Unpack
+
+TEXTS, SETS = "texts", "sets"
+_INPUT = {TEXTS: "text", SETS: "shingles"}
+_PLAIN = {int, str}  # elements that are the same shingle in every call
+
+
+class Match(NamedTuple):
+    """A query, a record of the index, and their similarity.
+
+    query: the id of the query, or its position; id: that of the record, as text.
+    """
+
+    query: Any
+    id: str
+    similarity: Fraction
+
+
+class Index:
+    """Records in a folder, which are looked up by similarity.
+
+    Several threads and processes may query; one at a time may add.  Each `add` makes a segment, of
+    which each query looks into every one: add many records at once.
+
+    >>> import tempfile
+    >>> index = Index.create(tempfile.mkdtemp() + "/index", threshold=0.6, shingle="word:1")
+    >>> index.add([("a", "to be or not to be"), ("b", "that is the question")])
+    2
+    >>> index.query(["To be, or not"])
+    [Match(query=0, id='a', similarity=Fraction(3, 5))]
+    """
+
+    def __init__(self, path: Path):
+        """Use `Index.open` or `Index.create`."""
+        self._path = path
+        self._state = self._read()
+
+    @classmethod
+    @with_keywords(Keywords)
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        records: str = TEXTS,
+        threshold: Value = None,
+        **options: Unpack[Keywords],
+    ) -> Index:
+        """Make a new index, a folder, for `records` that are "texts" or "sets".
+
+        Options are those of `neardup.pairs`.  ValueError if one is invalid, or there is something
+        at `path`.
+        """
+        with keywords.as_value_errors():
+            if records not in _INPUT:
+                raise UsageError(f"records={records!r} is neither {TEXTS!r} nor {SETS!r}")
+            if keywords.of_vectors(options):
+                raise UsageError("an Index has texts or sets; for bit vectors, use neardup index")
+            values = {"threshold": threshold, **options}
+            asked = keywords.options_of("pairs", _INPUT[records], values)
+            index_manifest.check_counts(asked)
+            settings = _settings(asked)
+            folder = Path(path)
+            if folder.exists():
+                raise UsageError(f"{folder}: already exists; open it, or name another one")
+            folder.mkdir()
+            _manifest(settings, index_manifest.given_options(asked)).write(folder)
+            return cls(folder)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Index:
+        """Open an index that `create` or `neardup index` has made; ValueError if it is none."""
+        with keywords.as_value_errors():
+            folder = Path(path)
+            if not is_index(folder):
+                raise UsageError(f"{folder}: is not an index; make one with Index.create")
+            return cls(folder)
+
+    def _read(self) -> _State:
+        """Read what others may have changed."""
+        manifest = index_manifest.Manifest.of(self._path)
+        kind = manifest.options["--input"]
+        if kind not in _INPUT.values():
+            raise UsageError(f"{self._path}: has fingerprints; use neardup run --against")
+        options, _ = index_manifest.take_options(Options(), self._path, [])
+        options = replace(options, input=kind, id=None, text=None)
+        settings = _settings(options)
+        index_manifest.opened(self._path, options, settings)
+        return _State(options, settings, manifest.segments_at(self._path, 0))
+
+    def __len__(self) -> int:
+        """The number of records, with those that others have added before the last query."""
+        return sum(map(len, self._state.segments))
+
+    def add(self, records: Iterable[Any]) -> int:
+        """Add (id, record) tuples; return how many were added.
+
+        All or none are added, and they are on disk when this returns.  ValueError for an invalid
+        record, or if another program adds records now.  The records are held in memory, with 16
+        bytes for each of their keys.
+        """
+        with keywords.as_value_errors(), _locked(self._path):
+            state = self._state = self._read()
+            given = _records(records, state.settings)
+            if given.ids is None and len(given):
+                raise UsageError("an index needs ids: give (id, record) tuples")
+            manifest = index_manifest.Manifest.of(self._path)
+            index_manifest.sweep_unfinished(self._path, manifest)
+            place = first_place(manifest.files, new=False)
+            batches: Iterable[Batch] = _batches(given, state.settings, place)
+            settings, counts = state.settings, None
+            if counts_first(state.options):
+                batches = list(batches)
+                settings, counts = _counted(batches, state.options)
+            entry = _add_segment(self._path, manifest.next_name(), batches, settings, counts)
+            if entry["records"]:
+                if counts:
+                    manifest = _manifest(settings, manifest.given, counted=True)
+                manifest.segments.append(entry)
+                manifest.write(self._path)
+                self._state = self._read()
+        return int(entry["records"])
+
+    def query(
+        self, records: Iterable[Any], top: int | None = None, threshold: Value = None
+    ) -> list[Match]:
+        """Return similar records of the index for each of `records`, the most similar first.
+
+        top: at most so many for each; threshold: another one than that of the index.  Below that of
+        the index, some similar records are found and others are not.
+        """
+        with keywords.as_value_errors():
+            if len(index_manifest.Manifest.of(self._path).segments) != len(self._state.segments):
+                self._state = self._read()
+            _, settings, segments = self._state
+            measure = settings.measure
+            if top is not None and top < 1:
+                raise UsageError(f"top={top} is less than 1")
+            if threshold is not None:
+                asked = Threshold.parse(keywords.as_text("threshold", threshold))
+                measure = settings.scheme.measure(settings.request.measure, asked)
+            given, found = _records(records, settings), list[Match]()
+            batches = _batches(given, settings, NEW) if segments else ()
+            for batch, keys in with_keys(portions(batches, settings), settings, Counters("")):
+                answers = similar_to_each(segments, batch, keys, measure, top)
+                for place, similar in zip((batch.places - np.uint64(NEW)).tolist(), answers):
+                    query = place if given.ids is None else given.ids[place]
+                    found += [Match(query, id_.decode(), value) for id_, value in similar]
+        return found
+
+
+class _State(NamedTuple):
+    """What was read of an index last; threads exchange it as a whole."""
+
+    options: Options
+    settings: Settings
+    segments: list[segment.Segment]
+
+
+def _settings(options: Options) -> Settings:
+    """Return the settings; before the first records, counts are empty."""
+    if counts_first(options):
+        return Settings.of(options, replace(TokenCounts.empty(), own=False))
+    return Settings.of(options)
+
+
+def _manifest(
+    settings: Settings, given: dict[str, str | bool], counted: bool = False
+) -> index_manifest.Manifest:
+    probe = settings.scheme.probe()
+    return index_manifest.Manifest(dict(settings.keys_of), probe, given=given, counted=counted)
+
+
+def _records(records: Iterable[Any], settings: Settings) -> UserRecords:
+    """Return records of the kind of the index; UsageError for others."""
+    given = UserRecords.of(records)
+    texts = settings.form.shingle is not None
+    if len(given) and given.texts != texts:
+        expected, got = (TEXTS, SETS) if texts else (SETS, TEXTS)
+        raise UsageError(f"the index has {expected}, and these records are {got}")
+    for position, record in enumerate(() if texts else given.records):
+        if not set(map(type, record)) <= _PLAIN:
+            raise UsageError(f"record {position}: its elements are not all integers or strings")
+    return given
+
+
+def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Batch]:
+    """Yield batches of records, with ids unless they are queries, and places from `first` on."""
+    weights = settings.scheme.weights
+    for batch in given.batches(settings.form, bool(weights and weights.repeats)):
+        numbers = batch.places - np.uint64(NEW)
+        names = batch.ids
+        if given.ids is not None and first != NEW:
+            names = [_id(given.ids[number]) for number in numbers.tolist()]
+        yield replace(batch, ids=names, places=numbers + np.uint64(first))
+
+
+def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCounts]:
+    """Return the settings with the counts of tokens of the first records."""
+    counter = TokenCounter()
+    for batch in batches:
+        counter.add(batch.sets)
+    # Not the index's own: a token without a count may be in records to come.
+    counts = replace(counter.counts(), own=False)
+    return settings_with_counts(options, counts), counts
+
+
+def _id(given: Hashable) -> bytes:
+    text = str(given) if type(given) is int else given
+    if not isinstance(text, str) or not text or set(text) & set("\0\t\r\n"):
+        raise UsageError(f"id {given!r}: expected an integer, or text without tabs and line ends")
+    return text.encode()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        descriptor = lock(Path(os.path.realpath(path)))
+    except BlockingIOError:
+        raise StageError(f"{path}: another program is adding to it; try again later") from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _add_segment(
+    index: Path,
+    name: str,
+    batches: Iterable[Batch],
+    settings: Settings,
+    counts: TokenCounts | None,
+) -> dict[str, Any]:
+    """Write a segment, with counts of tokens if given; return its entry in the manifest."""
+    folder = index / f"{index_manifest.UNFINISHED}{name}"
+    folder.mkdir()
+    try:
+        if counts:
+            segment.write_checked(folder / segment.COUNTS, format_all(counts))
+        entry = _write(folder, with_keys(portions(batches, settings), settings, Counters("")))
+        index_manifest.to_disk(folder)
+        if entry["records"]:
+            os.replace(folder, index / name)
+            index_manifest.to_disk(index)
+        else:
+            shutil.rmtree(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return {"name": name, "files": ["records of a program"], **entry}
+
+
+def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, Any]:
+    """Write the files of a segment, see `stored`; return what the manifest says of them."""
+    lines: list[bytes] = []
+    places, sketches, keys, holders = [], [], [], []
+    for batch, found in batches:
+        holders.append(len(lines) + np.repeat(np.arange(len(found)), found.sizes))
+        lines += [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
+        places.append(batch.places)
+        sketches.append(record_sketches(batch))
+        keys.append(found.values)
+    key, holder = _end_to_end(keys, segment.KEY), _end_to_end(holders, segment.HOLDER)
+    order = np.lexsort((holder, key))
+    ends = np.cumsum([len(line) for line in lines], dtype=np.uint64)
+    rows = np.column_stack((_end_to_end(places, segment.ROW), ends))
+    contents = {
+        "keys": key[order],
+        "records": np.frombuffer(b"".join(lines), np.uint8),
+        "holders": holder[order],
+        "record_sketches": np.concatenate([np.empty((0, 2), np.uint64), *sketches]),
+        "rows": rows,
+        "fences": key[order][:: segment.FENCE],
+    }
+    files = [(folder / name, contents[name].tobytes()) for name in segment.FILES]
+    sums = [segment.write_checked(path, [data]) for path, data in files]
+    of_sums = segment.write_checked(folder / segment.SUMS, [np.concatenate(sums).tobytes()])
+    return {
+        "records": len(lines),
+        "partitions": [len(key)],
+        "sizes": {name: contents[name].nbytes for name in segment.FILES},
+        segment.SUMS: of_sums.tolist(),
+    }
+
+
+def _end_to_end(parts: list[np.ndarray], kind: str) -> np.ndarray:
+    return np.concatenate([np.empty(0, kind), *(part.astype(kind) for part in parts)])

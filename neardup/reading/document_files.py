@@ -1,0 +1,198 @@
+"""Read documents, one per file: the text of a file, or why it is not one; archives as folders.
+
+    notes/a.txt          ─▶  notes/a.txt
+    old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive
+
+A document is UTF-8 (a byte order mark is dropped).  A single compressed file (.gz .bz2 .xz .zst) is
+read as what it holds.  A file that is not text is *binary*: it has a NUL byte, or begins as no text
+does.  Binary files and empty ones are skipped; those that should be text and cannot be read are
+failures, each with a reason.
+
+One file, or one member of an archive, is in memory at a time, up to `limit` bytes of it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from calendar import timegm
+from collections.abc import Iterator
+from functools import partial
+from typing import IO, Any, Callable, NamedTuple, Protocol, Union
+
+from neardup.reading.compressed import SIGNATURES, opened
+from neardup.reading.input_check import NOT_UTF8
+from neardup.runtime.program import StageError
+
+TAR = re.compile(rb"\.(?:tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)\Z", re.IGNORECASE)
+ZIP = re.compile(rb"\.zip\Z", re.IGNORECASE)
+MEMBER = b"!"  # between an archive and its member
+BINARY, EMPTY = "binary", "empty"
+HIDDEN_MEMBERS, OTHER_MEMBERS = "hidden members of archives", "links and others in archives"
+LEFT_OUT_MEMBERS = "members of archives left out by --include or --exclude"
+TOO_LONG, DAMAGED = "longer than --max-line", "damaged"
+UNREADABLE, CHANGED = "cannot be read", "changed while it was read"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+PDF = rb"%PDF-"
+NO_TEXT = re.compile(b"|".join([PDF, *(b"(?:%b)" % signature for signature, *_ in SIGNATURES)]))
+HIDDEN_PART = re.compile(rb"(?:\A|/)\.(?!\.?(?:/|\Z))")
+
+
+class Document(NamedTuple):
+    path: bytes
+    text: str
+    bytes: int = 0
+    changed: float = 0.0  # seconds since 1970, in UTC
+
+
+class NoDocument(NamedTuple):
+    """A file without a text: one of few reasons, and more about it; `skipped`: not a failure."""
+
+    path: bytes
+    reason: str
+    detail: str = ""
+    skipped: bool = False
+
+
+Outcome = Union[Document, NoDocument]
+
+
+def is_archive(path: bytes) -> bool:
+    return bool(TAR.search(path) or ZIP.search(path))
+
+
+class RegularFile(Protocol):
+    """A regular file, as it was when it was found, such as `FoundFile` of a walk."""
+
+    @property
+    def path(self) -> bytes: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def mtime_ns(self) -> int: ...
+
+
+def documents(
+    file: RegularFile, limit: int, allow: Callable[[bytes], bool] = lambda _: True
+) -> Iterator[Outcome]:
+    """Yield the document in a file, or those in an archive whose names are allowed.
+
+    A file that is longer than `limit` bytes is not read to its end.
+    """
+    path, before = file.path, (file.size, file.mtime_ns)
+    try:
+        if TAR.search(path):
+            yield from _tar_members(path, limit, allow)
+        elif ZIP.search(path):
+            yield from _zip_members(path, limit, allow)
+        else:
+            outcome = dated(_whole_file(path, limit), file.mtime_ns / 1e9)
+            yield outcome if _state(path) == before else NoDocument(path, CHANGED)
+            return
+        if _state(path) != before:
+            yield NoDocument(path, CHANGED)
+    except OSError as error:
+        yield NoDocument(path, UNREADABLE, error.strerror or str(error))
+
+
+def _state(path: bytes) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
+
+
+def _whole_file(path: bytes, limit: int) -> Outcome:
+    name = os.fsdecode(path)
+    try:
+        with opened(name, name) as stream:
+            return text_of(path, stream.read(limit + 1), limit)
+    except StageError as error:
+        return NoDocument(path, DAMAGED, str(error).rpartition("damaged: ")[2])
+
+
+def text_of(path: bytes, data: bytes, limit: int) -> Outcome:
+    r"""Return a document of the bytes of a file; one byte over `limit` is enough to refuse it.
+
+    >>> text_of(b"a", b"to be\n", 9)
+    Document(path=b'a', text='to be\n', bytes=6, changed=0.0)
+    >>> text_of(b"a", b"\x89PNG\0", 9)
+    NoDocument(path=b'a', reason='binary', detail='', skipped=True)
+    """
+    if data.startswith(UTF_16):
+        return NoDocument(path, NOT_UTF8, "it is UTF-16; type: iconv -f UTF-16 -t UTF-8")
+    if b"\0" in data or NO_TEXT.match(data):
+        return NoDocument(path, BINARY, skipped=True)
+    if len(data) > limit:
+        return NoDocument(path, TOO_LONG, f"more than {limit:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return NoDocument(path, NOT_UTF8, f"byte {error.start + 1:,}")
+    if not text.strip():
+        return NoDocument(path, EMPTY, skipped=True)
+    return Document(path, text, len(data))
+
+
+def dated(outcome: Outcome, changed: float) -> Outcome:
+    return outcome._replace(changed=changed) if isinstance(outcome, Document) else outcome
+
+
+def _member(
+    archive: bytes, name: bytes, regular: bool, allow: Callable[[bytes], bool]
+) -> bytes | NoDocument:
+    """Return the path of a member to read, or why it is skipped."""
+    path = archive + MEMBER + name
+    if not regular:
+        return NoDocument(path, OTHER_MEMBERS, skipped=True)
+    if HIDDEN_PART.search(name):
+        return NoDocument(path, HIDDEN_MEMBERS, skipped=True)
+    return path if allow(name) else NoDocument(path, LEFT_OUT_MEMBERS, skipped=True)
+
+
+def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Iterator[Outcome]:
+    import lzma
+    import tarfile
+    import zlib
+
+    try:
+        with tarfile.open(path, "r:*", errors="surrogateescape", encoding="utf-8") as archive:
+            for entry in archive:
+                archive.members = []  # type: ignore[attr-defined]  # else all are held
+                if entry.isdir():
+                    continue
+                name = entry.name.encode("utf-8", "surrogateescape")
+                member = _member(path, name, entry.isreg(), allow)
+                outcome = _read(member, limit, partial(archive.extractfile, entry))
+                yield dated(outcome, float(entry.mtime))
+            assert archive.fileobj
+            archive.fileobj.seek(archive.offset)  # subtle: a tar that is cut short ends in silence
+            if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+                yield NoDocument(path, DAMAGED, "it is cut short")
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+        yield NoDocument(path, DAMAGED, str(error))
+
+
+def _zip_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Iterator[Outcome]:
+    import zipfile
+    import zlib
+
+    try:
+        with zipfile.ZipFile(os.fsdecode(path)) as archive:
+            for entry in archive.infolist():
+                if entry.is_dir():
+                    continue
+                member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
+                try:
+                    outcome = _read(member, limit, partial(archive.open, entry))
+                    yield dated(outcome, float(timegm((*entry.date_time, 0, 0, 0))))
+                except (RuntimeError, NotImplementedError) as error:  # a password, a method
+                    yield NoDocument(path, UNREADABLE, str(error))
+    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+        yield NoDocument(path, DAMAGED, str(error))
+
+
+def _read(member: bytes | NoDocument, limit: int, stream: Callable[[], IO[bytes] | Any]) -> Outcome:
+    if isinstance(member, NoDocument):
+        return member
+    with stream() as file:
+        return text_of(member, file.read(limit + 1), limit)

@@ -1,0 +1,108 @@
+"""Look records up in an index: its records that are similar to each, the most similar first.
+
+keys of a batch ── postings of a segment ── candidate pairs ── sizes and bitmaps ── sets ── verified
+
+Pairs that share a key are found.  How likely that is at the index's threshold and above, its scheme
+promises; below it, what is found is a sample.
+
+Memory: a batch of records; the candidate pairs of a mebibyte of postings; the similar ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.sets.ragged import Batch, Ragged, spans
+from neardup.similarity.measures import Measure
+from neardup.similarity.sketches import bitmaps, may_reach
+from neardup.stored.segment import Segment
+
+
+class Similar(NamedTuple):
+    """A record of an index that is similar to another one."""
+
+    id: bytes
+    similarity: Fraction
+
+
+def similar_to_each(
+    segments: Sequence[Segment], batch: Batch, keys: Ragged, measure: Measure, top: int | None
+) -> list[list[Similar]]:
+    """Return the similar records of each record of a batch; the `top` most similar ones.
+
+    keys: those of each record.  Ties are in the byte order of ids.
+    """
+    found: list[dict[tuple[int, int], Similar]] = [{} for _ in batch.ids]
+    for number, segment in enumerate(segments):
+        for rows, records in candidates(segment, keys):
+            for row, record, similar in verified(segment, batch, rows, records, measure):
+                found[row][number, record] = similar
+    ranked = (sorted(each.values(), key=lambda s: (-s.similarity, s.id)) for each in found)
+    return [each[:top] for each in ranked]
+
+
+def candidates(segment: Segment, keys: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield rows of `keys` and records of the segment that share one (int64), each pair once in a
+    piece."""
+    owner = np.repeat(np.arange(len(keys)), keys.sizes)
+    order = np.argsort(keys.values, kind="stable")
+    values, owner = keys.values[order], owner[order]
+    for shared, holders in segment.find(np.unique(values)):
+        low, high = (np.searchsorted(values, shared, side) for side in ("left", "right"))
+        counts = high - low
+        rows = owner[spans(low, counts)].astype(np.uint64)
+        pairs = np.unique(rows << np.uint64(32) | np.repeat(holders, counts).astype(np.uint64))
+        yield (
+            (pairs >> np.uint64(32)).astype(np.int64),
+            (pairs & np.uint64(2**32 - 1)).astype(np.int64),
+        )
+
+
+def verified(
+    segment: Segment, batch: Batch, rows: np.ndarray, records: np.ndarray, measure: Measure
+) -> Iterator[tuple[int, int, Similar]]:
+    """Yield (row, record, similar record) of the candidate pairs that are similar."""
+    distinct, place = np.unique(records, return_inverse=True)
+    sketches = segment[distinct]
+    some, row = np.unique(rows, return_inverse=True)
+    asked = batch.sets.take(some)
+    sizes = np.concatenate((asked.sizes, (sketches[:, 0] & ~OLD).astype(np.int64)))
+    maps = np.concatenate((bitmaps(asked), sketches[:, 1:]))
+    near = np.flatnonzero(may_reach(measure, maps, sizes, row, len(some) + place))
+    near = near[np.argsort(place[near], kind="stable")]
+    rows, place = rows[near], place[near]
+    wanted = np.unique(place)
+    for before, old in segment.batches(distinct[wanted]):
+        numbers = wanted[before : before + len(old.ids)]
+        here = slice(*np.searchsorted(place, [numbers[0], numbers[-1] + 1]).tolist())
+        left, right = rows[here], np.searchsorted(numbers, place[here])
+        yield from _similar(batch, old, left, right, measure, distinct[numbers])
+
+
+def _similar(
+    batch: Batch,
+    old: Batch,
+    left: np.ndarray,
+    right: np.ndarray,
+    measure: Measure,
+    numbers: np.ndarray,
+) -> Iterator[tuple[int, int, Similar]]:
+    some, row = np.unique(left, return_inverse=True)
+    sets = Ragged.end_to_end([batch.sets.take(some), old.sets])
+    found = measure.verified(sets, row, len(some) + right)
+    pairs: Iterable[tuple[int, ...]] = zip(
+        *(column.tolist() for column in (found.left, found.right, found.part, found.whole))
+    )
+    for x, y, part, whole in pairs:
+        if x > y:  # of a directed measure, or one that orders pairs
+            x, y = y, x
+        record = y - len(some)
+        similar = Similar(old.ids[record], Fraction(part, whole))
+        yield int(some[x]), int(numbers[record]), similar
+
+
+OLD = np.uint64(1 << 63)  # beside the size in a sketch, as in `engines.local.key_pruning`

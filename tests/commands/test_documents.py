@@ -1,0 +1,204 @@
+"""`documents` as a program: pairs, paths, NULs, what is skipped, refusals, names, 10,000 files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import zipfile
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from neardup.images.folder_walk import path_id
+from neardup.reading.shingling import Shingler
+from neardup.similarity.definitions import resemblance
+from tests.support.engines import NEARDUP, Result, run, succeed
+
+WORDS = [f"word{i}" for i in range(60)]
+TEXT = " ".join(WORDS)
+NEAR = TEXT + " and one more"
+FAR = " ".join(reversed(WORDS))
+
+
+def documents(tmp: Path, *words: str | Path) -> Result:
+    return run([*NEARDUP, "documents", *words], tmp)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three similar documents and another, and what must not stop a run."""
+    top = tmp_path / "docs"
+    (top / "sub").mkdir(parents=True)
+    (top / "a.txt").write_text(TEXT)
+    (top / "sub" / "a b.txt").write_text(NEAR)
+    (top / "sub" / "page.html").write_text(f"<nav>{FAR}</nav><p>{TEXT}</p>")
+    (top / "other.txt").write_text(FAR)
+    (top / "empty.txt").touch()
+    (top / "picture.png").write_bytes(b"\x89PNG\0")
+    (top / "latin.txt").write_bytes(b"caf\xe9")
+    (top / ".hidden").write_text(TEXT)
+    (top / "loop").symlink_to(top)
+    os.link(top / "a.txt", top / "z.txt")
+    with zipfile.ZipFile(top / "old.zip", "w") as archive:
+        archive.writestr("a.txt", TEXT)
+    return top
+
+
+def pairs(result: Result, top: Path) -> set[tuple[str, ...]]:
+    assert result.code == 0, result.err
+    lines = [line.decode().split("\t") for line in result.out.splitlines()]
+    return {tuple(name.removeprefix(f"{top}/") for name in line[:2]) for line in lines}
+
+
+def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
+    result = documents(tmp_path, folder)
+    names = ["a.txt", "old.zip!a.txt", "sub/a%20b.txt"]
+    assert pairs(result, folder) == set(combinations(names, 2))
+    said = "5 documents in 8 files; 2 not documents: 1 empty, 1 binary\n"
+    assert said in result.err
+    assert f"neardup documents: {folder}/latin.txt: not UTF-8: byte 4\n" in result.err
+    assert "1 file could not be read: 1 not UTF-8\n" in result.err
+    counts = documents(tmp_path, "-v", folder)
+    for why in ("hidden", "symbolic links", "hard links of other files"):
+        assert counts.count(f"skipped: {why}") == 1
+    quiet = documents(tmp_path, "-q", folder)
+    assert (quiet.out, quiet.err) == (result.out, "")
+
+
+def test_pages(folder: Path, tmp_path: Path) -> None:
+    found = pairs(documents(tmp_path, "--clean", "html", "--threshold", "1", folder), folder)
+    assert ("a.txt", "sub/page.html") in found
+
+
+def test_patterns(folder: Path, tmp_path: Path) -> None:
+    chosen = documents(tmp_path, "--output=lines", "--include", "*.txt", "--exclude=su?", folder)
+    ids = [json.loads(line)["id"] for line in chosen.out.splitlines()]
+    assert [id_.removeprefix(f"{folder}/") for id_ in ids] == [
+        "a.txt",
+        "old.zip!a.txt",
+        "other.txt",
+    ]
+    named = documents(tmp_path, "--output=lines", "--include", "*.py", folder / "a.txt")
+    assert named.out.count(b"\n") == 1
+
+
+def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
+    kept = documents(tmp_path, "--output=kept", folder)
+    top = os.fsencode(folder)
+    names = [b"a.txt", b"other.txt", b"sub/page.html"]
+    assert kept.out == b"".join(b"%b/%b\n" % (top, name) for name in names)
+    assert "3 documents kept\n" in kept.err
+    raw = documents(tmp_path, "--output=removed", "-0", folder)
+    assert raw.out == b"".join(b"%b/%b\0" % (top, n) for n in (b"old.zip!a.txt", b"sub/a b.txt"))
+    both = tmp_path / "removed.tsv"
+    again = documents(tmp_path, "--output=kept", "--removed", both, folder)
+    assert again.out == kept.out
+    assert both.read_bytes() == documents(tmp_path, "--output=removed", folder).out
+    assert len(both.read_bytes().split(b"\t")) == 5
+
+
+def test_which_one_is_kept(folder: Path, tmp_path: Path) -> None:
+    os.utime(folder / "a.txt", (2 * 10**9, 2 * 10**9))
+    for rules, name in {
+        "first": "a.txt",
+        "max:bytes": "sub/a%20b.txt",
+        "min:date": "old.zip!a.txt",
+        "max:date": "a.txt",
+        "prefer:/sub/": "sub/a%20b.txt",
+    }.items():
+        kept = documents(tmp_path, "--output=kept", "--include=*.txt", "--keep", rules, folder)
+        names = [f"{folder}/{each}" for each in (name, "other.txt")]
+        assert sorted(kept.out.decode().split()) == sorted(names)
+
+
+def test_odd_names_through_xargs(tmp_path: Path) -> None:
+    names = [b"-x", b"a[1].txt", b"line\nend", b"\xff", b"100%", b"copy"]
+    top = os.fsencode(tmp_path / "odd")
+    os.mkdir(top)
+    for name in names:
+        Path(os.fsdecode(os.path.join(top, name))).write_text(TEXT)
+    result = documents(tmp_path, "--output=removed", "-0", tmp_path / "odd")
+    subprocess.run(["xargs", "-0", "rm", "--"], input=result.out, check=True)
+    assert os.listdir(top) == [sorted(names)[0]]
+
+
+def test_a_name_like_an_option(tmp_path: Path) -> None:
+    (tmp_path / "-x").write_text(TEXT)
+    here = os.getcwd()
+    command = [*NEARDUP, "documents", "--output=kept", "--", "-x"]
+    result = run(command, tmp_path, cwd=tmp_path, PYTHONPATH=here)
+    assert (result.code, result.out) == (0, b"./-x\n")
+
+
+def test_the_lines_serve_other_commands(folder: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "docs.jsonl"
+    lines.write_bytes(documents(tmp_path, "--output=lines", folder).out)
+    found = documents(tmp_path, folder)
+    assert succeed([*NEARDUP, "run", lines], tmp_path).out == found.out
+    assert b"--threshold" in succeed([*NEARDUP, "tune", lines], tmp_path).out
+    succeed([*NEARDUP, "index", lines, "--to", tmp_path / "index"], tmp_path)
+    (tmp_path / "new.txt").write_text(TEXT)
+    against = documents(tmp_path, "--against", tmp_path / "index", tmp_path / "new.txt")
+    assert len(pairs(against, folder)) == 3
+
+
+def test_as_the_nested_loop(tmp_path: Path) -> None:
+    top = tmp_path / "texts"
+    top.mkdir()
+    texts = {f"{i}": " ".join(WORDS[i % 7 : 50 + i % 3] + [f"x{i // 9}"] * 2) for i in range(40)}
+    for name, text in texts.items():
+        (top / name).write_text(text)
+    values, sizes = Shingler.parse("word:2").many(list(texts.values()))
+    ends = sizes.cumsum().tolist()
+    sets = dict(zip(texts, ({*values[e - s : e].tolist()} for e, s in zip(ends, sizes.tolist()))))
+    expected = {
+        tuple(sorted((a, b)))
+        for a, b in combinations(texts, 2)
+        if resemblance(sets[a], sets[b]) * 10 >= 9
+    }
+    result = documents(tmp_path, "--exact", "--shingle", "word:2", top)
+    assert pairs(result, top) == expected
+    assert 0 < len(expected) < 780
+
+
+def test_refusals(folder: Path, tmp_path: Path) -> None:
+    for words, message in {
+        ("-0",): "-0 needs --output kept or removed",
+        ("--output=groups",): "'groups' is not one of",
+        ("--threshold=2",): "outside 0 < t <= 1",
+        ("--input=text",): "unrecognized arguments: --input=text",
+    }.items():
+        result = documents(tmp_path, *words, folder)
+        assert (result.code, result.out) == (2, b"")
+        assert message in result.err
+    result = documents(tmp_path, "--strict", folder)
+    assert (result.code, result.out) == (1, b"")
+    assert "latin.txt: not UTF-8: byte 4; without --strict it is counted" in result.err
+    result = documents(tmp_path, folder / "picture.png")
+    assert result.code == 1
+    assert "found no document that could be read; name a folder of documents" in result.err
+    result = documents(tmp_path, "--max-bad=0.1", folder)
+    assert result.code == 1
+    assert "1 of 6 files could not be read; --max-bad 0.1 allows fewer" in result.err
+    assert result.out == documents(tmp_path, folder).out
+
+
+def test_run_names_this_command_for_a_folder(folder: Path, tmp_path: Path) -> None:
+    result = run([*NEARDUP, "run", folder], tmp_path)
+    assert result.code == 1
+    assert f"type: python3 -m neardup documents {folder};" in result.err
+
+
+@pytest.mark.slow
+def test_ten_thousand_files(tmp_path: Path) -> None:
+    top = tmp_path / "many"
+    for i in range(10_000):
+        file = top / f"{i % 100:02}" / f"{i}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(" ".join(f"w{i % 9_000}.{j}" for j in range(30)))
+    result = documents(tmp_path, "--output=kept", top)
+    assert result.out.count(b"\n") == 9_000
+    assert "10,000 documents in 10,000 files" in result.err
+    assert path_id(os.fsencode(top)).encode() in result.out

@@ -1,0 +1,177 @@
+"""`folders` as a program: lines, words, the cache, links, what cannot be read, 10,000 files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from neardup.commands.folders import digest_of, roots
+from neardup.images import folder_walk
+from neardup.runtime.program import UsageError
+from tests.support.engines import NEARDUP, Result, run
+
+
+def folders(tmp: Path, *words: str | Path) -> Result:
+    return run([*NEARDUP, "folders", *words], tmp, XDG_CACHE_HOME=str(tmp / "cache"))
+
+
+def lines(result: Result) -> list[list[str]]:
+    assert result.code == 0, result.err
+    return [line.decode().split("\t") for line in result.out.splitlines()]
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A folder of 20 files, a copy of it with two more, and what must not stop a run."""
+    top = tmp_path / "top"
+    for i in range(20):
+        file = top / "photos" / f"{i % 3}" / f"{i}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"content {i:02}" * (i + 1))
+    shutil.copytree(top / "photos", top / "old" / "a copy")
+    for name in ("new", "newer"):
+        (top / "old" / "a copy" / name).write_text(name)
+    (top / "old" / "list.txt").write_text("a list")
+    (top / "photos" / "empty").touch()
+    (top / "photos" / ".hidden").write_text("x")
+    (top / "photos" / "loop").symlink_to(top)
+    return top
+
+
+def test_a_copy_is_one_line(top: Path, tmp_path: Path) -> None:
+    result = folders(tmp_path, top)
+    size = sum(file.stat().st_size for file in (top / "photos").rglob("*.txt"))
+    words = "all 20 files of B are in A, 2 of A are not in B"
+    counts = ["20", "2", "0", str(size), words]
+    assert lines(result) == [[f"{top}/old/a%20copy", f"{top}/photos", "0.909090", *counts]]
+    assert "1 pair among 10 folders; skipped: 1 hidden, 1 symbolic links, 1 empty\n" in result.err
+    assert folders(tmp_path, "-q", top).err == ""
+
+
+def test_containment(top: Path, tmp_path: Path) -> None:
+    (top / "photos" / "0" / "extra").write_text("not in the copy")
+    (found,) = lines(folders(tmp_path, "--measure=containment", top / "old", top / "photos"))
+    assert found[:3] == [f"{top}/photos", f"{top}/old/a%20copy", "0.952380"]
+    assert found[-1] == "20 of 21 files of A are in B, 2 of B are not in A"
+    whole = lines(folders(tmp_path, "--measure=containment", "--threshold=1", top))
+    assert {tuple(line[:2]) for line in whole} == {
+        (f"{top}/old/a%20copy/{i}", f"{top}/photos/{i}") for i in range(3)
+    }
+
+
+def test_by_bytes(top: Path, tmp_path: Path) -> None:
+    (top / "photos" / "film").write_bytes(bytes(10**6))
+    assert len(lines(folders(tmp_path, "--threshold=0.8", top))) == 1
+    found = lines(folders(tmp_path, "--by=bytes", top))
+    assert [line[0].rpartition("/")[2] for line in found] == ["1", "0", "2"]
+    assert {line[2] for line in found} == {"1.000000"}
+
+
+def test_hard_links_are_copies_of_a_folder(top: Path, tmp_path: Path) -> None:
+    shutil.rmtree(top / "old")
+    shutil.copytree(top / "photos", top / "linked", copy_function=os.link, symlinks=True)
+    (found,) = lines(folders(tmp_path, top))
+    assert found[-1] == "both have the same 20 files"
+
+
+def test_folders_that_overlap(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = folders(tmp_path, top)
+    assert folders(tmp_path, top / "old", top, f"{top}/", top / "photos").out == once.out
+    monkeypatch.chdir(top)
+    assert list(roots([".", "old", "photos/"])) == ["."]
+    assert list(roots(["photos/", "old", "old"])) == ["photos", "old"]
+    with pytest.raises(UsageError, match=r"list\.txt: is a file; name folders"):
+        list(roots(["old/list.txt"]))
+
+
+def test_the_cache(top: Path, tmp_path: Path) -> None:
+    first = folders(tmp_path, top, "--no-cache")
+    assert not (tmp_path / "cache").exists()
+    assert "40 files read, 0 from the cache\n" in first.err
+    assert "40 files read, 0 from the cache\n" in folders(tmp_path, top).err
+    again = folders(tmp_path, top)
+    assert "0 files read, 40 from the cache\n" in again.err
+    assert again.out == first.out
+    (top / "photos" / "0" / "0.txt").write_text("CONTENT 00")
+    os.utime(top / "photos" / "0" / "0.txt", (1, 1))
+    changed = folders(tmp_path, top)
+    assert "1 file read, 39 from the cache\n" in changed.err
+    assert lines(changed)[0][3] == "19"
+    (tmp_path / "other").write_text("not a cache")
+    refused = folders(tmp_path, "--cache", tmp_path / "other", top)
+    assert refused.code == 2
+    assert "is not a cache of files; name another file" in refused.err
+
+
+def test_what_cannot_be_read(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A file that cannot be read may differ, so that no folder is said to have all of it."""
+    from neardup.commands import folders as command
+
+    def digest(path: bytes) -> bytes:
+        if path.endswith(b"photos/0/0.txt"):
+            raise PermissionError(13, "Permission denied", path)
+        return digest_of(path)
+
+    monkeypatch.setattr(command, "digest_of", digest)
+    monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", str(top)])
+    command.main()
+    out, err = capfd.readouterr()
+    assert out.split("\t")[3:6] == ["19", "3", "1"]
+    assert f"{top}/photos/0/0.txt: cannot be read: Permission denied\n" in err
+    assert "each counts as one that no other folder has" in err
+
+
+def test_a_folder_that_cannot_be_read(
+    top: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from neardup.commands import folders as command
+
+    scandir = os.scandir
+
+    def closed(path: bytes) -> object:
+        if path.endswith(b"photos/1"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(folder_walk.os, "scandir", closed)
+    words = ["--no-cache", "--measure=containment", "--threshold=0.5", str(top)]
+    monkeypatch.setattr("sys.argv", ["neardup folders", *words])
+    command.main()
+    out, err = capfd.readouterr()
+    assert out.split("\t")[3:6] == ["13", "1", "9"]
+    assert "photos/1: folder cannot be read: Permission denied" in err
+
+
+def test_refusals(top: Path, tmp_path: Path) -> None:
+    for words, message in {
+        ("--by=size",): "--by: 'size' is not one of files, bytes",
+        ("--measure=dice",): "--measure: 'dice' is not one of jaccard, containment",
+        ("--threshold=0",): "--threshold: 0 is outside 0 < t <= 1",
+        ("--cache", "x", "--no-cache"): "exclude each other",
+    }.items():
+        result = folders(tmp_path, *words, top)
+        assert (result.code, result.out) == (2, b"")
+        assert message in result.err
+
+
+def test_patterns(top: Path, tmp_path: Path) -> None:
+    result = folders(tmp_path, "--exclude", "new*", top)
+    assert lines(result)[0][-1] == "both have the same 20 files"
+    assert "2 left out by --include or --exclude" in result.err
+
+
+@pytest.mark.slow
+def test_ten_thousand_files(tmp_path: Path) -> None:
+    top = tmp_path / "many"
+    for i in range(5_000):
+        file = top / "a" / f"{i % 500:03}" / f"{i}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{i:05}" if i % 10 else "the licence")
+    shutil.copytree(top / "a", top / "b")
+    (found,) = lines(folders(tmp_path, top))
+    assert found[-1] == "both have the same 4,501 files"

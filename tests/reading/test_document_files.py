@@ -1,0 +1,166 @@
+"""Documents in files and archives: what is text, what is skipped, and what cannot be read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+import re
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from neardup.images.folder_walk import FoundFile
+from neardup.reading import document_files
+from neardup.reading.document_files import Document, NoDocument, Outcome, documents, text_of
+from neardup.reading.input_check import NOT_UTF8
+
+LIMIT = 1000
+
+
+def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
+    status = path.stat()
+    file = FoundFile(os.fsencode(path), status.st_size, status.st_mtime_ns)
+    return list(documents(file, limit, **how))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"to be\r\nor not", "to be\r\nor not"),
+        ("\ufeffé 日本".encode(), "é 日本"),
+        (b"a\x01b\x7f", "a\x01b\x7f"),
+        (b"", document_files.EMPTY),
+        (b" \n\t", document_files.EMPTY),
+        ("\u00a0\ufeff".encode(), "\u00a0\ufeff"),
+        (b"caf\xe9", NOT_UTF8),
+        (b"\xff\xfea\0b\0", NOT_UTF8),
+        (b"text\0", document_files.BINARY),
+        (b"\x7fELF\x02\0", document_files.BINARY),
+        (b"%PDF-1.7 and more", document_files.BINARY),
+        (gzip.compress(b"a"), document_files.BINARY),
+        (b"a" * (LIMIT + 1), document_files.TOO_LONG),
+    ],
+)
+def test_what_a_document_is(data: bytes, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_bytes(data)
+    (found,) = read(tmp_path / "file.txt")
+    when = (tmp_path / "file.txt").stat().st_mtime_ns / 1e9
+    assert found == document_files.dated(text_of(found.path, data, LIMIT), when)
+    if isinstance(found, Document):
+        assert found.text == expected
+    else:
+        assert found.reason == expected
+        assert found.skipped == (expected in (document_files.EMPTY, document_files.BINARY))
+
+
+def test_the_place_of_a_wrong_byte_is_named() -> None:
+    assert text_of(b"a", b"caf\xe9", 9) == NoDocument(b"a", NOT_UTF8, "byte 4")
+
+
+def test_compressed_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"to be"))
+    (tmp_path / "b.txt.bz2").write_bytes(bz2.compress(b"or not"))
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"a" * 10**7))
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a" * 500)[:-9])
+    (tmp_path / "empty.gz").write_bytes(b"")
+    texts = [found.text for name in ("a.txt.gz", "b.txt.bz2") for found in read(tmp_path / name)]
+    assert texts == ["to be", "or not"]
+    reasons = [
+        found.reason for n in ("bomb.gz", "cut.gz", "empty.gz") for found in read(tmp_path / n)
+    ]
+    assert reasons == [document_files.TOO_LONG, document_files.DAMAGED, document_files.DAMAGED]
+
+
+def test_files_that_are_gone_closed_or_changed(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("one")
+    file = FoundFile(os.fsencode(path), 3, path.stat().st_mtime_ns)
+    assert [type(found) for found in documents(file, LIMIT)] == [Document]
+    path.write_text("two and more")
+    assert list(documents(file, LIMIT)) == [NoDocument(file.path, document_files.CHANGED)]
+    path.unlink()
+    (found,) = documents(file, LIMIT)
+    assert found == NoDocument(file.path, document_files.UNREADABLE, "No such file or directory")
+    path.mkdir()
+    (found,) = documents(file, LIMIT)
+    assert found == NoDocument(file.path, document_files.UNREADABLE, "Is a directory")
+
+
+MEMBERS = {
+    "./a.txt": b"to be",
+    "sub/b.py": b"or not",
+    "sub/.hidden": b"x",
+    ".git/config": b"x",
+    "sub/c.bin": b"\0",
+    "sub/long.txt": b"a" * (LIMIT + 1),
+}
+
+
+def tar_of(path: Path, mode: str) -> Path:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for name, data in MEMBERS.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE):
+            entry = tarfile.TarInfo(f"other{kind!r}")
+            entry.type, entry.linkname = kind, "sub/b.py"
+            archive.addfile(entry)
+    return path
+
+
+def zip_of(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.mkdir("sub") if hasattr(archive, "mkdir") else archive.writestr("sub/", b"")
+        for name, data in MEMBERS.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tgz", "a.TXZ", "a.zip"])
+def test_archives(name: str, tmp_path: Path) -> None:
+    modes = {"a.tar": "w", "a.tar.gz": "w:gz", "a.tgz": "w:gz", "a.TXZ": "w:xz"}
+    path = tmp_path / name
+    zip_of(path) if name == "a.zip" else tar_of(path, modes[name])
+    found = read(path)
+    texts = {each.path: each.text for each in found if isinstance(each, Document)}
+    top = os.fsencode(path)
+    assert list(texts.items()) == [(top + b"!./a.txt", "to be"), (top + b"!sub/b.py", "or not")]
+    others = [each.reason for each in found if isinstance(each, NoDocument)]
+    hidden, links = document_files.HIDDEN_MEMBERS, document_files.OTHER_MEMBERS
+    expected = [hidden, hidden, document_files.BINARY, document_files.TOO_LONG]
+    assert others == expected + [links] * 2 * (name != "a.zip")
+    chosen = read(path, allow=lambda name: name.endswith(b".py"))
+    assert [each.path for each in chosen if isinstance(each, Document)] == [top + b"!sub/b.py"]
+
+
+def test_archives_that_are_damaged(tmp_path: Path) -> None:
+    whole = {name: tmp_path / name for name in ("a.tar.gz", "a.zip", "a.tar")}
+    tar_of(whole["a.tar.gz"], "w:gz")
+    tar_of(whole["a.tar"], "w")
+    zip_of(whole["a.zip"])
+    for path in whole.values():
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) * 2 // 3])
+        assert read(path)[-1].reason == document_files.DAMAGED  # type: ignore[union-attr]
+        path.write_bytes(b"")
+        (found,) = read(path)
+        assert isinstance(found, NoDocument)
+        assert found.reason == document_files.DAMAGED
+
+
+def test_a_member_with_a_password(tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "a.zip")
+    data = bytearray(path.read_bytes())
+    for signature, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        for found in re.finditer(re.escape(signature), bytes(data)):
+            data[found.start() + flags] |= 1
+    path.write_bytes(data)
+    first = read(path)[0]
+    assert isinstance(first, NoDocument)
+    assert first.reason == document_files.UNREADABLE
+    assert "password" in first.detail
