@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import socket
 from collections.abc import Sequence
 from fractions import Fraction
@@ -191,15 +192,13 @@ def test_a_list_of_files_opens_none_of_them(tmp_path: Path) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        server.settimeout(0.2)
         port = server.getsockname()[1]
         for named in ("a.ts", f"{tmp_path}/a.ts", f"http://127.0.0.1:{port}/a.ts"):
             for start, end in (HLS, ("ffconcat version 1.0\nfile ", "")):
                 (tmp_path / "list.m3u8").write_text(f"{start}{named}\n{end}")
                 found = sight_of(os.fsencode(tmp_path / "list.m3u8"), [0.0])
                 assert isinstance(found, Failure), (start, named)
-        with pytest.raises(TimeoutError):
-            server.accept()
+        assert not select.select([server], [], [], 0.2)[0]
 
 
 def test_it_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
