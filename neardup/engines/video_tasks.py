@@ -146,7 +146,8 @@ def _frames() -> None:
         found = _Files(filter(None, names), folder, tally)
         write_all(map(to_line, found.prints(how, limit, jobs)))
     if not blocks.in_task():
-        tally.report({}, "")
+        if names:  # nothing in, nothing out, as other mappers do
+            tally.report({}, "")
         return
     counters = Counters("frames", verbosity=args.verbosity)
     counts = {"videos": tally.results, "files that cannot be read": tally.failed}
