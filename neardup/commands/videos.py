@@ -19,7 +19,6 @@ from neardup.images.cache import ResultCache
 from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.options.video_options import MEASURE_HELP, read_share, read_time
 from neardup.runtime.program import (
     STDOUT,
     StageError,
@@ -30,6 +29,7 @@ from neardup.runtime.program import (
 )
 from neardup.stages import video_decisions
 from neardup.stages.video_decisions import FoundPairs
+from neardup.stages.video_options import MEASURE_HELP, read_share, read_time
 from neardup.videos import video_answers
 from neardup.videos.containers import require_av
 from neardup.videos.pair_files import FORMATS, format_by_name, write_runs

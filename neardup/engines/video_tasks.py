@@ -20,16 +20,16 @@ from neardup.images.results import Failure, Outcome
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer
-from neardup.options.video_options import (
+from neardup.reading import blocks
+from neardup.reading.compressed import opened
+from neardup.runtime.counters import Counters
+from neardup.runtime.program import StageError, cores, run, write_all
+from neardup.stages.video_options import (
     AT_LEAST_HELP,
     MEASURE_HELP,
     THRESHOLD,
     join_options,
 )
-from neardup.reading import blocks
-from neardup.reading.compressed import opened
-from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, cores, run, write_all
 from neardup.videos import video_steps
 from neardup.videos.containers import require_av
 from neardup.videos.print_sources import number, with_file
