@@ -244,7 +244,7 @@ def test_no_pair(folder: Path) -> None:
     ("line", "said"),
     [
         (b"a\tb\t0.900000\n", "line 1: expected A B seconds a0-a1 b0-b1 share rate mirror"),
-        (format_run(CLIP).replace(b"18.0", b"9" * 400 + b".0"), "expected times of videos"),
+        (format_run(CLIP).replace(b"18.0", b"9" * 400 + b".0"), "line 1: expected A B seconds"),
         (b"{}\n", "expected a run of two videos as a JSON object"),
     ],
 )
