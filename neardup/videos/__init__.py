@@ -2,5 +2,5 @@
 
 In: names of folders and files.
 Out: prints of videos (JSON lines), runs that two videos have in common, and common stretches.
-May import: images, joins, schemes, sets, similarity, runtime.
+May import: images, joins, reading, schemes, sets, similarity, runtime.
 """
