@@ -123,7 +123,7 @@ def test_in_any_step(
     sort = shutil.which("sort")
     script = f'case "$*" in *pairs.0*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    file = {"prune": some_seconds, "reducer": hot_file}.get(step, VIDEOS)
+    file = {"mapper": some_seconds, "prune": some_seconds, "reducer": hot_file}.get(step, VIDEOS)
     with session([*RUN_LOCAL, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
         it.wait_for(step)
         if how == "kill -9":
