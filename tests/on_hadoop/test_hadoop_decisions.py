@@ -104,7 +104,8 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
     flags = ["--output=removed", "--keep=max:stars,prefer:9$", "--input=jsonl"]
     here = on_this_machine(flags, [file], tmp_path)
     assert here.count("records removed") == 950
-    there = hadoop_cluster.submit(tmp_path, [file], *flags, "--reducers=3", *WITHOUT_YARN)
+    stored = hadoop_cluster.put(file.read_bytes(), f"{hadoop_cluster.new_output()}.jsonl")
+    there = hadoop_cluster.submit(tmp_path, [stored], *flags, "--reducers=3", *WITHOUT_YARN)
     assert there.pairs == in_order(here.out)
 
 
