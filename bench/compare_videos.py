@@ -276,13 +276,14 @@ def clip_table(placed: list[Clip], found: Found) -> str:
                 f"{seconds} s",
                 *recall([one.share for one in hits]),
                 quartiles([one.share for one in hits]),
-                error([one.offset for one in hits], 0.9),
                 error([one.ends for one in hits], 0.9),
                 ", ".join(missed),
             ]
         )
-    head = ["clip", "found", "recall", "95 %", "share: quartiles", "error of the line, s: 90 %"]
-    return "## Clips in an hour\n\n" + markdown([*head, "of the ends: 90 %", "missed"], rows)
+    head = ["clip", "found", "recall", "95 %", "share: quartiles"]
+    return "## Clips in an hour\n\n" + markdown(
+        [*head, "error of the ends, s: 90 %", "missed"], rows
+    )
 
 
 def false_table(
