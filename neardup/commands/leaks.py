@@ -207,7 +207,8 @@ def records(
 def decisions(leaks: Sequence[Leak]) -> Iterator[bytes]:
     """Yield a line for each training record to leave out, in the order of their places."""
     for place, leak in sorted({leak.train.place: leak for leak in leaks}.items()):
-        yield format_decided(b"%016x" % place, leak.train.id, leak.test.id, b"1.000000")
+        similarity = fraction_text(leak.similarity)
+        yield format_decided(b"%016x" % place, leak.train.id, leak.test.id, similarity)
 
 
 def longest_passage(form: InputFormat, a: str, b: str) -> str:

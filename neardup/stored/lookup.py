@@ -19,7 +19,7 @@ import numpy as np
 from neardup.sets.ragged import Batch, Ragged, spans
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
-from neardup.stored.segment import Segment
+from neardup.stored.segment import OLD, Segment
 
 
 class Similar(NamedTuple):
@@ -103,6 +103,3 @@ def _similar(
         record = y - len(some)
         similar = Similar(old.ids[record], Fraction(part, whole))
         yield int(some[x]), int(numbers[record]), similar
-
-
-OLD = np.uint64(1 << 63)  # beside the size in a sketch, as in `engines.local.key_pruning`

@@ -37,14 +37,13 @@ from neardup.sets.hashing import mix
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
-from neardup.stored.segment import Segment
+from neardup.stored.segment import OLD, Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
 ROW_BYTES = 24  # of key, record, group
 RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
 RECORDS_AT_ONCE = 1 << 15  # of a segment
-OLD = np.uint64(1 << 63)
 LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
 PAIRS_AT_ONCE = 1 << 18
 POSTINGS_LOOKED_AT = 1 << 17
