@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
-    """Print what is asked for of JSON lines, which have paths as ids."""
+    """Print the answer for documents, given as JSON lines with paths as ids."""
     if args.lines:
         with lines.open("rb") as source:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))

@@ -81,7 +81,7 @@ def line_of(tree: FolderTree, pair: FolderPair) -> bytes:
 
 
 def in_words(common: int, only_a: int, only_b: int) -> str:
-    """Return what is in which of two folders.
+    """Describe in words which files two folders have in common, and which only one has.
 
     >>> in_words(412, 0, 3), in_words(9, 1, 0)
     ('all 412 files of A are in B, 3 of B are not in A', 'all 9 files of B are in A, 1 of A is not \

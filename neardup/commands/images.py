@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def find(lines: Path, args: argparse.Namespace) -> None:
-    """Print what is asked for of fingerprint lines, which are in the order of --keep."""
+    """Print the answer for fingerprint lines, which are in the order of --keep."""
     if args.output == LINES:
         with lines.open("rb") as source:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))

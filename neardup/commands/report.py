@@ -149,7 +149,7 @@ def _files_of(name: str) -> list[str]:
 
 
 def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") -> None:
-    """Raise an error if the pairs contradict the run's own file or the threshold."""
+    """Raise an error if the pairs contradict the run file or the threshold."""
     found = len(graph.similarity)
     count = asked.counts.get("unique pairs", found)
     if count != found:

@@ -166,7 +166,7 @@ def main() -> None:
 def _answer(
     args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
 ) -> list[str]:
-    """Write what is asked for; return the first lines of the summary."""
+    """Write the answer; return the first lines of the summary."""
     if args.common:
         as_json = format_by_name(args.common) == "json"
         form = video_answers.common_objects if as_json else video_answers.common_lines

@@ -172,7 +172,7 @@ def _name(text: bytes) -> bytes:
 
 
 class _Files:
-    """Files that are named, of which those of a cluster are copied one by one."""
+    """The files named in lines; files of a cluster are copied to this machine, one at a time."""
 
     def __init__(self, names: Iterable[bytes], folder: Path, tally: Tally):
         self._names, self._folder, self._tally = names, folder, tally
@@ -220,7 +220,7 @@ def _copy(name: bytes, path: bytes) -> str:
 
 
 def videos() -> None:
-    """Run the step that the first argument names."""
+    """Run a step of comparing videos, which the first argument names."""
     names = "\n".join(f"    {name:9} {about}" for name, about in STEPS.items())
     asked = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
     asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"

@@ -54,7 +54,7 @@ FORGET = f"""delete from results where (path, kind) in (
 
 
 class Store(NamedTuple):
-    """A kind of cache."""
+    """What distinguishes the cache of one command from others: its name, its file, its limit."""
 
     noun: str  # what the files are, in messages
     name: str  # of the default file
@@ -74,7 +74,7 @@ def default_file(store: Store) -> Path:
 
 
 class ResultCache:
-    """Values, as bytes, of files.
+    """A cache with a value (bytes) for each file.
 
     It is used by one process only; forks must leave it alone.
     """
@@ -125,7 +125,7 @@ class ResultCache:
         self._later(WRITE, row, len(value))
 
     def close(self) -> None:
-        """Write what is waiting, and close the file."""
+        """Write the values that are waiting, and close the file."""
         self._write()
         if self._connection:
             self._connection.close()
@@ -141,7 +141,7 @@ class ResultCache:
             self._write()
 
     def _write(self) -> None:
-        """Write what is waiting: new values in one transaction, dates of use in another."""
+        """Write waiting changes: new values in one transaction, dates of use in another."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         for command in (WRITE, USE):
             values = [row for which, row in waiting if which == command]
@@ -152,7 +152,7 @@ class ResultCache:
         self._since = time.monotonic()
 
     def _forget(self) -> None:
-        """Remove what was not used for the longest time, if there is too much."""
+        """Remove the values that were not used for the longest time, if the file is too large."""
         found = self._run(PAGES, [()])
         if found and found[0][0] > self._store.most:
             share = SPARE * self._store.most / found[0][0]
@@ -177,7 +177,7 @@ class ResultCache:
         return []
 
     def _open(self, again: bool, anew: bool = False) -> None:
-        """Open the file; if it is damaged, remove it first, once."""
+        """Open the database; replace it first with `anew`, or once if it is damaged."""
         import sqlite3
 
         assert self._file

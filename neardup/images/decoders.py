@@ -163,7 +163,7 @@ class _Process(Generic[Item]):
         return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, even in the middle of a task."""
         self.pipe.close()
         if self.pid:
             with suppress(ProcessLookupError):

@@ -52,7 +52,7 @@ Bytes = NDArray[np.uint8]
 
 
 class Symmetry(NamedTuple):
-    """A transposition, if any, and then mirrors."""
+    """A symmetry of a picture: a transposition, if any, and then mirrorings."""
 
     transposed: bool
     rows: bool  # upside down

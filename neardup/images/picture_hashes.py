@@ -84,7 +84,7 @@ def fingerprints(
     seconds: float,
     begin: Callable[[list[FoundFile]], object] = lambda _: None,
 ) -> Iterator[Outcome]:
-    """Yield what becomes of each file (a `Fingerprint` or a `Failure`), as `results` does."""
+    """Yield the outcome for each file, a `Fingerprint` or a `Failure`, as `results` does."""
     task = partial(fingerprint, variants=variants)
     limit = pictures.bound_memory, lambda _: seconds
     return results(files, Work(task, *limit, to_cache, from_cache, TRANSIENT), cache, jobs, begin)

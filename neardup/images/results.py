@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """Why a file has no result: one of few reasons, and more about it."""
+    """A file without a result: one of few reasons, and more about it."""
 
     reason: str
     detail: str
 
 
 class Outcome(NamedTuple):
-    """A file and what became of it."""
+    """A file, and its result or why it has none."""
 
     file: FoundFile
     result: Any  # or a Failure
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 class Work(NamedTuple):
-    """How results are computed, and how they are written to a cache."""
+    """The functions that compute the results of files and write them to a cache."""
 
     task: Callable[[FoundFile], Any]  # returns a result or a Failure
     start: Callable[[], object]  # called first in each process
@@ -52,7 +52,7 @@ def results(
     jobs: int,
     begin: Callable[[list[FoundFile]], object] = lambda _: None,
 ) -> Iterator[Outcome]:
-    """Yield what becomes of each file: first those in the cache, then others as they are done.
+    """Yield the outcome for each file: first those in the cache, then others as they are done.
 
     `begin` is called between the two, with the others.
     """

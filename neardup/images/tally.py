@@ -1,4 +1,4 @@
-"""Counts of what became of files, and the summary of a run over pictures or videos.
+"""Counts of files by outcome, and the summary of a run over pictures or videos.
 
     1,234 pictures in 1,310 files, 12 of them flat; 33 not pictures: 30 .txt, 3 .mp4
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
@@ -26,7 +26,7 @@ HOUR = 3600
 
 
 class Rules(NamedTuple):
-    """What is counted, and what is done with a file that cannot be read."""
+    """The words of a summary, and the rules for files that cannot be read."""
 
     program: str
     noun: str  # "picture"; a Failure with the reason "not a picture" is not one
@@ -41,7 +41,7 @@ class Tally:
     """
 
     def __init__(self, rules: Rules, clear: Callable[[], None] = lambda: None):
-        """Begin at zero; `clear` makes room on stderr for a message."""
+        """Start all counts at zero; `clear` makes room on stderr for a message."""
         self._rules, self._clear = rules, clear
         self._began = time.monotonic()
         self.files = self.results = self.cached = self.flat = self.failed = 0
@@ -126,7 +126,7 @@ class Tally:
 
 
 def length(seconds: float) -> str:
-    """Format a length in the largest unit of which there is one.
+    """Format a duration in the largest unit of which it has at least one.
 
     >>> length(7.4), length(90), length(3600 * 1234)
     ('7.4 seconds', '1.5 minutes', '1,234.0 hours')

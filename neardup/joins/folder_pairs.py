@@ -60,7 +60,7 @@ class FolderTree:
         self._put(self._number(root, dirname(path)), content)
 
     def add_unknown(self, folder: bytes, content: int) -> None:
-        """Add a content to a folder that cannot be read, or rather to the nearest known above."""
+        """Add a content to a folder that cannot be read, or to the nearest known one above it."""
         while folder and folder not in self._numbers and dirname(folder) != folder:
             folder = dirname(folder)
         if folder in self._numbers:
@@ -173,7 +173,7 @@ def _nested(ends: np.ndarray, x: Size, y: Size) -> np.ndarray:
 
 
 def _apart(ends: np.ndarray, some: list[int], others: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first pair of folders, one of each list, of which none is inside the other."""
+    """Yield the first pair of folders, one of each list, neither of which is inside the other."""
     return islice(((a, b) for a, b in product(some, others) if not _nested(ends, a, b)), 1)
 
 
@@ -235,7 +235,7 @@ class Folding:
             self._beside.update((x, above) for above in of_y)
 
     def covers(self, a: int, b: int) -> bool:
-        """Return whether a taken pair has a folder in line with each of these two."""
+        """Return whether two folders are inside, above or equal to those of a taken pair."""
         of_a, of_b = self._up(a), self._up(b)
         return (
             (a, b) in self._above

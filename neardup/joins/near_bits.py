@@ -45,7 +45,7 @@ def near_pairs(
     turn: int = 0,
     turns: int = 1,
 ) -> Iterator[Pairs]:
-    """Yield the rows of x and of y (uint64 (n, W)) that differ in at most `distance` of `bits`.
+    """Yield pairs of rows, of x and y (uint64 (n, W)), that differ in at most `distance` of `bits`.
 
     Without y: each pair of rows of x, once or more often.  Calls with turn 0 … turns-1 share the
     work.
@@ -76,7 +76,7 @@ def near_pairs(
 def near_records(
     x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
-    """Yield records of x and of y that are near by the own vector of one and any of the other.
+    """Yield pairs of records, of x and y: the own vector of one is near any of the other's.
 
     As `near_pairs` otherwise.
 

@@ -266,7 +266,7 @@ class _Run:
 
 
 def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch, Ragged]]:
-    """Return batches of fingerprints with those keys that a near one has, too."""
+    """Return batches of fingerprints, with only the keys that a near fingerprint shares."""
     held, scheme = list(batches), settings.scheme
     prints = [near_keys.prints_of(scheme, batch.sets) for batch in held]
     (marks,) = near_keys.marks_of(scheme, [prints], every=False)
@@ -274,7 +274,7 @@ def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch,
 
 
 def _counters() -> Counters:
-    """Return counters that are not reported."""
+    """Return counters for a call, which reports none of them."""
     return Counters("library", reports="nowhere")
 
 

@@ -1,4 +1,4 @@
-"""`neardup.Index`: records on disk, to which a running program adds others, and looks some up.
+"""`neardup.Index`: records on disk, to which a program adds others, and among which it searches.
 
 It is an index of `neardup index`: each may use what the other has made.
 """
@@ -107,7 +107,7 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """Open an index that `create` or `neardup index` has made; ValueError if it is none."""
+        """Open an index that `create` or `neardup index` has made; ValueError for anything else."""
         with keywords.as_value_errors():
             folder = Path(path)
             if not is_index(folder):
@@ -115,7 +115,7 @@ class Index:
             return cls(folder)
 
     def _read(self) -> _State:
-        """Read what others may have changed."""
+        """Read the index again if another process has changed it."""
         manifest = index_manifest.Manifest.of(self._path)
         kind = manifest.options["--input"]
         if kind not in _INPUT.values():
@@ -188,7 +188,7 @@ class Index:
 
 
 class _State(NamedTuple):
-    """What was read of an index last; threads exchange it as a whole."""
+    """The state of an index when it was last read; threads exchange it as a whole."""
 
     options: Options
     settings: Settings

@@ -114,7 +114,7 @@ class UserRecords:
     def batches_of_texts(
         self, shingler: shingling.Shingler, clean: cleaning.Cleaning, gather: input_check.Gather
     ) -> Iterator[Batch]:
-        """Yield batches of shingled texts, with places as in one file."""
+        """Yield batches of shingled texts, numbered as the lines of one file would be."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, blocks.BLOCK_BYTES):
             texts = [text_rows.Text(blocks.NEW + i, b"", self.records[i]) for i in range(low, high)]

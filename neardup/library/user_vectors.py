@@ -1,4 +1,4 @@
-"""Bit vectors in memory: what `user_records` is for texts and sets; errors name a position.
+"""Bit vectors in memory, with or without ids; errors name a position.
 
     rows of uint8       an array of shape (n, F/8), as numpy.packbits makes, or single rows of it
     bytes               F/8 each
@@ -62,7 +62,7 @@ class UserVectors:
         return int(self.digits.shape[1]) * DIGIT_BITS
 
     def batches(self) -> Iterator[Batch]:
-        """Yield batches of fingerprints, with places as in one file."""
+        """Yield batches of fingerprints, numbered as the lines of one file would be."""
         form = BlockPlaces(self.bits)
         for low in range(0, len(self), AT_ONCE):
             some = self.digits[low : low + AT_ONCE]

@@ -85,7 +85,7 @@ class ByShingles(NamedTuple):
 
 
 class Tag(NamedTuple):
-    """How ids are tagged."""
+    """A format of tagged ids."""
 
     ranks: tuple[Rank, ...] = ()
     fields: tuple[str, ...] = ()  # whose values are ranks, in the order of `Batch.ranks`
@@ -98,7 +98,7 @@ class Tag(NamedTuple):
 
     @property
     def place(self) -> slice:
-        """Where the place is in a tagged id."""
+        """The position of the place in a tagged id."""
         if self.id_first:
             return slice(-_PLACE_DIGITS, None)
         return slice(self._ranks_end, self._ranks_end + _PLACE_DIGITS * self.placed)

@@ -1,4 +1,4 @@
-"""What all pages share: one HTML document each, without scripts, that loads nothing.
+"""The common parts of all pages: one HTML document each, without scripts, that loads nothing.
 
 The templates have the words and elements, and call functions of this file.  Jinja escapes every
 value; `shown` also makes hidden letters visible.

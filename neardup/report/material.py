@@ -1,4 +1,4 @@
-"""What a report shows: the options, an audit, removed records, and pairs with their texts.
+"""The contents of a report: the options, an audit, removed records, and pairs with their texts.
 
 What was asked is read from the run's own file beside its answer, or else taken from the options.
 """
@@ -78,7 +78,7 @@ def asked_of_options(options: Options) -> Asked:
 
 
 def asked_of_run(path: Path, options: Options) -> Asked:
-    """Return the options in a run's own file; UsageError if the command line contradicts them."""
+    """Return the options in a run file; UsageError if the command line contradicts them."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     refuse_others(options, run.options, path, NAMING)

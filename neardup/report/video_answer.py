@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch that many videos have in common; `places` are the first ones."""
+    """A stretch that many videos have in common; `places` has the first of them."""
 
     seconds: float
     total: int  # of places

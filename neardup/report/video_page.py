@@ -169,7 +169,7 @@ def size(count: int) -> str:
 
 
 def facts(found: Sight | Failure) -> str:
-    """Describe a video, or why it is not seen.
+    """Describe a video, or why it has no pictures.
 
     >>> facts(Sight(60.0, 1920, 1080, 25.0, 1000, "h264", ()))
     '1:00.0, 1920 × 1080, 25 fps, h264, 1 kB'

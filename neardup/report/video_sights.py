@@ -1,4 +1,4 @@
-"""What is seen of the videos of a page: each is opened once, in a process that may fail.
+"""The pictures of the videos of a page: each file is opened once, in a process that may fail.
 
 Only files below given folders are opened: the lines of an answer may come from elsewhere.  A file
 may take 30 seconds on the clock and 2 GiB.

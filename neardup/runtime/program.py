@@ -1,4 +1,4 @@
-"""What all programs share: errors, signals, memory, child processes, and command lines to type."""
+"""The base of all programs: errors, signals, memory, child processes, and command lines to type."""
 
 from __future__ import annotations
 

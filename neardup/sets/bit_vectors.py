@@ -68,7 +68,7 @@ def bits_in(rows: np.ndarray, block: range) -> np.ndarray:
 
 
 class BlockPlaces(NamedTuple):
-    """Where the digits of a fingerprint of `bits` bits stand in its blocks."""
+    """The positions of the digits of a fingerprint of `bits` bits in its blocks."""
 
     bits: int
 

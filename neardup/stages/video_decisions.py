@@ -1,4 +1,4 @@
-"""What is written of the videos of a run: pairs, or decisions that are made on them.
+"""Outputs about the videos of a run: pairs, or decisions based on them.
 
 prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for each run
                                   └─▶ kept, removed, clusters: decided by `pair_list`
@@ -21,7 +21,7 @@ SHOWN = 10  # common stretches in the summary
 
 
 class FoundPairs(NamedTuple):
-    """The videos of a run, and what was found."""
+    """The videos of a run, and the pairs and common stretches that were found."""
 
     videos: Videos
     pairs: Sequence[VideoPair]

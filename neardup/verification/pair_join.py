@@ -32,7 +32,7 @@ Found = Iterator[Verified]
 
 
 class Keys(Protocol):
-    """What is asked of a scheme."""
+    """The interface of a scheme that a join needs: keys of sets."""
 
     one_a_band: ClassVar[bool]
 

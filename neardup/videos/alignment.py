@@ -138,7 +138,7 @@ def _enough(on: Floats, seconds: Floats) -> bool:
 
 
 def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
-    """Mark the seeds within a run in both videos: what is still lies on other lines, too."""
+    """Mark the seeds within a run in both videos; seeds of stills are on other lines, too."""
     inside = np.zeros(len(seeds), bool)
     for run in runs:
         of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)
@@ -225,7 +225,7 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
 
 
 def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
-    """Return whether both videos are still, and of one picture.
+    """Return whether a run is of two still videos that show the same picture.
 
     They may have few frames that vote, as where a subject is nearly flat.
     """

@@ -66,7 +66,7 @@ def with_holes(
 
 
 class SharedPlaces(NamedTuple):
-    """Where common frames follow each other."""
+    """Places: sequences of common frames of one video that follow each other."""
 
     number: Indices  # (n,), of the place of each frame; -1 if it is not common
     first: Indices  # (places,), its first frame

@@ -121,7 +121,7 @@ def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
 
 
 def _can_be_read(path: bytes) -> bool:
-    """Return whether all of a file can be read; FFmpeg says no of some that are damaged."""
+    """Return whether all bytes of a file can be read; FFmpeg denies that of some damaged files."""
     try:
         with open(path, "rb") as file:
             while file.read(1 << 20):
@@ -163,7 +163,7 @@ def _unrecognised(first: bytes, suffix: str, error: Any) -> tuple[str, str]:
 
 
 def _video_stream(container: InputContainer, suffix: str) -> Any:
-    """Return the video stream to read: that of most pixels, of those by default if any is."""
+    """Return the video stream to read: of the default ones, or else of all, that of most pixels."""
     streams = [each for each in container.streams if each.type == "video" and not _is_cover(each)]
     if not streams:
         if suffix in SOUND:
@@ -222,7 +222,7 @@ def reason_of(error: BaseException) -> tuple[str, str]:
 
 
 def _of_ffmpeg(error: BaseException) -> bool:
-    """Return whether an error is about what is in a file, not about the file as such."""
+    """Return whether an error is about the content of a file, not about opening or reading it."""
     import av
 
     own = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EIO, errno.EISDIR)

@@ -1,4 +1,4 @@
-"""Frames of a video file with their times, of which only those at ticks are looked at.
+"""Frames of a video file at ticks, such as four a second, with their times.
 
 At each tick, 4 times a second, the first frame at or after it is taken, with its own time.  If
 that comes more than a tick later, the frame before is held for so long: it is taken at each tick at
@@ -131,7 +131,7 @@ class Decoder:
                 self.clock.pass_by(packet.pts * self._unit)
 
     def _chosen(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """Yield packets, with the decoder told before each whether its frame may be skipped."""
+        """Yield packets; before each, set whether the decoder may skip its frame."""
         if self._context.name not in SKIPS:
             yield from packets
             return

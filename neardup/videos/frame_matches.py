@@ -142,7 +142,7 @@ def matches_in(
 
 
 def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
-    """Mark buckets of which all rows are compared, whichever they are."""
+    """Mark buckets that are so small that all their rows are compared."""
     return (owns <= CALM) & (sizes <= CALM_OTHERS)
 
 
@@ -194,7 +194,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
 def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
-    """Return rows that are kept, and a mark for each row whose video has rows that are not."""
+    """Return the first rows of each video and bucket, and mark rows where there are too many."""
     other = rows.variants > 0
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])

@@ -46,7 +46,7 @@ NEAR = 5.0  # seconds: from one time to the next, decoding on is as fast as seek
 
 
 class Sight(NamedTuple):
-    """What is seen of a video at n times."""
+    """The pictures of a video at n times, and facts about the file."""
 
     seconds: float  # of the file; 0 if it does not say
     width: int  # as displayed
@@ -58,7 +58,7 @@ class Sight(NamedTuple):
 
 
 def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
-    """Return what a video shows at `times`, in seconds; Failure if it cannot be read."""
+    """Return the pictures of a video at `times`, in seconds; Failure if it cannot be read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would wait for ever
             return Failure(UNREADABLE, "not a regular file")

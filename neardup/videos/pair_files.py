@@ -18,7 +18,7 @@ FORMATS = {"lines": format_run, "json": format_object, "parquet": row_of}
 
 
 def format_by_name(name: str) -> str:
-    """Return the format that the extension of a file means.
+    """Return the format of a file of pairs, inferred from its extension.
 
     >>> format_by_name("a.jsonl.gz"), format_by_name("a.parquet"), format_by_name("pairs.tsv")
     ('json', 'parquet', 'lines')

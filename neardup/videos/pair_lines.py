@@ -31,7 +31,7 @@ _LINE = re.compile(rb"%b\t%b\t%b\t?\n?" % (_ID, _ID, _NUMBERS))
 
 
 class PairRun(NamedTuple):
-    """A run with the ids of its videos and what holds for the pair, rounded as in a line."""
+    """A run with the ids of its videos and the share of the pair, rounded as in a line."""
 
     a: str
     b: str

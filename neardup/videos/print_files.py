@@ -110,7 +110,7 @@ def _of_row(row: dict[str, Any]) -> VideoPrint:
 
 
 def write_prints(sink: IO[bytes], name: str, prints: Iterable[VideoPrint]) -> None:
-    """Write prints to a file in the format that its name's extension says: Parquet, or lines."""
+    """Write prints to a file: Parquet if its name has that extension, otherwise lines."""
     if kind_by_name(name) == "parquet":
         _write_table(sink, prints)
     else:

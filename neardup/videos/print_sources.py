@@ -40,7 +40,7 @@ LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file is given up
 
 
 class Reader(NamedTuple):
-    """How files are read."""
+    """How the files of videos are read: the work for each, the cache, the number of processes."""
 
     work: Work
     cache: ResultCache

@@ -24,7 +24,7 @@ class Run(NamedTuple):
     frames: int  # of a that match
 
     def swapped(self) -> Run:
-        """Return the run of b and a; `seconds` are those of b then.
+        """Return the run with a and b exchanged; `seconds` are then those of b.
 
         >>> Run(10.0, 0.0, 10.0, 5.0, 25.0, 2.0, 40).swapped()
         Run(seconds=20.0, a_from=5.0, a_to=25.0, b_from=0.0, b_to=10.0, rate=0.5, frames=40)

@@ -56,7 +56,7 @@ Seeds = NDArray[np.uint64]
 
 
 class SeedSearch(NamedTuple):
-    """What is compared with what."""
+    """A search for seeds: the videos to compare, the distance, and where the seeds are written."""
 
     store: FrameStore
     folder: Path  # of the files of seeds

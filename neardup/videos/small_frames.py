@@ -53,7 +53,7 @@ def _plane(frame: VideoFrame) -> NDArray[np.uint8]:
 
 
 def turned(picture: NDArray[np.uint8], turn: Turn) -> NDArray[np.uint8]:
-    """Return a picture turned.
+    """Return a picture with rows and columns exchanged, upside down, or mirrored, as `turn` says.
 
     >>> turned(np.array([[1, 2], [3, 4]], np.uint8), (True, False, True)).tolist()
     [[3, 1], [4, 2]]

@@ -175,7 +175,7 @@ def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     for block in blocks:
         if block.variants != blocks[0].variants:
             raise StageError(
-                f"the prints of {block.ids[0]} and {blocks[0].ids[0]} have other variants: make "
+                f"the prints of {block.ids[0]} and {blocks[0].ids[0]} have different variants: make "
                 "all prints with one version of neardup"
             )
         seconds.update(zip(block.ids, block.seconds))

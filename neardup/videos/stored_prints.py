@@ -57,7 +57,7 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
 
 
 def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
-    """Return the print; ValueError, TypeError or KeyError if the bytes are others."""
+    """Return the print; ValueError, TypeError or KeyError for other bytes."""
     n, variants = int(str(fields["spans"])), fields["variants"]
     if not isinstance(variants, list) or not isinstance(fields["facts"], dict):
         raise TypeError("variants or facts")

@@ -123,7 +123,7 @@ def _exact_lines(seeds: Floats, weights: Floats, rates: Floats) -> list[Line]:
 
 
 def _corners(seeds: Floats, weights: Floats, rates: Floats) -> tuple[Floats, Floats]:
-    """Return the offsets of all corners, (rates, 4 m), and by how much the slope changes there."""
+    """Return the offsets (rates, 4 m) at which the slope of the votes changes, and by how much."""
     a0, a1 = rates[:, np.newaxis] * seeds[:, 0], rates[:, np.newaxis] * seeds[:, 1]
     b0, b1 = seeds[:, 2], seeds[:, 3]
     flat = np.minimum(a1 - a0, b1 - b0)
@@ -132,7 +132,7 @@ def _corners(seeds: Floats, weights: Floats, rates: Floats) -> tuple[Floats, Flo
 
 
 def _of_many(seeds: Floats, weights: Floats) -> list[Line]:
-    """Return the best lines of some rates, 1 among them, found on a grid first."""
+    """Return the best lines of some rates, for many matches: from a grid first, then exactly."""
     tops = [top for rate in RATES.tolist() for top in _grid_tops(seeds, weights, rate)]
     plain = [top for top in tops if top.rate == 1.0]
     best = sorted(tops, key=lambda line: -line.votes)[:BEST_BINS]

@@ -1,4 +1,4 @@
-"""What is printed of pairs of videos: which video comes first, links, and common stretches.
+"""The answers about pairs of videos: the order of preference, links, and common stretches.
 
 Of similar videos the first one is kept, in the order of `KEEP`.  A video may be removed for another
 one only if most of *it* is in that one: a clip may be removed for the video it is from, but not

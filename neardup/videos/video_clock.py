@@ -84,11 +84,11 @@ class VideoClock:
         return time
 
     def distrust(self) -> None:
-        """Take long stills for wrong time stamps from now on."""
+        """From now on, treat long stills as wrong time stamps."""
         self._ahead = AHEAD
 
     def pass_by(self, stamp: float) -> None:
-        """Take note of a frame that is not decoded."""
+        """Count the time of a frame that is not decoded."""
         if self.zero is not None and self._last is not None:
             time = stamp - self.zero
             if self._last <= time <= max(self._last, self._passed) + self._ahead:

@@ -57,7 +57,7 @@ READABLE = 1.0  # seconds of a damaged file that are worth a print
 
 
 class Reading(NamedTuple):
-    """How a video is read."""
+    """The options for reading a video."""
 
     ticks: int = 4  # a second, at which frames are looked at
     fast: bool = False  # key frames only

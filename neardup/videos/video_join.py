@@ -45,7 +45,7 @@ Outcome = TypeVar("Outcome")
 
 
 class JoinOptions(NamedTuple):
-    """What makes two videos a pair.
+    """The options that decide which two videos are a pair.
 
     measure: `copy`, if the runs have at least `threshold` of the shorter video; `containment`, if
     one run goes through so much of it, from its first frame to its last; `common`, if the runs have

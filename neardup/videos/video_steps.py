@@ -170,7 +170,7 @@ def _first(text: bytes) -> bytes:
 
 
 def keyed(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield prints behind their ids, and all other lines as they are."""
+    """Yield prints as lines with their id as key, and all other lines unchanged."""
     for text in lines:
         if text.startswith(b"{"):
             video = _print_in(text)
@@ -200,7 +200,7 @@ class Voting(NamedTuple):
 
 
 def _met(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
-    """Yield each video with the lines that its print meets, as fields.
+    """Yield each video with its print and the fields of all other lines about it.
 
     StageError if a video has no print, or two.
     """
@@ -233,7 +233,7 @@ def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[byt
 
 
 def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
-    """Yield the requests of seeds and prints, sorted: one for two videos that may have a run.
+    """Read sorted seeds and prints; yield a request for each two videos that may have a run.
 
     copies: only of videos that may be copies.
     """
@@ -268,7 +268,7 @@ def _may_have_run(seeds: Indices) -> bool:
 
 
 def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterator[bytes]:
-    """Yield the lines of pairs, of sorted requests and prints.
+    """Yield the lines of pairs from sorted requests and prints.
 
     copies: yield each video, and the copies of it, instead of pairs.
     """
@@ -287,7 +287,7 @@ def _aligned(
     b = voting.reduced(other.mirrored)
     if a.variants != b.variants:
         raise StageError(
-            f"the prints of {a.id} and {b.id} have other variants: make all prints with one "
+            f"the prints of {a.id} and {b.id} have different variants: make all prints with one "
             "version of neardup"
         )
     seeds = seeds[voting.votes_at(seeds[:, 2])]

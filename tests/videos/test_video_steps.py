@@ -124,5 +124,5 @@ def test_prints_of_other_variants_are_refused() -> None:
     random = np.random.default_rng(6)
     a, b = made.made_up(random, "a", 5), made.made_up(random, "b", 5)._replace(variants=("x", "y"))
     lines = sorted(video_steps.blocks([to_line(a)])) + list(video_steps.blocks([to_line(b)]))
-    with pytest.raises(StageError, match="prints of b and a have other variants"):
+    with pytest.raises(StageError, match="prints of b and a have different variants"):
         list(video_steps.seeds(sorted(lines), DEFAULT))

@@ -30,7 +30,7 @@ MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decisio
 
 @dataclass
 class Submission:
-    """The options of run_hadoop.sh and, from `maps` on, what is found out before the jobs start."""
+    """The options of run_hadoop.sh and, from `maps` on, what is measured before the jobs start."""
 
     options: Options
     inputs: list[str]

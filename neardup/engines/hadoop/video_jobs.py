@@ -98,7 +98,7 @@ class VideoRun:
         self.clusters = ""
 
     def run(self) -> None:
-        """Run all jobs; remove what is between, whatever happens."""
+        """Run all jobs; remove the files between them, even after a failure."""
         started: list[watching.Job] = []
         try:
             if self.args.paths:

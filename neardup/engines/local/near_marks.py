@@ -23,7 +23,7 @@ from neardup.verification import OUTPUTS
 
 
 def are_used(plan: Plan) -> bool:
-    """Return whether the keys of near records are marked before posting; never with an index."""
+    """Return whether near records are found first, and only their keys used; not with an index."""
     return plan.settings.scheme.joined_in_memory and not plan.segments
 
 

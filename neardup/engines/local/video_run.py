@@ -35,7 +35,7 @@ Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
 
 
 def work(how: Reading, seconds: int | None) -> Work:
-    """Return how the prints of files are made; `seconds` is the time limit of the user, if any."""
+    """Return the work that makes prints of files; `seconds` is the user's time limit, if any."""
     limit = time_limit if seconds is None else lambda _: float(seconds)
     task = partial(print_of, how=how)
     return Work(task, bound_memory, limit, to_bytes, from_bytes, PASSING, ahead=1)
@@ -53,7 +53,7 @@ def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
 def found_in(
     sources: PrintSources, against: Sequence[str], folder: Path, join: Join, progress: Progress
 ) -> FoundPairs:
-    """Write all prints to files of a folder, old ones first, and return what they share."""
+    """Write all prints, old ones first, to `folder`; return their pairs and common stretches."""
     shown: list[float] = []
 
     def prints() -> Iterator[VideoPrint]:
