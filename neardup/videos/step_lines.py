@@ -175,8 +175,8 @@ def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     for block in blocks:
         if block.variants != blocks[0].variants:
             raise StageError(
-                f"the prints of {block.ids[0]} and {blocks[0].ids[0]} have different variants: make "
-                "all prints with one version of neardup"
+                f"the prints of {block.ids[0]} and {blocks[0].ids[0]} have different variants: "
+                "make all prints with one version of neardup"
             )
         seconds.update(zip(block.ids, block.seconds))
         places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
