@@ -15,9 +15,15 @@ from typing import IO, Any, NamedTuple
 from neardup.lines.answer_tables import PAIRS, REMOVED, answer_table
 from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
-from neardup.reading.compressed import kind_by_name, packing, plain_name
+from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import LineTable, check_row_file, write_answer
+from neardup.reading.row_files import (
+    FORMATS,
+    PARQUET,
+    LineTable,
+    check_row_file,
+    write_answer,
+)
 from neardup.runtime import VERSION, atomic_write, manifest, summary
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming, write_to
 
@@ -42,6 +48,7 @@ class Answer(NamedTuple):
     own: "IO[bytes] | None" = None  # for the run's own file; None where there is none
     table: LineTable = PAIRS  # of its lines
     descriptor: int = STDOUT  # of the open file
+    rows: str = ""  # the format of kept rows, one of FORMATS, where it is not that of the input
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
@@ -84,19 +91,35 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
     if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
         raise UsageError(f"-o {name}: --removed goes there; name another file")
-    kinds = {form.kind_of(file) for file in args.files}
-    if args.output == "kept" and not is_folder(name):
-        if kind_by_name(name) and len(kinds) == 1 and kinds != {kind_by_name(name)}:
-            raise UsageError(
-                f"-o {name}: kept records keep their form, which is {kinds.pop()}; end the name "
-                "with that"
-            )
-        if kinds == {"parquet"} and plain_name(name) != name:
-            raise UsageError(f"-o {name}: Parquet is compressed inside; name it {plain_name(name)}")
-    elif args.output != "kept" and is_folder(name):
+    if args.output == "kept":
+        rows_format(args, form)
+        if not is_folder(name) and kind_by_name(name) == PARQUET:
+            check_row_file("-o", name)
+    elif is_folder(name):
         raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
-    elif args.output != "kept":
+    else:
         check_row_file("-o", name)
+
+
+def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
+    """Return the format of kept rows that -o names, or "" if it is that of the input.
+
+    UsageError if they cannot be written in that format.
+    """
+    name, kinds = args.answer or STDOUT_NAME, sorted({form.kind_of(file) for file in args.files})
+    kind = None if args.output != "kept" or is_folder(name) else kind_by_name(name)
+    if kind is None or kinds == [kind]:
+        return ""
+    if kind not in FORMATS or not form.fields:
+        those, others = " and ".join(kinds), ", ".join(FORMATS[1:])
+        possible = f"as it is, or as {others}" if form.fields else "as it is"
+        raise UsageError(f"-o {name}: {those} is written {possible}; end the name with that")
+    if form.fields.numbered:
+        raise UsageError(
+            f"-o {name}: {kind} has names of columns, and a table without a header has none; end "
+            f"the name with .{kinds[0]}"
+        )
+    return kind
 
 
 def table_of(options: Options, settings: Settings) -> LineTable:

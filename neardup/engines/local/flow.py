@@ -22,6 +22,7 @@ from typing import Callable
 import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
+from neardup.decisions.kept_rows import keep_as_rows
 from neardup.engines.local import key_pruning, near_marks
 from neardup.engines.local import plan as plans
 from neardup.engines.local.answer_file import Answer
@@ -33,7 +34,7 @@ from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
+from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
@@ -235,7 +236,12 @@ def keep(plan: Plan) -> None:
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line
     with open(plan.path("by_place"), "rb") as decided:
-        if not answer.folder:
+        if answer.rows:
+            with answer.opened() as sink:
+                target = answer.name, answer.rows
+                left = keep_as_rows(form, files, longest, decided, sink, target, passed)
+                counters.add(LEFT_OUT, left)
+        elif not answer.folder:
             with answer.opened() as sink:
                 keep_in_one(form, files, longest, decided, sink, passed)
         for i, file in enumerate(files if answer.folder else ()):

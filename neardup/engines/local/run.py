@@ -84,7 +84,11 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         read = [*names, *options.against, *filter(None, [options.counts])]
         removed = stack.enter_context(answer_file.removed_to(args.removed, read))
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
-        answer = answer._replace(table=answer_file.table_of(options, settings))
+        columns, rows = (
+            answer_file.table_of(options, settings),
+            answer_file.rows_format(args, settings.form),
+        )
+        answer = answer._replace(table=columns, rows=rows)
         plan = Plan.of(
             name,
             steps(options, settings, bool(segments)),
@@ -96,7 +100,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             segments,
         )
         plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
-        if options.output == "kept" and not answer.folder:
+        if options.output == "kept" and not (answer.folder or answer.rows):
             check_one_answer(settings.form, plan.new_files())
         shown = plan.progress.shown(args.verbosity)
         with shown, Workers(name, plan.progress.clear, str(folder)) as workers:
