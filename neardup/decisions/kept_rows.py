@@ -24,7 +24,6 @@ from typing import IO, Any, Callable
 
 from neardup.decisions.kept_lines import Places
 from neardup.reading.blocks import BLOCK_BYTES, blocks_of, read_files
-from neardup.reading.compressed import opened
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.parquet_rows import opened_parquet
@@ -126,8 +125,7 @@ def _named_columns(form: InputFormat, files: Sequence[InputFile]) -> list[str]:
             with opened_parquet(path, name) as file:
                 names.update(dict.fromkeys(file.schema_arrow.names))
         elif kind != JSON:
-            with opened(path, name) as stream:
-                names.update(dict.fromkeys(header_of(kind, stream, name)))
+            names.update(dict.fromkeys(header_of(kind, path, name, form.dialect)))
     return list(names)
 
 

@@ -147,8 +147,8 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
     named = list(zip(batch.schema.names, forms))
     rows: list[Line] = []
     for some in zip(*columns):
-        values = zip(named, some)
-        row = {name: form(v) for (name, form), v in values if v is not None or not strings}
+        cells = zip(named, some)
+        row = {name: form(v) for (name, form), v in cells if v is not None or not strings}
         flawed = BAD_STRING in some
         rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
     return rows
