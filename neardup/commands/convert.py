@@ -16,7 +16,16 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
 from neardup.stages.pairs import reject
 
-FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")
+FLAGS = (
+    "--input",
+    "--delimiter",
+    "--encoding",
+    "--id",
+    "--text",
+    "--max-line",
+    "--max-bad",
+    "--strict",
+)
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 
 All columns are written, or those that --id and --text name by number in a table without a header.

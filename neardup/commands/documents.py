@@ -32,8 +32,8 @@ from neardup.verification import OUTPUTS
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
 LINES, WITH_PATHS = "lines", ("kept", "removed")
-FIXED = "--input --id --text --fingerprint --bits --input-files --counts --own-counts --output"
-FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED.split()]
+FIXED = ["--fingerprint", "--bits", "--input-files", "--counts", "--own-counts", "--output"]
+FLAGS = [flag for flag in table.OPTIONS if flag not in (*table.READING, *FIXED)]
 READ_AT_ONCE = 1 << 20
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar documents, each of them a file: texts, pages, sources.

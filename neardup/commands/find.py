@@ -18,7 +18,16 @@ from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
 from neardup.stored.lookup import similar_to_each
 
-FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")
+FLAGS = (
+    "--input",
+    "--delimiter",
+    "--encoding",
+    "--id",
+    "--text",
+    "--max-line",
+    "--max-bad",
+    "--strict",
+)
 MOST = 1_000_000
 DESCRIPTION = """Find the records of an index that are similar to each record of a file.
 

@@ -34,7 +34,17 @@ from neardup.similarity.measures import fraction_text
 PROGRAM = "python3 -m neardup leaks"
 MEASURES = ("containment", "jaccard")
 DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
-FLAGS = ("--input", "--id", "--text", "--clean", "--max-line", "--max-bad", "--strict")
+FLAGS = (
+    "--input",
+    "--delimiter",
+    "--encoding",
+    "--id",
+    "--text",
+    "--clean",
+    "--max-line",
+    "--max-bad",
+    "--strict",
+)
 OUTPUTS = ("leaks", "clean")
 SHOWN_WORDS, PLACES, MOST_PLACE = 40, 16, 5000
 FOUND = 1  # the exit code

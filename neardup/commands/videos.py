@@ -19,6 +19,14 @@ from neardup.images.cache import ResultCache
 from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
+from neardup.reading.row_files import (
+    FORMATS,
+    JSON,
+    PARQUET,
+    check_row_file,
+    fields_table,
+    format_by_name,
+)
 from neardup.runtime.program import (
     STDOUT,
     StageError,
@@ -32,7 +40,7 @@ from neardup.stages.video_decisions import FoundPairs
 from neardup.stages.video_options import MEASURE_HELP, read_share, read_time
 from neardup.videos import video_answers
 from neardup.videos.containers import require_av
-from neardup.videos.pair_files import FORMATS, format_by_name, write_runs
+from neardup.videos.pair_lines import RUNS, format_run
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
 from neardup.videos.video_answers import Rule
@@ -49,6 +57,11 @@ OUTPUTS = {
     "clusters": "each video of each group of similar ones, behind the first one of the group",
     PRINTS: "the fingerprints of each video, for --against and for other machines",
     SHINGLES: "a line of shingles for each video, for run_local.sh and other programs",
+}
+TABLES = {
+    "kept": fields_table(id=str),
+    "removed": fields_table(id=str, kept=str, share=float),
+    "clusters": fields_table(cluster=str, id=str),
 }
 MOST_TICKS = 25
 THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
@@ -99,7 +112,7 @@ AT_LEAST_HELP = (
     f"(default: {AT_LEAST})"
 )
 FORMAT_HELP = (
-    f"of pairs and links: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl or "
+    f"of the answer: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl, .csv or "
     ".parquet, else lines)"
 )
 COMMON_HELP = (
@@ -168,24 +181,24 @@ def _answer(
 ) -> list[str]:
     """Write the answer; return the first lines of the summary."""
     if args.common:
-        as_json = format_by_name(args.common) == "json"
+        as_json = format_by_name(args.common) == JSON
         form = video_answers.common_objects if as_json else video_answers.common_lines
         sinks.write_lines("--common", form(found.common, found.videos.ids))
     if args.output in ("pairs", "links"):
         runs = video_decisions.runs_of(found, links=args.output == "links")
-        form_of_runs = args.format or format_by_name(args.answer or "")
-        sinks.write("-o", lambda sink, name: write_runs(sink, name, runs, form_of_runs))
+        sinks.write_answer("-o", map(format_run, runs), RUNS, args.format or "")
         return video_decisions.summary(found)
     if args.output == "clusters":
         clusters = video_decisions.clusters(found, asked.keep, folder)
-        sinks.write_lines("-o", clusters)
+        sinks.write_answer("-o", clusters, TABLES["clusters"], args.format or "")
         count = len({line.partition(b"\t")[0] for line in clusters})
         said = f"{many(len(clusters), 'video')} in {many(count, 'cluster')}"
     else:
         decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
         if args.removed:
-            sinks.write_lines("--removed", decision.removed)
-        sinks.write_lines("-o", getattr(decision, args.output))
+            sinks.write_answer("--removed", decision.removed, TABLES["removed"])
+        lines = getattr(decision, args.output)
+        sinks.write_answer("-o", lines, TABLES[args.output], args.format or "")
         said = f"{many(len(decision.kept), 'video')} kept, {len(decision.removed):,} removed"
     return [said, *video_decisions.summary(found)]
 
@@ -256,9 +269,16 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(
             f"{flag} needs pairs, but --output is {args.output}; leave one of them out"
         )
-    if args.format and args.output not in ("pairs", "links"):
-        raise UsageError(f"--format needs --output pairs or links, but --output is {args.output}")
-    if args.format == "parquet" and args.answer is None and os.isatty(STDOUT):
+    if args.format and args.output in (PRINTS, SHINGLES):
+        raise UsageError(
+            "--format needs --output pairs, links, kept, removed or clusters, but --output is "
+            f"{args.output}"
+        )
+    if args.output not in (PRINTS, SHINGLES) and args.answer:
+        check_row_file("-o", args.answer)
+    if args.removed:
+        check_row_file("--removed", args.removed)
+    if args.format == PARQUET and args.answer is None and os.isatty(STDOUT):
         raise UsageError("--format parquet cannot be printed on a terminal; add -o FILE.parquet")
     for name in args.against:
         if os.path.isdir(name) or (os.path.isfile(name) and not is_print_file(name)):

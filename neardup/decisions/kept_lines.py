@@ -1,7 +1,8 @@
 """Write the kept records of a file in its own format: lines, rows with their header, or Parquet.
 
 Blank lines, bad ones and records without keys are kept.  Every line ends with LF, since a task of
-Hadoop cannot know how it ended.  A line may be of any length: it is not held in memory.
+Hadoop cannot know how it ended.  A line may be of any length: it is not held in memory.  A byte
+order mark, and the encoding, are those of the input, but a task reads and writes UTF-8.
 """
 
 import codecs
@@ -15,7 +16,7 @@ import numpy as np
 
 from neardup.lines.answer_lines import parse_decided
 from neardup.reading.blocks import LINE_BITS, with_line_ends
-from neardup.reading.compressed import LINES, opened, position, unpacked
+from neardup.reading.compressed import LINES, READ_BYTES, position
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.parquet_rows import kept_parquet
@@ -138,19 +139,23 @@ def keep_file(
         kept_parquet(path, name, first, gone, sink, passed)
         places.check(name)
         return True
-    if kind == "csv":
-        with opened(path, name) as stream:
-            table = opened_table(kind, form.has_header, stream, name, max_line)
-            for rows in kept_rows(table, first, gone, with_header):
-                written += sink.write(rows)
-                passed(position(stream))
-    else:
-        if kind == "tsv" and form.has_header:  # before the first record
-            first -= 1
-            gone = gone if with_header else itertools.chain([first], gone)
-        check = places.check_line if kind in LINES else None
-        chunks = with_line_ends(unpacked(path, passed), "" if name == "-" else f"{name}: ")
-        written = sum(map(sink.write, kept_lines(chunks, first, gone, check=check)))
+    with form.dialect.opened(path, name, exactly=True) as text:
+        stream = text.stream
+        if kind == "csv":
+            comma = form.dialect.delimiter
+            table = opened_table(kind, form.has_header, stream, name, max_line, comma=comma)
+            kept = kept_rows(table, first, gone, with_header)
+        else:
+            if kind == "tsv" and form.has_header:  # before the first record
+                first -= 1
+                gone = gone if with_header else itertools.chain([first], gone)
+            check = places.check_line if kind in LINES else None
+            chunks = iter(lambda: stream.read(READ_BYTES), b"")
+            lines = with_line_ends(chunks, "" if name == "-" else f"{name}: ")
+            kept = kept_lines(lines, first, gone, check=check)
+        for piece in text.encoded(kept, with_mark=with_header):
+            written += sink.write(piece)
+            passed(position(stream))
     places.check(name)
     return written > 0
 
@@ -219,11 +224,14 @@ def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
         raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
+    encodings = {form.dialect.encoding_of(path, name) for path, name, _ in files if len(files) > 1}
+    if len(encodings) > 1:
+        names = " and ".join(sorted(encoding or "utf-8" for encoding in encodings))
+        raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
     if kinds <= {"csv", "tsv"} and form.has_header and len(files) > 1:
         first: tuple[str, list[str]] | None = None
         for path, name, _ in files:
-            with opened(path, name) as stream:
-                header = header_of(form.kind_of(name), stream, name)
+            header = header_of(form.kind_of(name), path, name, form.dialect)
             first = first or ((name, header) if header else None)
             if first and header and header != first[1]:
                 raise UsageError(f"{first[0]} and {name} have different columns; {instead}")

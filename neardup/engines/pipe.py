@@ -100,7 +100,15 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
     cut -f 2- decided.tsv > removed.tsv
 """
 FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
-KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
+KEEP_FLAGS = (
+    "--input",
+    "--delimiter",
+    "--encoding",
+    "--id",
+    "--text",
+    "--max-line",
+    "--input-files",
+)
 
 
 def _map() -> None:

@@ -30,7 +30,17 @@ MAX_LINE = 64 << 20  # of two ids
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
-SHARED = ("--threshold", "--input", "--id", "--text", "--clean", "--shingle", *PRINTS)
+SHARED = (
+    "--threshold",
+    "--input",
+    "--delimiter",
+    "--encoding",
+    "--id",
+    "--text",
+    "--clean",
+    "--shingle",
+    *PRINTS,
+)
 EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
 Parsed = TypeVar("Parsed")
 

@@ -26,7 +26,7 @@ from typing import Any, Optional
 import numpy as np
 
 from neardup.reading.blocks import LINE_END, Start
-from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, OPENERS, position, refuse_no_lines
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.sets.ragged import distinct
@@ -74,6 +74,7 @@ def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) 
         and Path(name).suffix not in OPENERS
         and stat.S_ISREG(os.stat(name).st_mode)
         and form.is_of_lines(name)
+        and not form.dialect.encoding_of(name, name)
     ]
     for name in in_cells:
         with open(name, "rb") as file:
@@ -159,7 +160,7 @@ def _from_start(
     total, too_long = 0.0, 0
     shares = []
     for name in files:
-        first = _first_lines if form.is_of_lines(name) else partial(_first_rows, form)
+        first = partial(_first_lines if form.is_of_lines(name) else _first_rows, form)
         here, long, share = first(name, MOST_BYTES // len(files))
         found += here
         too_long += long
@@ -196,9 +197,9 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> First:
     return [row for row in found if isinstance(row, FlawedRow) or row.strip()], 0, 1
 
 
-def _first_lines(name: str, limit: int) -> First:
+def _first_lines(form: InputFormat, name: str, limit: int) -> First:
     """Return the first lines, how many are too long, and the share of the file read, or None."""
-    with opened(name, name) as stream:
+    with form.dialect.opened(name, name) as (stream, *_):
         data = stream.read(limit)
         more = stream.read(1)
         status = os.fstat(stream.fileno())

@@ -164,7 +164,8 @@ def form_of(options: Options) -> InputFormat:
             )
     ranked = tag_of_records(options.keep).fields if options.keep is not None else ()
     files = [*old, *options.files]
-    return InputFormat.of(*how, files, options.fingerprint, number, ranked)
+    written = options.delimiter, options.encoding
+    return InputFormat.of(*how, files, options.fingerprint, number, ranked, *written)
 
 
 def tag_of_records(keep: str) -> Tag:

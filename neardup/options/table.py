@@ -28,6 +28,9 @@ from neardup.verification import OUTPUTS
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", str(NINE_TENTHS), "exact"
 DEFAULT_MAX_LINE, MAX_LINE_MIB = 32, 64
 
+# Options of every program that reads records.
+READING = ("--input", "--delimiter", "--encoding", "--id", "--text")
+
 # Options for the use of the pairs, which do not change keys and similarities.
 OUTPUT_OPTIONS = {
     "--verify",
@@ -121,6 +124,17 @@ class Options:
         "tsv, parquet; inferred from the extension .jsonl "
         ".ndjson .json .csv .tsv or .parquet, perhaps followed by .gz .bz2 .xz or .zst (default: "
         "by the extension, else shingles)",
+    )
+    delimiter: str | None = _option(
+        None,
+        metavar="CHAR",
+        help="for CSV: what separates fields, such as ';' or '\\t' for a tab (default: a comma)",
+    )
+    encoding: str | None = _option(
+        None,
+        metavar="NAME",
+        help="encoding of files of text without a byte order mark, such as latin-1 or cp1252; kept "
+        "records are written in it, too (default: utf-8; utf-16 and utf-32 by their marks)",
     )
     id: str | None = _option(
         None,

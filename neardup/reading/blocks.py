@@ -31,7 +31,8 @@ from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
-from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
+from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.input_check import LINE_TOO_LONG
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import DOCUMENTS
@@ -149,9 +150,11 @@ def start_of_split() -> Start:
     return Start(place, line, of_file=not start)
 
 
-def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-    """Yield pieces of consecutive lines of a file."""
-    with opened(path, name) as stream:
+def line_pieces(
+    path: str, name: str, max_line: int, start: Start, dialect: Dialect = AS_USUAL
+) -> Iterator[Piece]:
+    """Yield pieces of consecutive lines of a file, in UTF-8."""
+    with dialect.opened(path, name) as (stream, *_):
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         for line, data, cut in whole_lines(stream, max_line, start):

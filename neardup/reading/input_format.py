@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.field_ranks import with_ranks
 from neardup.reading.fingerprint_lines import (
     FINGERPRINTS,
@@ -47,6 +48,7 @@ class InputFormat(NamedTuple):
     bag: bool  # repeats are shingles of their own
     fields: Fields | None = None  # of rows
     bits: int = 0  # of fingerprints; 0 for other records
+    dialect: Dialect = AS_USUAL  # of files of text
 
     @classmethod
     def of(
@@ -60,6 +62,8 @@ class InputFormat(NamedTuple):
         fingerprint: str | None = None,
         bits: int = DEFAULT_BITS,
         ranked: tuple[str, ...] = (),
+        delimiter: str | None = None,
+        encoding: str | None = None,
     ) -> InputFormat:
         """Make the format from options; without `input_`, the kind is inferred from file names."""
         if input_ not in (None, *INPUTS):
@@ -70,6 +74,11 @@ class InputFormat(NamedTuple):
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
             check_pyarrow()
+        dialect = Dialect.of(delimiter, encoding)
+        if delimiter is not None and "csv" not in ({kind} if kind else kinds):
+            raise UsageError(f"--delimiter needs --input csv, but --input is {kind or 'of rows'}")
+        if encoding is not None and kind == "parquet":
+            raise UsageError("--encoding is for files of text, and Parquet is always UTF-8")
         fields = None
         if fingerprint is not None and (text is not None or kind in LINES):
             other = f"--input is {kind}" if kind in LINES else "--text names a field, too"
@@ -90,7 +99,7 @@ class InputFormat(NamedTuple):
             for flag, value in (("--clean", clean), ("--shingle", shingle)):
                 if value is not None:
                     raise UsageError(f"{flag} needs texts, but the records are fingerprints")
-            return cls(kind, None, Cleaning(), False, fields, bits)
+            return cls(kind, None, Cleaning(), False, fields, bits, dialect)
         if kind == "shingles":
             if clean is not None:
                 raise UsageError("--clean needs texts, but --input is shingles")
@@ -99,7 +108,7 @@ class InputFormat(NamedTuple):
                     f"--shingle {shingle} needs texts, but --input is shingles, which allows only "
                     f"--shingle {BAG}"
                 )
-            return cls(kind, None, Cleaning(), bag=shingle == BAG)
+            return cls(kind, None, Cleaning(), bag=shingle == BAG, dialect=dialect)
         flag = "--shingle"
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
@@ -107,7 +116,7 @@ class InputFormat(NamedTuple):
             cleaning = Cleaning() if clean is None else Cleaning.parse(clean)
         except ValueError as error:
             raise UsageError(f"{flag}: {error}") from None
-        return cls(kind, shingler, cleaning, bag=shingler.bag, fields=fields)
+        return cls(kind, shingler, cleaning, shingler.bag, fields, dialect=dialect)
 
     def kind_of(self, name: str) -> str:
         return self.input or kind_by_name(name) or DEFAULT_INPUT
@@ -130,8 +139,8 @@ class InputFormat(NamedTuple):
         if kind == "parquet" and self.fields:
             return parquet_pieces(self.fields, path, name, max_line, start)
         if kind in ("csv", "tsv") and self.fields:
-            return separated_pieces(kind, self.fields, path, name, max_line, start)
-        pieces = line_pieces(path, name, max_line, start)
+            return separated_pieces(kind, self.fields, path, name, max_line, start, self.dialect)
+        pieces = line_pieces(path, name, max_line, start, self.dialect)
         if kind == "jsonl" and self.fields and start.of_file and not start.later:
             return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
         return pieces
@@ -190,6 +199,11 @@ class InputFormat(NamedTuple):
         if self.input is None:
             raise UsageError(
                 "files of several kinds; name one kind with --input, or run each kind separately"
+            )
+        if self.dialect.encoding:
+            raise UsageError(
+                f"--encoding {self.dialect.encoding}: tasks split a file, and read UTF-8 only; "
+                f"convert it: {CONVERT}"
             )
         if self.input in ("csv", "parquet"):
             raise UsageError(

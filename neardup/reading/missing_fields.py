@@ -82,10 +82,10 @@ def check_columns(
         if field not in columns:
             mark = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
             if mark:
+                shown = {"\t": "\\t"}.get(mark, mark)
                 raise StageError(
-                    f"{name}: its fields are separated by {mark!r}, not commas; type: python3 -c "
-                    "'import csv, sys; csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, "
-                    f'delimiter="{mark}"))\' < {name} > commas.csv'
+                    f"{name}: its fields are separated by {mark!r}, not commas; type: "
+                    f"{typed_with('--delimiter', shown)}"
                 )
             there = f"name one with {flag}: {_listed(columns)}"
             remedy = "" if flag == "--keep" else _line_to_type(rows(), fields, flag)

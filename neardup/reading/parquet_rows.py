@@ -129,7 +129,10 @@ def _bytes(batch: Any) -> int:
 
 
 def rows_of(batch: Any, fields: Fields) -> list[Line]:
-    """Return the rows of a record batch as dictionaries without nulls, or as FlawedRows."""
+    """Return the rows of a record batch as dictionaries, or as FlawedRows.
+
+    Nulls are left out unless all columns are wanted.
+    """
     types = importlib.import_module("pyarrow.types")
     strings = bool(fields.texts)
     columns, forms = [], []
@@ -144,7 +147,8 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
     named = list(zip(batch.schema.names, forms))
     rows: list[Line] = []
     for some in zip(*columns):
-        row = {name: form(v) for (name, form), v in zip(named, some) if v is not None}
+        cells = zip(named, some)
+        row = {name: form(v) for (name, form), v in cells if v is not None or not strings}
         flawed = BAD_STRING in some
         rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
     return rows
@@ -193,7 +197,7 @@ def _in_hexadecimal(value: Any) -> Any:
 
 def _as_id(value: Any) -> Any:
     """Return a value as an id (a string or an integer), or None for NaN."""
-    if isinstance(value, (str, int)) or value != value:
+    if value is None or isinstance(value, (str, int)) or value != value:
         return plain_value(value)
     return value.hex() if isinstance(value, bytes) else str(value)
 

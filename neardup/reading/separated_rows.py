@@ -2,8 +2,9 @@ r"""Read rows of CSV and TSV files, and copy the kept rows of CSV files byte for
 
 The first row names the columns, unless --id and --text are numbers of columns.
 
-    csv   fields separated by commas; one that begins with a quote goes on to the next single one,
-          over commas and line ends, and two quotes in it are one (RFC 4180)
+    csv   fields separated by commas, or what --delimiter names; one that begins with a quote goes
+          on to the next single one, over commas and line ends, and two quotes in it are one (RFC
+          4180)
     tsv   lines of fields separated by tabs; quotes around a whole field are removed, but it has no
           line end, so that a row is a line
 
@@ -25,21 +26,23 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
-from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
+from neardup.reading.dialects import AS_USUAL, COMMA, Dialect
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError
 
 QUOTE = b'"'
 MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
-END_OF_FIELD = re.compile(rb",|\r\n|\n|\r")
-BESIDE_QUOTES = np.frombuffer(b',\r\n"', np.uint8)  # outside of a quoted field, or doubled
+BESIDE_QUOTES = b'\r\n"'  # and the delimiter: outside of a quoted field, or doubled
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
 
 
-def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
+def whole_rows(
+    stream: IO[bytes], name: str, max_row: int, comma: str = COMMA
+) -> Iterator[tuple[int, bytes, str]]:
     """Yield (number of the first row, whole rows, ""), or (number, bad row, flaw).
 
     Blank rows count.  A last row without a line end is given one.  StageError for a line longer
@@ -54,7 +57,7 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
             held += more
             if ended and held and not held.endswith((b"\n", b"\r")):
                 held += b"\n"
-        ends = row_ends(held, ended)
+        ends = row_ends(held, ended, comma)
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
             ends = ends[: too_long[0]]
         first = begin = 0
@@ -73,7 +76,7 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
             number, held = number + 1, held[line.end() :]
 
 
-def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
+def row_ends(data: bytes, ended: bool = True, comma: str = COMMA) -> np.ndarray:
     r"""Return where rows end (int64); unless `ended`, the last one may be incomplete.
 
     >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
@@ -81,11 +84,11 @@ def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
     """
     stop = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
     if stop > MOST_BYTES:
-        return np.fromiter(_by_fields(data, stop), np.int64)
+        return np.fromiter(_by_fields(data, stop, comma), np.int64)
     bytes_ = np.frombuffer(data, np.uint8)[:stop]
     quotes = np.flatnonzero(bytes_ == ord(QUOTE))
-    if not _plainly_quoted(bytes_, quotes):
-        return np.fromiter(_by_fields(data, stop), np.int64)
+    if not _plainly_quoted(bytes_, quotes, comma):
+        return np.fromiter(_by_fields(data, stop, comma), np.int64)
     ends = np.flatnonzero(bytes_ == ord("\n"))
     if b"\r" in data:
         returns = np.flatnonzero(bytes_ == ord("\r"))
@@ -95,17 +98,19 @@ def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
     return ends[outside] + 1
 
 
-def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
+def _plainly_quoted(data: np.ndarray, quotes: np.ndarray, comma: str) -> bool:
     """Return whether quotes are only at ends of fields or doubled, so that rows are found fast."""
+    beside = np.frombuffer(BESIDE_QUOTES + comma.encode(), np.uint8)
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
     after = data[closing[closing < len(data) - 1] + 1]
-    return bool(np.isin(before, BESIDE_QUOTES).all() and np.isin(after, BESIDE_QUOTES).all())
+    return bool(np.isin(before, beside).all() and np.isin(after, beside).all())
 
 
-def _by_fields(data: bytes, stop: int) -> Iterator[int]:
+def _by_fields(data: bytes, stop: int, comma: str) -> Iterator[int]:
     """Yield where each row ends, parsing field by field."""
-    at = 0
+    at, delimiter = 0, comma.encode()
+    end_of_field = re.compile(re.escape(delimiter) + rb"|\r\n|\n|\r")
     while True:
         if data[at : at + 1] == QUOTE:
             at = data.find(QUOTE, at + 1, stop) + 1
@@ -113,11 +118,11 @@ def _by_fields(data: bytes, stop: int) -> Iterator[int]:
                 at = data.find(QUOTE, at + 1, stop) + 1
             if not at:
                 return
-        end = END_OF_FIELD.search(data, at, stop)
+        end = end_of_field.search(data, at, stop)
         if not end:
             return
         at = end.end()
-        if end[0] != b",":
+        if end[0] != delimiter:
             yield at
 
 
@@ -132,21 +137,29 @@ class TableRows(NamedTuple):
 class Table(NamedTuple):
     header: bytes  # the first row, or b""
     rows: Iterator[TableRows]
+    comma: str = COMMA  # of CSV
 
 
 def separated_pieces(
-    kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
+    kind: str,
+    fields: Fields,
+    path: str,
+    name: str,
+    max_line: int,
+    start: Start,
+    dialect: Dialect = AS_USUAL,
 ) -> Iterator[Piece]:
     """Yield pieces of consecutive rows of a CSV or TSV file, or of a split of a headerless TSV."""
-    with opened(path, name) as stream:
+    with dialect.opened(path, name) as (stream, *_):
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
-        table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
-        header = next(split_rows(kind, table.header), [])
+        comma = dialect.delimiter
+        table = opened_table(kind, not fields.numbered, stream, name, max_line, start, comma)
+        header = next(split_rows(kind, table.header, comma), [])
         if table.header:
             check_columns(header, fields, name, partial(_first_rows, kind, header, table))
         columns = fields.places(header) if table.header or fields.numbered else {}
-        rows = partial(rows_of, kind, columns, len(header))
+        rows = partial(rows_of, kind, columns, len(header), comma=comma)
         for number, data, flaw in table.rows:
             parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
             yield Piece(number, parts, flaw, "row", position(stream))
@@ -155,7 +168,7 @@ def separated_pieces(
 def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
     """Return the first rows as dictionaries, for messages."""
     _, data, flaw = next(table.rows, TableRows(1, b""))
-    rows = islice(split_rows(kind, b"" if flaw else data), SEEN_ROWS)
+    rows = islice(split_rows(kind, b"" if flaw else data, table.comma), SEEN_ROWS)
     return [dict(zip(header, row)) for row in rows if row]
 
 
@@ -166,32 +179,35 @@ def opened_table(
     name: str,
     max_line: int,
     start: Start = WHOLE_FILE,
+    comma: str = COMMA,
 ) -> Table:
     """Return the header and the rows of a stream; StageError if the header cannot be read."""
     if kind == "csv":
-        found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
+        found = (TableRows(*some) for some in whole_rows(stream, name, max_line, comma))
     else:
         lines = whole_lines(stream, max_line, start)
         found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
-        return Table(b"", found)
+        return Table(b"", found, comma)
     first = next(found, TableRows(1, b""))
     if first.flaw:
         raise StageError(f"{name}: row 1, which names the columns: {first.flaw}")
     if kind == "csv":
-        end = int(np.append(row_ends(first.data), len(first.data))[0])
+        end = int(np.append(row_ends(first.data, comma=comma), len(first.data))[0])
     else:
         line = LINE_END.search(first.data)
         end = line.end() if line else len(first.data)
     rest = TableRows(1, first.data[end:])
     others = (TableRows(number - 1, data, flaw) for number, data, flaw in found)
-    return Table(first.data[:end], chain([rest] if rest.data else [], others))
+    return Table(first.data[:end], chain([rest] if rest.data else [], others), comma)
 
 
-def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
-    """Return the names of the columns; [] if the file is empty."""
-    table = opened_table(kind, True, stream, name, BLOCK_BYTES)
-    return next(split_rows(kind, table.header), [])
+def header_of(kind: str, path: str, name: str, dialect: Dialect = AS_USUAL) -> list[str]:
+    """Return the names of the columns of a file; [] if it is empty."""
+    comma = dialect.delimiter
+    with dialect.opened(path, name) as (stream, *_):
+        table = opened_table(kind, True, stream, name, BLOCK_BYTES, comma=comma)
+        return next(split_rows(kind, table.header, comma), [])
 
 
 def kept_rows(
@@ -203,7 +219,9 @@ def kept_rows(
     next_gone = next(gone, None)
     for number, data, flaw in table.rows:
         place, kept, begin = first + number - 1, 0, 0
-        for end in [len(data)] if flaw or next_gone is None else row_ends(data).tolist():
+        for end in (
+            [len(data)] if flaw or next_gone is None else row_ends(data, comma=table.comma).tolist()
+        ):
             if place == next_gone:
                 yield data[kept:begin]
                 kept, next_gone = end, next(gone, None)
@@ -211,7 +229,7 @@ def kept_rows(
         yield data[kept:]
 
 
-def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
+def split_rows(kind: str, data: bytes, comma: str = COMMA) -> Iterator[list[str]]:
     r"""Yield the fields of each row, [] for a blank row; invalid UTF-8 becomes lone surrogates.
 
     >>> list(split_rows("csv", b'a,"b, ""c"" d"\n\nd,e\n'))
@@ -224,7 +242,7 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
         import csv  # for these files alone
 
         csv.field_size_limit(LARGEST_FIELD)
-        yield from csv.reader(io.StringIO(text, newline=""))
+        yield from csv.reader(io.StringIO(text, newline=""), delimiter=comma)
         return
     quoted = QUOTED.fullmatch
     for line in re.split("\r\n|\n|\r", text)[:-1]:
@@ -232,16 +250,18 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
         yield [f[1:-1].replace('""', '"') if f[:1] == '"' and quoted(f) else f for f in fields]
 
 
-def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
+def rows_of(
+    kind: str, columns: dict[str, int], width: int, data: bytes, comma: str = COMMA
+) -> list[Line]:
     """Parse rows, b"" for a blank one; `width` is the number of fields in each, or 0 for any."""
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []
-    for fields in split_rows(kind, data):
+    for fields in split_rows(kind, data, comma):
         if not fields:
             rows.append(b"")
         elif len(fields) != width if width else len(fields) < least:
-            shown = ",".join(fields).encode("utf-8", "backslashreplace")
+            shown = comma.join(fields).encode("utf-8", "backslashreplace")
             rows.append(FlawedRow.of(flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS, shown))
         else:
             row = {name: fields[column] for name, column in columns.items()}

@@ -41,6 +41,7 @@ STAYING = "records that stay"
 CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
+LEFT_OUT = "bad lines left out of the answer"  # which has them in no other format than the input's
 EDGES = "edges"
 COMPILED = "tasks with compiled kernels"
 ORDER = (
@@ -64,13 +65,14 @@ ORDER = (
     CHAINED_AWAY,
     STAYING,
     CHAINED,
+    LEFT_OUT,
     EDGES,
     IN_CLUSTERS,
     CLUSTERS,
     LARGEST,
     COMPILED,
 )
-TROUBLE = ("bad lines", "records without shingles", "records without a key", REPEATED)
+TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
 LIKE = "bad lines like "  # and a name of LOOKS

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from neardup.reading.row_files import LineTable
 from neardup.runtime.program import WireError, shown
 from neardup.videos.runs import Run, VideoPair
 
@@ -94,18 +95,13 @@ def parse_run(line: bytes) -> PairRun:
     raise WireError(f"expected {expected}, got {shown(line)}")
 
 
-def format_object(run: PairRun) -> bytes:
-    """Return a run as a line of JSON.
+def row_of(line: bytes) -> dict[str, Any]:
+    r"""Return the run in a line as a row of a table, with the columns of COLUMNS.
 
-    >>> format_object(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False))[:47]
-    b'{"a":"a","b":"b","seconds":12.5,"a_from":61.0,"'
+    >>> row_of(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n")["a_from"]
+    61.0
     """
-    return json.dumps(row_of(run), separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-
-
-def row_of(run: PairRun) -> dict[str, Any]:
-    """Return a run as a row of a table, with the columns of COLUMNS."""
-    return run._asdict()
+    return parse_run(line)._asdict()
 
 
 def parse_object(line: bytes) -> PairRun:
@@ -124,3 +120,7 @@ def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
     """Yield the runs of each pair of videos; those of a pair must follow each other."""
     for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
         yield list(group)
+
+
+_KINDS = {"a": str, "b": str, "mirrored": bool}
+RUNS = LineTable({name: _KINDS.get(name, float) for name in COLUMNS}, row_of)

@@ -140,7 +140,7 @@ def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
 
 def test_formats(folder: Path, tmp_path: Path) -> None:
     lines = rows(videos(tmp_path, folder), folder)
-    objects = videos(tmp_path, folder, "--format=json").out.splitlines()
+    objects = videos(tmp_path, folder, "--format=jsonl").out.splitlines()
     as_objects = [json.loads(line) for line in objects]
     assert [[f"{o['seconds']}", f"{o['a_from']}-{o['a_to']}"] for o in as_objects] == [
         line[2:4] for line in lines
@@ -151,6 +151,24 @@ def test_formats(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "pairs.jsonl").read_bytes().splitlines() == objects
     parquet = pytest.importorskip("pyarrow.parquet")
     assert parquet.read_table(tmp_path / "pairs.parquet").to_pylist() == as_objects
+
+
+def test_formats_of_decisions(folder: Path, tmp_path: Path) -> None:
+    for output, names in (("kept", ["id"]), ("clusters", ["cluster", "id"])):
+        found = videos(tmp_path, folder, f"--output={output}").out.decode().splitlines()
+        assert len(found) > 1
+        words = [f"--output={output}", "-o", tmp_path / "x.jsonl"]
+        words += ["--removed", tmp_path / "x.parquet"] if output == "kept" else []
+        videos(tmp_path, folder, *words)
+        objects = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+        assert objects == [dict(zip(names, line.split("\t"))) for line in found]
+    removed = videos(tmp_path, folder, "--output=removed").out.decode().splitlines()
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(tmp_path / "x.parquet")
+    assert table.column_names == ["id", "kept", "share"]
+    rows_there = [f"{o['id']}\t{o['kept']}\t{o['share']:.6f}" for o in table.to_pylist()]
+    assert rows_there == removed
+    assert len(removed) > 1
 
 
 @pytest.mark.parametrize("name", ["all.index", "all.jsonl.gz", "all.parquet"])
@@ -311,8 +329,9 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--keep=prefer:("], "--keep: prefer:(: missing ), unterminated subpattern"),
         (["{}", "--output=pair"], "--output: 'pair' is not one of pairs, "),
         (["{}", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
-        (["{}", "--format=csv"], "--format: 'csv' is not one of lines, "),
-        (["{}", "--format=json", "--output=kept"], "--format needs --output pairs or links"),
+        (["{}", "--format=json"], "--format: 'json' is not one of lines, "),
+        (["{}", "--format=csv", "--output=prints"], "--format needs --output pairs, links, "),
+        (["{}", "-o", "x.parquet.gz"], "-o x.parquet.gz: Parquet is compressed inside"),
         (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of max:pixels, "),
         (["{}", "--removed=x"], "--removed needs --output kept, but --output is pairs"),
         (["{}", "--removed=-", "--output=kept"], "--removed: expected the name of a file"),

@@ -190,8 +190,7 @@ def test_names_of_answers(tmp_path: Path) -> None:
         succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
         assert b"".join(unpacked(str(answer))) == printed
     for flags, told in (
-        (["--output=kept", "-o", tmp_path / "kept.parquet"], "kept records keep their form"),
-        (["--output=removed", "-o", tmp_path / "removed.csv"], "end the name with .tsv"),
+        (["--output=kept", "-o", tmp_path / "kept.tsv"], "csv is written as it is, or as jsonl"),
         (["--output=kept", "-o", path], "is an input"),
         (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),
     ):

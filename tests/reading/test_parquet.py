@@ -310,7 +310,7 @@ def test_all_columns_are_converted(tmp_path: Path) -> None:
             "score": None,
             "text": "caf\u00e9\t\n",
         },
-        {"id": "2", "score": 0.1, "text": "\u2028"},
+        {"id": "2", "key": None, "meta": None, "score": 0.1, "text": "\u2028"},
     ]
     for name in ("key", "meta.body"):
         done = succeed([*NEARDUP, "convert", "--id", name, path], tmp_path)

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from neardup.images.folder_walk import path_id
+from neardup.reading.row_files import json_row
 from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
 from neardup.report.video_page import clock, times_of, video_page
 from neardup.report.video_sights import look
-from neardup.videos.pair_lines import PairRun, format_object, format_run
+from neardup.videos.pair_lines import PairRun, format_run, row_of
 from tests.report.test_page import ALLOWED, HOSTILE, Reader
 from tests.support.engines import NEARDUP, ROOT, Result, run, succeed
 from tests.videos.test_moments import EVEN, number_in, write
@@ -134,7 +135,7 @@ def test_the_program_writes_it(folder: Path) -> None:
     """From lines, from JSON lines, and from standard input."""
     films = [f"--folder={folder}/films"]
     clip = CLIP._replace(a=f"{folder}/films/a.mp4", b=f"{folder}/films/b.mp4")
-    for line in (format_run(clip), format_object(clip)):
+    for line in (format_run(clip), json_row(row_of(format_run(clip)))):
         result = call(folder, line, *films)
         assert (result.code, result.out, result.err) == (0, b"", "")
         text = (folder / "page.html").read_text("utf-8")

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
+from neardup.reading.row_files import json_row
 from neardup.runtime.program import WireError
 from neardup.videos.pair_lines import (
     COLUMNS,
     PairRun,
     by_pair,
-    format_object,
     format_run,
     pair_runs,
     parse_object,
@@ -45,14 +45,15 @@ def test_runs_come_back_from_their_lines() -> None:
     for run in some_runs():
         assert parse_run(format_run(run)) == run
         assert parse_run(format_run(run)[:-1] + b"\t\n") == run  # as Hadoop writes it
-        assert parse_object(format_object(run)) == run
+        assert parse_object(json_row(row_of(format_run(run)))) == run
 
 
 def test_an_object_has_the_columns_of_a_table() -> None:
     run = parse_run(LINE)
-    assert [*row_of(run)] == [*json.loads(format_object(run))] == [*COLUMNS]
-    assert row_of(run)["b_to"] == 12.5
-    assert row_of(run)["mirrored"] is False
+    row = row_of(format_run(run))
+    assert [*row] == [*json.loads(json_row(row))] == [*COLUMNS]
+    assert row["b_to"] == 12.5
+    assert row["mirrored"] is False
     assert run.run == Run(12.5, 61.0, 73.5, 0.0, 12.5, 1.0, 0)
 
 
@@ -82,7 +83,7 @@ def test_other_lines_are_refused(line: bytes) -> None:
     "change", [{"seconds": "x"}, {"a": None}, {"share": 3.0}, {"a": 3}, {"mirrored": "no"}]
 )
 def test_other_objects_are_refused(change: dict[str, object]) -> None:
-    fields = {**row_of(parse_run(LINE)), **change}
+    fields = {**row_of(LINE), **change}
     with pytest.raises(WireError, match="expected a run of two videos as a JSON object"):
         parse_object(json.dumps(fields).encode())
 

@@ -12,10 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from neardup.lines.answer_tables import PAIRS, REMOVED, answer_table
 from neardup.options.settings import Settings
-from neardup.options.table import Options
-from neardup.reading.compressed import kind_by_name, packing, plain_name
+from neardup.options.table import EXACT, Options
+from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.input_format import InputFormat
+from neardup.reading.row_files import (
+    FORMATS,
+    PARQUET,
+    LineTable,
+    check_row_file,
+    write_answer,
+)
 from neardup.runtime import VERSION, atomic_write, manifest, summary
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming, write_to
 
@@ -23,8 +31,9 @@ ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
     metavar="FILE",
     help="where the answer goes, once all of it is there, instead of standard output, packed if it "
-    "ends with .gz, .bz2, .xz or .zst; beside it, .FILE.neardup.json says what was asked and "
-    "counted.  With --output kept it may be FOLDER/, which gets a file for each FILE",
+    "ends with .gz, .bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or "
+    ".parquet; beside it, .FILE.neardup.json says what was asked and counted.  With --output kept "
+    "it may be FOLDER/, which gets a file for each FILE",
 )
 REMOVED_OPTION: dict[str, Any] = dict(
     metavar="FILE", help="with --output kept: what --output removed prints, into this file"
@@ -34,25 +43,32 @@ OWN_FILE = "-o {}: the run's own file"
 
 
 class Answer(NamedTuple):
-    name: str = ""  # for messages; "" is standard output
+    name: str = ""  # for messages, and for the format; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
     own: "IO[bytes] | None" = None  # for the run's own file; None where there is none
+    table: LineTable = PAIRS  # of its lines
+    descriptor: int = STDOUT  # of the open file
+    rows: str = ""  # the format of kept rows, one of FORMATS, where it is not that of the input
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
         """Context manager: open the answer, or its file for input `name`; compress by extension."""
-        base = os.path.basename(name)
-        target = os.path.join(self.folder, base) if base else STDOUT
+        with self._file(os.path.basename(name)) as file, packing(file, name or self.name) as sink:
+            yield sink
+
+    @contextmanager
+    def _file(self, base: str = "") -> Iterator[IO[bytes]]:
+        target = os.path.join(self.folder, base) if base else self.descriptor
         with (
             naming(os.path.join(self.name, base) if base else self.name or STANDARD_OUTPUT),
             open(target, "wb", closefd=bool(base)) as file,
-            packing(file, name or self.name) as sink,
         ):
-            yield sink
+            yield file
 
-    def write(self, pieces: Iterable[bytes]) -> None:
-        with self.opened() as sink:
-            sink.writelines(pieces)
+    def write(self, lines: Iterable[bytes]) -> None:
+        """Write the lines of the answer, in pieces of whole ones, as the name says."""
+        with self._file() as file:
+            write_answer(file, self.name or STANDARD_OUTPUT, lines, self.table)
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
@@ -60,6 +76,8 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
+    if args.removed:
+        check_row_file("--removed", args.removed)
     if name is None or name == STDOUT_NAME:
         return
     if name == "":
@@ -73,21 +91,51 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
     if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
         raise UsageError(f"-o {name}: --removed goes there; name another file")
-    kinds = {form.kind_of(file) for file in args.files}
-    if args.output == "kept" and not is_folder(name):
-        if kind_by_name(name) and len(kinds) == 1 and kinds != {kind_by_name(name)}:
-            raise UsageError(
-                f"-o {name}: kept records keep their form, which is {kinds.pop()}; end the name "
-                "with that"
-            )
-        if kinds == {"parquet"} and plain_name(name) != name:
-            raise UsageError(f"-o {name}: Parquet is compressed inside; name it {plain_name(name)}")
-    elif args.output != "kept" and is_folder(name):
+    if args.output == "kept":
+        rows_format(args, form)
+        if not is_folder(name) and kind_by_name(name) == PARQUET:
+            check_row_file("-o", name)
+    elif is_folder(name):
         raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
-    elif args.output != "kept" and kind_by_name(name) not in (None, "tsv"):
+    else:
+        check_row_file("-o", name)
+
+
+def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
+    """Return the format of kept rows that -o names, or "" if it is that of the input.
+
+    UsageError if they cannot be written in that format.
+    """
+    name, kinds = args.answer or STDOUT_NAME, sorted({form.kind_of(file) for file in args.files})
+    kind = None if args.output != "kept" or is_folder(name) else kind_by_name(name)
+    if kind is None or kinds == [kind]:
+        return ""
+    if kind not in FORMATS or not form.fields:
+        those, others = " and ".join(kinds), ", ".join(FORMATS[1:])
+        possible = f"as it is, or as {others}" if form.fields else "as it is"
+        raise UsageError(f"-o {name}: {those} is written {possible}; end the name with that")
+    if form.fields.numbered:
         raise UsageError(
-            f"-o {name}: --output {args.output} writes lines with tabs; end the name with .tsv"
+            f"-o {name}: {kind} has names of columns, and a table without a header has none; end "
+            f"the name with .{kinds[0]}"
         )
+    return kind
+
+
+def table_of(options: Options, settings: Settings) -> LineTable:
+    """Return the columns of the answer, where it is written as rows."""
+    estimated = options.verify != EXACT
+    return answer_table(options.output, settings.against, settings.measure.directed, estimated)
+
+
+@contextmanager
+def removed_to(name: "str | None", inputs: Sequence[str]) -> Iterator["Answer | None"]:
+    """Context manager: open the file that --removed names, if it is given."""
+    if not name:
+        yield None
+        return
+    with atomic_write.whole_or_not("--removed", name, inputs) as file:
+        yield Answer(name, table=REMOVED, descriptor=file.fileno())
 
 
 def is_folder(name: str) -> bool:

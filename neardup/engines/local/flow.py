@@ -17,13 +17,15 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BytesIO
 from itertools import chain
-from typing import IO, Callable
+from typing import Callable
 
 import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
+from neardup.decisions.kept_rows import keep_as_rows
 from neardup.engines.local import key_pruning, near_marks
 from neardup.engines.local import plan as plans
+from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
@@ -32,8 +34,7 @@ from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import write_to
-from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
+from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
@@ -180,7 +181,7 @@ def reduce(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] | None") -> None:
+def write_answer(workers: Workers, plan: Plan, output: str, removed: "Answer | None") -> None:
     """Write the answer that --output asks for, and the removed records to `removed` if given."""
     task = decide if plan.settings.output.decides else dedup
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
@@ -199,7 +200,7 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] 
     if output == "removed" or removed:
         with open(decided, "rb") as lines, open(plan.path("reasons"), "wb") as file:
             file.writelines(map(removed_line, lines))
-        write = partial(write_to, removed) if removed else plan.answer.write
+        write = (removed or plan.answer).write
         sorted_through(workers, plan, [plan.path("reasons")], "print", partial(show, write))
     workers.together()
     if output == "kept":
@@ -235,7 +236,12 @@ def keep(plan: Plan) -> None:
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line
     with open(plan.path("by_place"), "rb") as decided:
-        if not answer.folder:
+        if answer.rows:
+            with answer.opened() as sink:
+                target = answer.name, answer.rows
+                left = keep_as_rows(form, files, longest, decided, sink, target, passed)
+                counters.add(LEFT_OUT, left)
+        elif not answer.folder:
             with answer.opened() as sink:
                 keep_in_one(form, files, longest, decided, sink, passed)
         for i, file in enumerate(files if answer.folder else ()):

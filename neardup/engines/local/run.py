@@ -20,7 +20,7 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
@@ -31,7 +31,6 @@ from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged, is_index
-from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, interrupted, run
 from neardup.runtime.summary import judged, print_summary, total
@@ -83,9 +82,13 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         stack.enter_context(interrupted(left))
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
-        beside = whole_or_not("--removed", args.removed, read) if args.removed else nullcontext()
-        removed = stack.enter_context(beside)
+        removed = stack.enter_context(answer_file.removed_to(args.removed, read))
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
+        columns, rows = (
+            answer_file.table_of(options, settings),
+            answer_file.rows_format(args, settings.form),
+        )
+        answer = answer._replace(table=columns, rows=rows)
         plan = Plan.of(
             name,
             steps(options, settings, bool(segments)),
@@ -97,7 +100,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             segments,
         )
         plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
-        if options.output == "kept" and not answer.folder:
+        if options.output == "kept" and not (answer.folder or answer.rows):
             check_one_answer(settings.form, plan.new_files())
         shown = plan.progress.shown(args.verbosity)
         with shown, Workers(name, plan.progress.clear, str(folder)) as workers:

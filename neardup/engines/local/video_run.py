@@ -15,6 +15,7 @@ from neardup.engines.local.workers import Progress
 from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
 from neardup.images.results import Work
 from neardup.reading.compressed import packing
+from neardup.reading.row_files import LineTable, write_answer
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
 from neardup.stages.video_decisions import FoundPairs
@@ -97,6 +98,12 @@ class Sinks:
             return
         with open(STDOUT, "wb", closefd=False) as stdout:
             write(stdout, STANDARD_OUTPUT)
+
+    def write_answer(
+        self, flag: str, lines: Iterable[bytes], table: LineTable, form: str = ""
+    ) -> None:
+        """Write lines as they are or as rows, as `form` or the extension says."""
+        self.write(flag, lambda sink, name: write_answer(sink, name, lines, table, form))
 
     def write_lines(self, flag: str, lines: Iterable[bytes]) -> None:
         """Write lines, compressed as the extension says."""

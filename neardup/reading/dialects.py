@@ -1,0 +1,188 @@
+r"""Dialects of text files: the encoding of a file, and the delimiter of its CSV.
+
+Everything behind this file reads UTF-8.  A file in another encoding is decoded while it is read,
+and what is kept of it is encoded again:
+
+    file ─ mark │ b"caf\xe9\n" in cp1252 ─▶ b"caf\xc3\xa9\n" ─ kept lines ─▶ b"caf\xe9\n"
+
+A byte order mark at the start decides, and else --encoding does.  A byte that the encoding does not
+have becomes half a character (U+DC80 and more), which is a bad line, and is the same byte again in
+kept lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple
+
+from neardup.reading.compressed import MAGIC_BYTES, READ_BYTES, kind_by_name, opened
+from neardup.runtime.program import TASK, StageError, UsageError, piped, typed_files, typed_with
+
+COMMA = ","
+MARKS = (  # the longer ones first
+    (codecs.BOM_UTF8, ""),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+UTF8 = {"utf-8", "utf-8-sig", "ascii"}  # as `codecs.lookup` calls them
+MARKED = ("utf-16", "utf-32")  # which need a mark
+STATEFUL = ("utf-7", "hz", "iso2022", "idna", "punycode", "unicode", "raw_unicode", "undefined")
+NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"
+
+
+class Dialect(NamedTuple):
+    r"""How text files are written.
+
+    >>> Dialect.of(r"\t", "Latin1")
+    Dialect(delimiter='\t', encoding='iso8859-1')
+    """
+
+    delimiter: str = COMMA  # of CSV
+    encoding: str = ""  # of files without a byte order mark; "" is UTF-8
+
+    @classmethod
+    def of(cls, delimiter: str | None, encoding: str | None) -> Dialect:
+        """Read --delimiter and --encoding; UsageError for invalid ones."""
+        return cls(
+            COMMA if delimiter is None else _delimiter(delimiter),
+            "" if encoding is None else _encoding(encoding),
+        )
+
+    @contextmanager
+    def opened(self, path: str, name: str, exactly: bool = False) -> Iterator[TextFile]:
+        """Context manager: open a file of text, to be read as UTF-8; `-` is stdin.
+
+        exactly: StageError if encoding it again would give other bytes
+        """
+        with opened(path, name) as stream:
+            start = stream.peek(MAGIC_BYTES)
+            mark, encoding = next(
+                (m for m in MARKS if start.startswith(m[0])), (b"", self.encoding)
+            )
+            if TASK in os.environ or not (mark or encoding):
+                yield TextFile(stream)
+                return
+            if encoding in MARKED:
+                line = typed_with("--encoding", f"{encoding}-le")
+                raise StageError(f"{name}: has no byte order mark; type: {line}, or …-be")
+            if encoding:
+                raw = _Decoded(stream, name, encoding, exactly)
+                stream = io.BufferedReader(raw, READ_BYTES)
+            yield TextFile(stream, mark, encoding)
+
+    def encoding_of(self, path: str, name: str) -> str:
+        """Return the encoding of a file, "" for UTF-8."""
+        with self.opened(path, name) as text:
+            return text.encoding
+
+
+AS_USUAL = Dialect()
+
+
+class TextFile(NamedTuple):
+    """An open file as a stream of UTF-8, its mark included, and how to write a part of it back."""
+
+    stream: Any  # a binary file with `peek`
+    mark: bytes = b""
+    encoding: str = ""
+
+    def encoded(self, pieces: Iterable[bytes], with_mark: bool = True) -> Iterator[bytes]:
+        """Yield pieces of UTF-8 in the encoding of the file, the mark before the first one."""
+        mark = self.mark if with_mark else b""
+        to_text = codecs.getincrementaldecoder("utf-8")("surrogatepass")
+        for piece in filter(None, pieces):
+            if self.encoding:
+                piece = to_text.decode(piece).encode(self.encoding, _errors(self.encoding))
+            yield mark + piece
+            mark = b""
+
+
+class _Decoded(io.RawIOBase):
+    """A raw stream of UTF-8, decoded from another one."""
+
+    def __init__(self, stream: IO[bytes], name: str, encoding: str, exactly: bool):
+        self._stream, self._name, self._encoding, self._exactly = stream, name, encoding, exactly
+        self._decoder = codecs.getincrementaldecoder(encoding)(_errors(encoding))
+        self._held = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._held:
+            data = self._stream.read(READ_BYTES)
+            self._held = self._decode(data)
+            if not data:
+                break
+        size = min(len(buffer), len(self._held))
+        buffer[:size], self._held = self._held[:size], self._held[size:]
+        return size
+
+    def _decode(self, data: bytes) -> bytes:
+        before = self._decoder.getstate()[0]
+        try:
+            text = self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            raise StageError(
+                f"{self._name}: is not {self._encoding}, or cut short: {error.reason}; to read "
+                f"the rest, type: {_converted(self._encoding, self._name)}"
+            ) from None
+        after = self._decoder.getstate()[0]
+        if self._exactly:
+            self._check(before + data[: len(data) - len(after)], text)
+        return text.encode("utf-8", "surrogatepass")
+
+    def _check(self, data: bytes, text: str) -> None:
+        if text.encode(self._encoding, _errors(self._encoding)) != data:
+            raise StageError(
+                f"{self._name}: some characters have several forms in {self._encoding}, and would "
+                f"be written in another one; type: {_converted(self._encoding, self._name)}"
+            )
+
+
+def _converted(encoding: str, name: str = "") -> str:
+    """Return a command that reads a file through iconv."""
+    known = encoding.replace("utf-16-", "utf-16").replace("utf-32-", "utf-32")
+    kind = kind_by_name(name or "".join(typed_files()[:1]))  # unknown for standard input
+    options = ("--input", kind) if kind else ()
+    return piped(f"iconv -c -f {known} -t utf-8", name, "--encoding", "utf-8", *options)
+
+
+def _errors(encoding: str) -> str:
+    """Return the name of the error handler, which keeps what is not valid."""
+    return "surrogatepass" if encoding.startswith(MARKED) else "surrogateescape"
+
+
+def _delimiter(text: str) -> str:
+    r"""Return the character that separates fields; UsageError for others.
+
+    >>> _delimiter(";"), _delimiter(r"\t")
+    (';', '\t')
+    """
+    character = "\t" if text == "\\t" else text
+    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+        raise UsageError(f"--delimiter: expected one character, such as ';' or '\\t', got {text!r}")
+    return character
+
+
+def _encoding(name: str) -> str:
+    """Return Python's name of an encoding, "" for UTF-8; UsageError for an unknown one."""
+    try:
+        found = codecs.lookup(name).name
+        "a\n".encode(found)
+    except (LookupError, ValueError):
+        raise UsageError(f"--encoding: {name!r} is not known; name one such as {NAMES}") from None
+    if found.startswith(STATEFUL):
+        raise UsageError(
+            f"--encoding {name}: a line of it cannot be read alone; type: {_converted(name)}"
+        )
+    return "" if found in UTF8 else found

@@ -1,0 +1,150 @@
+r"""Write rows, which are dictionaries, as JSON lines, CSV or Parquet, as the name of a file says.
+
+    {"a": "x", "b": "y", "similarity": 0.9}
+        ─▶ {"a":"x","b":"y","similarity":0.9}⏎      .jsonl .ndjson .json
+        ─▶ a,b,similarity⏎x,y,0.9⏎                  .csv, with a header
+        ─▶ a row of a table with typed columns      .parquet .pq
+
+An answer is made as lines with tabs.  Under another name, each line is written as a row.
+Memory: some thousand rows, or a row group of Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from io import BytesIO
+from itertools import chain, islice
+from typing import IO, Any, Callable, NamedTuple
+
+from neardup.reading.compressed import kind_by_name, packing, plain_name
+from neardup.reading.parquet_rows import WRITTEN_BYTES, check_pyarrow
+from neardup.reading.text_rows import Row
+from neardup.runtime.program import UsageError, naming, write_to
+
+LINES, JSON, CSV, PARQUET = "lines", "jsonl", "csv", "parquet"
+FORMATS = (LINES, JSON, CSV, PARQUET)
+BATCH_ROWS = 1 << 12
+SPECIAL = re.compile('[",\r\n]')
+
+Columns = Mapping[str, Any]  # name: str, float, int or bool, or for Parquet a type of Arrow
+
+
+class LineTable(NamedTuple):
+    """The columns of an answer, and the row of one of its lines."""
+
+    columns: Columns
+    row_of: Callable[[bytes], Row]
+
+
+def fields_table(**columns: type) -> LineTable:
+    r"""Return the table of lines with tabs between fields; `-` is null in a column of numbers.
+
+    >>> fields_table(id=str, kept=str, similarity=float).row_of(b"b\ta\t-\n")
+    {'id': 'b', 'kept': 'a', 'similarity': None}
+    """
+
+    def row_of(line: bytes) -> Row:
+        fields = line.decode().rstrip("\n").split("\t")
+        pairs = zip(columns.items(), fields)
+        return {
+            name: None if kind is not str and f == "-" else kind(f) for (name, kind), f in pairs
+        }
+
+    return LineTable(columns, row_of)
+
+
+def format_by_name(name: str) -> str:
+    """Return the format of an answer by the extension of its file.
+
+    >>> format_by_name("a.jsonl.gz"), format_by_name("a.parquet"), format_by_name("pairs.tsv")
+    ('jsonl', 'parquet', 'lines')
+    """
+    kind = kind_by_name(name)
+    return kind if kind in FORMATS else LINES
+
+
+def check_row_file(option: str, name: str) -> None:
+    """Raise UsageError or StageError if no file of this name can be written."""
+    if format_by_name(name) == PARQUET:
+        check_pyarrow()
+        if plain_name(name) != name:
+            raise UsageError(
+                f"{option} {name}: Parquet is compressed inside; name it {plain_name(name)}"
+            )
+
+
+def write_answer(
+    file: IO[bytes], name: str, lines: Iterable[bytes], table: LineTable, form: str = ""
+) -> None:
+    """Write whole lines as they are, or as rows, compressed as `name` says.
+
+    lines: one or several in each piece
+    form: one of FORMATS; "" is that of the name
+    """
+    form = form or format_by_name(name)
+    with packing(file, name) as sink:
+        if form != LINES:
+            rows = map(table.row_of, chain.from_iterable(map(BytesIO, lines)))
+            write_rows(sink, name, form, rows, table.columns)
+        else:
+            with naming(name):
+                sink.writelines(lines)
+
+
+def write_rows(
+    sink: IO[bytes], name: str, form: str, rows: Iterable[Row], columns: Columns
+) -> None:
+    """Write rows in one of FORMATS but lines; an OSError names the file `name`."""
+    if form == PARQUET:
+        with naming(name):
+            _write_parquet(sink, rows, columns)
+    else:
+        write_to(sink, _csv_lines(rows, columns) if form == CSV else map(json_row, rows), name)
+
+
+def json_row(row: Row) -> bytes:
+    r"""Return a row as a JSON line; half a character, such as \ud83d, stays escaped."""
+    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _csv_lines(rows: Iterable[Row], columns: Columns) -> Iterator[bytes]:
+    if columns:
+        yield csv_row(columns)
+    for row in rows:
+        yield csv_row(map(row.get, columns))
+
+
+def csv_row(values: Iterable[Any]) -> bytes:
+    r"""Return values as a row of CSV: null is an empty field, and an empty text is "".
+
+    >>> csv_row(["to be, or", None, "", 0.5, True])
+    b'"to be, or",,"",0.5,true\n'
+    """
+    fields = list(map(_csv_field, values))
+    return (",".join(fields) or '""').encode() + b"\n"  # a blank row would be none
+
+
+def _csv_field(value: Any) -> str:
+    if isinstance(value, str):
+        quoted = not value or SPECIAL.search(value)
+        return '"' + value.replace('"', '""') + '"' if quoted else value
+    return "" if value is None else json.dumps(value)
+
+
+def _write_parquet(sink: IO[bytes], rows: Iterable[Row], columns: Columns) -> None:
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    kinds = {str: arrow.string(), float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_()}
+    schema = arrow.schema([(name, kinds.get(kind, kind)) for name, kind in columns.items()])
+    rows, held = iter(rows), []
+    with parquet.ParquetWriter(sink, schema) as writer:
+        while some := list(islice(rows, BATCH_ROWS)):
+            held.append(arrow.Table.from_pylist(some, schema))
+            if sum(table.nbytes for table in held) > WRITTEN_BYTES:
+                writer.write_table(arrow.concat_tables(held))
+                held = []
+        if held:
+            writer.write_table(arrow.concat_tables(held))

@@ -1,0 +1,170 @@
+"""Pairs, links, removed records and clusters as rows of other formats: those of the lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.reading.compressed import unpacked
+from tests.support.cases import crossed
+from tests.support.engines import RUN_LOCAL, run, succeed
+
+NEW = b"b 1 2 3 4\na 1 2 3 4\nc\xc3\xa9 1 2 3 4 5\n\nbad x\nd 7 8 9\n=1 7 8 9\n"
+OLD = b"o 1 2 3 4\np 7 8 9 10\n"
+PAIR, INTERVAL = ["a", "b", "similarity"], ["a", "b", "low", "high"]
+ACROSS = ["new", "other", "similarity", "collection"]
+CASES = {  # options: the names of the fields
+    "--output=pairs": PAIR,
+    "--output=links": PAIR,
+    "--measure=containment --scheme=prefix": PAIR,
+    "--verify=sketch:16": INTERVAL,
+    "--against=old.txt": ACROSS,
+    "--against=old.txt --measure=containment --scheme=prefix": [*ACROSS, "direction"],
+    "--output=removed": ["id", "kept", "similarity"],
+    "--output=removed --rule=cluster": ["id", "kept", "similarity"],
+    "--output=removed --against=old.txt": ["id", "kept", "similarity"],
+    "--output=clusters": ["cluster", "id"],
+}
+
+
+def of_json(data: bytes) -> list[dict[str, Any]]:
+    assert not data or data.endswith(b"\n")
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def of_csv(data: bytes) -> list[dict[str, Any]]:
+    text = io.StringIO(data.decode(), newline="")
+    rows = list(csv.DictReader(text, strict=True))
+    for row in rows:
+        for name in set(row) & {"similarity", "low", "high"}:
+            row[name] = float(row[name]) if row[name] else None
+    return rows
+
+
+def of_parquet(data: bytes) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (
+        pytest.importorskip("pyarrow.parquet").read_table(io.BytesIO(data)).to_pylist()
+    )
+    return rows
+
+
+READERS: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
+    "x.jsonl": of_json,
+    "x.ndjson.gz": of_json,
+    "x.csv": of_csv,
+    "x.csv.xz": of_csv,
+    "x.parquet": of_parquet,
+}
+
+
+def rows_of(lines: bytes, names: list[str]) -> list[dict[str, Any]]:
+    """The oracle: fields between tabs, an interval in two."""
+    rows = []
+    for line in lines.decode().splitlines():
+        values: list[Any] = []
+        for field in line.split("\t"):
+            values += field[1:].split("..") if field[0] == "~" else [field]
+        row = dict(zip(names, values))
+        for name in {"similarity", "low", "high"} & set(row):
+            row[name] = None if row[name] == "-" else float(row[name])
+        assert len(values) == len(names)
+        rows.append(row)
+    return rows
+
+
+def written(name: str, flags: list[str], tmp_path: Path, option: str = "-o") -> bytes:
+    """What a run writes into a file of this name."""
+    answer = tmp_path / "answer" / name
+    answer.parent.mkdir(exist_ok=True)
+    words = [*RUN_LOCAL, "--threshold=0.6", *flags, option, answer, "new.txt"]
+    succeed(words, tmp_path, cwd=tmp_path)
+    return b"".join(unpacked(str(answer)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "new.txt").write_bytes(NEW)
+    (tmp_path / "old.txt").write_bytes(OLD)
+    return tmp_path
+
+
+@crossed(case=list(CASES), name=list(READERS))
+def test_the_rows_are_those_of_the_lines(case: str, name: str, folder: Path) -> None:
+    flags = case.split()
+    words = [*RUN_LOCAL, "--threshold=0.6", *flags, "new.txt"]
+    lines = succeed(words, folder, cwd=folder).out
+    expected = rows_of(lines, CASES[case])
+    assert expected
+    found = READERS[name](written(name, flags, folder))
+    assert found == expected
+    assert all(list(row) == CASES[case] for row in found)
+
+
+def test_a_chain_has_no_similarity(tmp_path: Path) -> None:
+    """The first and the last record of a chain are in one cluster, and no pair."""
+    (tmp_path / "new.txt").write_bytes(b"a 1 2 3 4\nb 2 3 4 5\nc 3 4 5 6\n")
+    flags = ["--output=removed", "--rule=cluster"]
+    expected = [("b", "a", 0.6), ("c", "a", None)]
+    for name, read in READERS.items():
+        rows = read(written(name, flags, tmp_path))
+        assert [tuple(row.values()) for row in rows] == expected
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_removed_records_in_a_file_of_their_own(name: str, folder: Path) -> None:
+    removed = written("removed.tsv", ["--output=kept"], folder, "--removed")
+    packed = written("removed.tsv.gz", ["--output=kept"], folder, "--removed")
+    rows = READERS[name](written(name, ["--output=kept"], folder, "--removed"))
+    assert rows == rows_of(removed, ["id", "kept", "similarity"])
+    assert len(rows) > 1
+    assert packed == removed
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("lines", [b"", b"a 1 2\nb 3 4\n"])
+def test_no_rows(name: str, lines: bytes, tmp_path: Path) -> None:
+    (tmp_path / "new.txt").write_bytes(lines)
+    data = written(name, [], tmp_path)
+    assert READERS[name](data) == []
+    if name == "x.csv":
+        assert data == b"a,b,similarity\n"
+    if name == "x.parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        kinds = {field.name: str(field.type) for field in parquet.read_schema(io.BytesIO(data))}
+        assert kinds == {"a": "string", "b": "string", "similarity": "double"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["-o", "x.parquet.gz"],
+            "-o x.parquet.gz: Parquet is compressed inside; name it x.parquet",
+        ),
+        (
+            ["--output=kept", "--removed=x.pq.zst"],
+            "--removed x.pq.zst: Parquet is compressed inside; name it x.pq",
+        ),
+    ],
+)
+def test_refused_names(words: list[str], told: str, folder: Path) -> None:
+    result = run([*RUN_LOCAL, *words, "new.txt"], folder, cwd=folder)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert told in result.err
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_many_rows(name: str, tmp_path: Path) -> None:
+    """More than one batch of rows."""
+    copies = 300
+    lines = "".join(f"r{i:03} 1 2 3\n" for i in range(copies))
+    (tmp_path / "new.txt").write_text(lines)
+    rows = READERS[name](written(name, [], tmp_path))
+    pairs = [(f"r{i:03}", f"r{j:03}") for i in range(copies) for j in range(i + 1, copies)]
+    assert [(row["a"], row["b"]) for row in rows] == pairs

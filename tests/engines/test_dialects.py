@@ -1,0 +1,280 @@
+"""--delimiter and --encoding: what is read, and the same bytes in kept records."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.cases import crossed
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
+
+TEXTS = ['to be, or; not|to\tbe "x"\r\nthat is: ', "caf\u00e9 au lait", "x"]
+ROWS = [("a", TEXTS[0]), ("b", TEXTS[0]), ("c", TEXTS[1]), ("d", TEXTS[2]), ("e", TEXTS[1])]
+KEPT = [ROWS[0], ROWS[2], ROWS[3]]
+DELIMITERS = {";": ";", "|": "|", "\\t": "\t", " ": " ", ":": ":", ",": ","}
+
+
+def table(rows: list[tuple[str, str]], delimiter: str, end: str = "\r\n") -> str:
+    """Written by others than us."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
+    writer.writerows([("id", "text"), *rows])
+    return text.getvalue()
+
+
+@crossed(delimiter=list(DELIMITERS), end=["\r\n", "\n"], jobs=["1", "2"])
+def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(table(ROWS, DELIMITERS[delimiter], end).encode())
+    words = [*RUN_LOCAL, "--delimiter", delimiter, "--jobs", jobs, path]
+    assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
+    kept = succeed([*words, "--output=kept"], tmp_path).out
+    assert kept == table(KEPT, DELIMITERS[delimiter], end).encode()
+    rows = succeed([*NEARDUP, "convert", "--delimiter", delimiter, path], tmp_path).out
+    assert [tuple(json.loads(line).values()) for line in rows.splitlines()] == ROWS
+
+
+def test_quotes_that_are_not_at_ends_of_fields(tmp_path: Path) -> None:
+    """Rows that are found field by field, not all at once."""
+    path = tmp_path / "a.csv"
+    data = b'id;text\na;5" by, 6\nb;"5"" by,\n6"\nc;5" by, 6\n'
+    path.write_bytes(data)
+    words = [*RUN_LOCAL, "--delimiter=;", path]
+    assert succeed(words, tmp_path).out == b"a\tb\t1.000000\na\tc\t1.000000\nb\tc\t1.000000\n"
+    assert succeed([*words, "--output=kept"], tmp_path).out == data[: data.index(b"b;")]
+
+
+def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for shown, delimiter in {";": ";", "\\t": "\t", "|": "|"}.items():
+        path.write_bytes(table(ROWS, delimiter).encode())
+        result = run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path)
+        assert result.code == 1
+        assert f"type: ./run_local.sh --delimiter '{shown}' a.csv\n" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--delimiter=", "a.csv"], "--delimiter: expected one character, such as ';'"),
+        (["--delimiter=;;", "a.csv"], "--delimiter: expected one character, such as ';'"),
+        (["--delimiter=\u00a6", "a.csv"], "--delimiter: expected one character, such as ';'"),
+        (['--delimiter="', "a.csv"], "--delimiter: expected one character, such as ';'"),
+        (["--delimiter=;", "a.txt"], "--delimiter needs --input csv, but --input is shingles"),
+        (["--delimiter=;", "a.tsv"], "--delimiter needs --input csv, but --input is tsv"),
+        (["--encoding=klingon", "a.csv"], "--encoding: 'klingon' is not known; name one such as"),
+        (["--encoding=rot13", "a.csv"], "--encoding: 'rot13' is not known; name one such as"),
+        (
+            ["--encoding=iso2022_jp", "a.csv"],
+            "--encoding iso2022_jp: a line of it cannot be read alone; type: iconv -c -f "
+            "iso2022_jp -t utf-8 a.csv | ./run_local.sh --encoding utf-8 --input csv -",
+        ),
+        (["--encoding=cp1252", "--input=parquet", "a.csv"], "--encoding is for files of text"),
+    ],
+)
+def test_refused_options(words: list[str], told: str, tmp_path: Path) -> None:
+    for name in ("a.csv", "a.txt", "a.tsv"):
+        (tmp_path / name).write_bytes(b"id,text\na,to\n")
+    result = run([*RUN_LOCAL, *words], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert told in result.err
+
+
+# Encodings.
+
+MARKED = {
+    "utf-8": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+}
+NAMED = [
+    "latin-1",
+    "cp1252",
+    "mac-roman",
+    "utf-16-le",
+    "utf-16-be",
+    "utf-32-be",
+    "gb18030",
+    "cp037",
+]
+KINDS = ["a.csv", "a.tsv", "a.jsonl", "a.txt"]
+
+
+def in_kind(name: str, rows: list[tuple[str, str]]) -> str:
+    if name == "a.csv":
+        return table(rows, ",")
+    if name == "a.tsv":
+        return "id\ttext\n" + "".join(f"{id_}\t{json.dumps(text)[1:-1]}\n" for id_, text in rows)
+    if name == "a.txt":
+        return "".join(f"{id_}\t{json.dumps(text, ensure_ascii=False)}\n" for id_, text in rows)
+    lines = (json.dumps({"id": i, "text": text}, ensure_ascii=False) for i, text in rows)
+    return "".join(line + "\n" for line in lines)
+
+
+@crossed(kind=KINDS, encoding=[*(f"{name} mark" for name in MARKED), *NAMED])
+def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
+    encoding, marked = encoding.removesuffix(" mark"), encoding.endswith(" mark")
+    mark = MARKED[encoding] if marked else b""
+    path = tmp_path / kind
+    path.write_bytes(mark + in_kind(kind, ROWS).encode(encoding))
+    words = [*RUN_LOCAL, *(["--input=text"] * (kind == "a.txt")), path]
+    words += [] if marked else [f"--encoding={encoding}"]
+    assert succeed(words, tmp_path).out == b"a\tb\t1.000000\nc\te\t1.000000\n"
+    kept = succeed([*words, "--output=kept"], tmp_path).out
+    assert kept == mark + in_kind(kind, KEPT).encode(encoding)
+    removed = succeed([*words, "--output=kept", "-o", tmp_path / "out"], tmp_path)
+    assert removed.out == b""
+    assert (tmp_path / "out").read_bytes() == kept
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_other_programs(encoding: str, tmp_path: Path) -> None:
+    """The stages of a pipe, convert, and kept rows in another format."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(table(ROWS, ";").encode(encoding))
+    flags = ["--delimiter=;", *(["--encoding=latin-1"] * (encoding == "latin-1"))]
+    data = succeed([*MAPPER, *flags, path], tmp_path).out
+    assert data.count(b"\n") > 0
+    converted = succeed([*NEARDUP, "convert", *flags, path], tmp_path).out
+    assert [tuple(json.loads(line).values()) for line in converted.splitlines()] == ROWS
+    answer = tmp_path / "x.jsonl"
+    succeed([*RUN_LOCAL, *flags, "--output=kept", "-o", answer, path], tmp_path)
+    lines = answer.read_text("utf-8").splitlines()
+    assert [tuple(json.loads(line).values()) for line in lines] == KEPT
+    index = tmp_path / "index"
+    succeed([*NEARDUP, "index", *flags, path, "--to", index], tmp_path)
+    new = tmp_path / "new.csv"
+    new.write_text(f"id,text\nn,{TEXTS[1]}\n", "utf-8")
+    found = succeed([*RUN_LOCAL, "--input=csv", "--against", index, new], tmp_path).out
+    assert found == b"n\tc\t1.000000\told\nn\te\t1.000000\told\n"
+
+
+def test_many_rows_in_utf_16(tmp_path: Path) -> None:
+    """Characters of two and four bytes across the ends of blocks."""
+    rows = [(f"r{i}", f"\U0001f600 w{i} caf\u00e9 \u4e2d{i}") for i in range(20000)]
+    twice = [row for id_, text in rows for row in ((id_, text), (f"{id_}b", text))]
+    path = tmp_path / "a.csv"
+    path.write_bytes(codecs.BOM_UTF16_BE + table(twice, ",").encode("utf-16-be"))
+    words = [*RUN_LOCAL, "--exact", "--threshold=1", "--jobs=2", "--output=kept", path]
+    kept = succeed(words, tmp_path).out
+    assert kept == codecs.BOM_UTF16_BE + table(rows, ",").encode("utf-16-be")
+
+
+def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
+    """They are bad lines, and kept as they are."""
+    path = tmp_path / "a.txt"
+    lines = [b"a to be\xe9\n", b"b to be\xe9\n", b"c \x81\x8d\n", b"d \xc3\x81\n", b"e to\n"]
+    path.write_bytes(b"".join(lines))
+    words = [*RUN_LOCAL, "--input=text", "--encoding=cp1252", path]
+    result = succeed(words, tmp_path)
+    assert result.out == b"a\tb\t1.000000\n"
+    assert result.count("bad lines") == 2
+    assert "line 3: not UTF-8" in result.err
+    kept = succeed([*words, "--output=kept"], tmp_path).out
+    assert kept == b"".join([lines[0], *lines[2:]])
+
+
+def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
+    text = "a to be\nb to be\nc \ud83d x\nd to\n".encode("utf-16-le", "surrogatepass")
+    path = tmp_path / "a.txt"
+    path.write_bytes(codecs.BOM_UTF16_LE + text)
+    words = [*RUN_LOCAL, "--input=text", path]
+    result = succeed(words, tmp_path)
+    assert (result.out, result.count("bad lines")) == (b"a\tb\t1.000000\n", 1)
+    kept = succeed([*words, "--output=kept"], tmp_path).out
+    assert kept == codecs.BOM_UTF16_LE + text.replace("b to be\n".encode("utf-16-le"), b"")
+
+
+def test_utf_16_that_is_cut_short(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("a to be\nb to be\n".encode("utf-16") + b"x")
+    result = run([*RUN_LOCAL, "--input=text", "a.txt"], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert "a.txt: is not utf-16-le, or cut short: truncated data; to read the rest, type: " in (
+        result.err
+    )
+    line = result.err.strip().partition("type: ")[2].replace("./run_local.sh", str(RUN_LOCAL[0]))
+    assert run(["bash", "-c", line], tmp_path, cwd=tmp_path).out == b"a\tb\t1.000000\n"
+
+
+@pytest.mark.parametrize("name", ["utf-16", "utf-32"])
+def test_without_a_mark(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("a to\nb to\n".encode(f"{name}-le"))
+    words = ["--input=text", f"--encoding={name}"]
+    result = run([*RUN_LOCAL, *words, "a.txt"], tmp_path, cwd=tmp_path)
+    assert result.code == 1
+    line = f"a.txt: has no byte order mark; type: ./run_local.sh --encoding {name}-le --input=text"
+    assert line in result.err
+
+
+def test_a_mark_in_the_middle_is_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    text = "a to be\nb to be\nc to \ufeffbe\n\ufeffd to be\n"
+    path.write_bytes(text.encode("utf-16"))
+    pairs = succeed([*RUN_LOCAL, "--input=text", path], tmp_path).out
+    assert pairs == "a\tb\t1.000000\na\t\ufeffd\t1.000000\nb\t\ufeffd\t1.000000\n".encode()
+    kept = succeed([*RUN_LOCAL, "--input=text", "--output=kept", path], tmp_path).out
+    assert kept == "a to be\nc to \ufeffbe\n".encode("utf-16")
+
+
+@pytest.mark.parametrize("mark", ["utf-8-sig", "utf-16"])
+def test_an_empty_file_with_a_mark(mark: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("".encode(mark))
+    words = [*RUN_LOCAL, "--input=text", "a.txt"]
+    result = run(words, tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (0, b"")
+
+
+def test_files_in_several_encodings(tmp_path: Path) -> None:
+    one, two, three = (tmp_path / name for name in ("1.csv", "2.csv", "3.csv"))
+    one.write_bytes(table(ROWS[:2], ",").encode("utf-16"))
+    two.write_bytes(table(ROWS[2:3], ",").encode("latin-1"))
+    three.write_bytes(codecs.BOM_UTF8 + table(ROWS[3:], ",").encode())
+    words = [*RUN_LOCAL, "--encoding=latin-1", "--output=kept"]
+    result = run([*words, one, two], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "cannot write iso8859-1 and utf-16-le to one file; write a file for each" in result.err
+    succeed([*words, "-o", f"{tmp_path}/out/", one, two, three], tmp_path)
+    kept = [(tmp_path / "out" / path.name).read_bytes() for path in (one, two, three)]
+    assert kept == [
+        table(KEPT[:1], ",").encode("utf-16"),
+        table(KEPT[1:2], ",").encode("latin-1"),
+        codecs.BOM_UTF8 + table(KEPT[2:], ",").encode(),
+    ]
+
+
+def test_one_mark_in_one_answer(tmp_path: Path) -> None:
+    for name, rows in (("1.csv", ROWS[:2]), ("2.csv", ROWS[2:])):
+        (tmp_path / name).write_bytes(table(rows, ",").encode("utf-16"))
+    words = [*RUN_LOCAL, "--output=kept", "1.csv", "2.csv"]
+    assert succeed(words, tmp_path, cwd=tmp_path).out == table(KEPT, ",").encode("utf-16")
+
+
+def test_characters_with_two_forms(tmp_path: Path) -> None:
+    """NEC's and IBM's forms of one character: both are read, and no other byte is written."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a \x87\x90\nb \x81\xe0\n")
+    words = [*RUN_LOCAL, "--input=text", "--encoding=cp932", "a.txt"]
+    assert succeed(words, tmp_path, cwd=tmp_path).out == b"a\tb\t1.000000\n"
+    result = run([*words, "--output=kept"], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "a.txt: some characters have several forms in cp932" in result.err
+
+
+def test_tasks_read_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(in_kind("a.jsonl", ROWS).encode("utf-16"))
+    result = run([*INLINE, path], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "is text in UTF-16; type: iconv -f UTF-16 -t UTF-8" in result.err
+    result = run([*INLINE, "--encoding=latin-1", path], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "python3 -m neardup convert" in result.err

@@ -1,0 +1,230 @@
+"""Kept rows of tables in another format, by the name of -o: their values, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.reading.compressed import unpacked
+from tests.support.cases import crossed
+from tests.support.corpus_in_forms import CORPUS, FLAGS, TEXT, made
+from tests.support.engines import RUN_LOCAL, run, succeed
+
+arrow = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+Rows = list[dict[str, Any]]
+TARGETS = ["x.jsonl", "x.csv", "x.parquet", "x.ndjson.gz", "x.csv.xz"]
+
+
+def read(name: str, data: bytes) -> Rows:
+    """The rows of a file, read by others than us."""
+    if "parquet" in name:
+        rows: Rows = parquet.read_table(io.BytesIO(data)).to_pylist()
+        return rows
+    if "json" in name:
+        return [json.loads(line) for line in data.splitlines()]
+    return list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
+
+
+def kept(folder: Path, files: Sequence[str], name: str, *flags: str) -> Rows:
+    """The rows that a run writes to a file of this name."""
+    words = [*RUN_LOCAL, "--output=kept", *flags, "-o", f"out/{name}", *files]
+    (folder / "out").mkdir(exist_ok=True)
+    succeed(words, folder, cwd=folder)
+    return read(name, b"".join(unpacked(str(folder / "out" / name))))
+
+
+@pytest.fixture(scope="module")
+def stays(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """(id, text) of what stays, found in lines of text."""
+    tmp = tmp_path_factory.mktemp("stays")
+    words = [*RUN_LOCAL, *FLAGS, "--input=text", "--output=kept", "-"]
+    lines = succeed(words, tmp, TEXT).out.decode().splitlines()
+    assert 0 < len(lines) < len(CORPUS)
+    return [(id_, text) for id_, _, text in (line.partition("\t") for line in lines)]
+
+
+@crossed(source=["a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.ndjson.gz"], target=TARGETS)
+def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Path) -> None:
+    made(source, tmp_path)
+    rows = kept(tmp_path, [source], target, *FLAGS)
+    assert [(row["id"], row["text"]) for row in rows] == stays
+    assert len(rows[0]) == 3  # all columns
+
+
+def test_files_of_several_kinds(tmp_path: Path) -> None:
+    """Columns of some files only are null in the rows of others."""
+    (tmp_path / "1.csv").write_bytes(b'id,text,lang\na,"to be, or",en\nb,"to be, or",fr\n')
+    (tmp_path / "2.jsonl").write_bytes(
+        b'{"id": "3", "text": "not"}\n{"text": "to be, or", "id": 4}\n{"id": "e", "text": "to"}\n'
+    )
+    parquet.write_table(arrow.table({"n": [1, 2], "text": ["x", "not"]}), tmp_path / "3.parquet")
+    files = ["1.csv", "2.jsonl", "3.parquet"]
+    assert kept(tmp_path, files, "x.jsonl") == [
+        {"id": "a", "text": "to be, or", "lang": "en"},
+        {"id": "3", "text": "not"},
+        {"id": "e", "text": "to"},
+        {"n": 1, "text": "x"},
+    ]
+    row = dict.fromkeys(["id", "text", "lang", "n"])
+    assert kept(tmp_path, files, "x.parquet") == [
+        {**row, "id": "a", "text": "to be, or", "lang": "en"},
+        {**row, "id": "3", "text": "not"},
+        {**row, "id": "e", "text": "to"},
+        {**row, "n": 1, "text": "x"},
+    ]
+    assert kept(tmp_path, files, "x.csv")[-1] == {"id": "", "text": "x", "lang": "", "n": "1"}
+
+
+VALUES: list[Any] = [None, "", "x", 'a,"b"\r\nc\n', "é\u2028", 0, -(2**63), 2**63 - 1, 0.1, 1e300]
+VALUES += [True, False, -0.0, [1, 2], [], ["a", None], {"a": 1, "b": {"c": [0.5]}}]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_values_survive_a_round_trip(value: Any, tmp_path: Path) -> None:
+    """JSON ─▶ Parquet ─▶ JSON, and a null beside each value."""
+    rows = [{"id": "a", "text": "to", "x": value}, {"id": "b", "text": "be", "x": None}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert kept(tmp_path, ["a.jsonl"], "x.parquet") == rows
+    back = kept(tmp_path, ["out/x.parquet"], "y.jsonl")
+    assert back == rows
+    assert repr(back) == repr(rows)
+    if isinstance(value, (list, dict)):
+        return
+    there = [row["x"] for row in kept(tmp_path, ["out/x.parquet"], "y.csv")]
+    text = {None: ""}.get(value, value) if isinstance(value, str) else json.dumps(value)
+    assert there == ["" if value is None else text, ""]
+    data = (tmp_path / "out" / "y.csv").read_bytes()
+    assert (b'""' in data) == (value == "" or value == 'a,"b"\r\nc\n')  # null is not the empty text
+
+
+def test_types_of_parquet_become_text(tmp_path: Path) -> None:
+    day, now = date(2024, 2, 29), datetime(2024, 2, 29, 12, 30, 0, 5, timezone.utc)
+    table = arrow.table(
+        {
+            "id": arrow.array([1, 2], arrow.int16()),
+            "text": ["to be", "or not"],
+            "day": arrow.array([day, None], arrow.date32()),
+            "now": arrow.array([now, None], arrow.timestamp("us", "UTC")),
+            "price": arrow.array([Decimal("1.10"), None], arrow.decimal128(9, 2)),
+            "data": arrow.array([b"\xff\0", None], arrow.binary()),
+            "ratio": arrow.array([0.5, float("nan")], arrow.float32()),
+            "none": arrow.array([None, None], arrow.string()),
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    full = {"day": str(day), "now": str(now), "price": "1.10", "data": "/wA=", "ratio": 0.5}
+    first = {"id": 1, "text": "to be", **full, "none": None}
+    second = {**dict.fromkeys(first), "id": 2, "text": "or not"}
+    assert kept(tmp_path, ["a.parquet"], "x.jsonl") == [first, second]
+    as_text = [{k: "" if v is None else str(v) for k, v in row.items()} for row in (first, second)]
+    assert kept(tmp_path, ["a.parquet"], "x.csv") == as_text
+    back = kept(tmp_path, ["out/x.jsonl"], "y.parquet")
+    assert back == [first, second]
+
+
+def test_integers_as_large_as_shingles(tmp_path: Path) -> None:
+    rows: Rows = [
+        {"id": "a", "text": [1, 2], "n": 1},
+        {"id": "b", "text": [2**64 - 1, 5], "n": 2**64 - 1},
+    ]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert kept(tmp_path, ["a.jsonl"], "x.parquet") == rows
+
+
+def test_bad_and_blank_rows_are_left_out_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,text,n\na,to be,1\n\nbad\nb,to be,2\nc,,3\nd,\xff,4\n")
+    words = [*RUN_LOCAL, "--output=kept", "-o", "x.jsonl", "--max-bad=0.9", "a.csv"]
+    result = succeed(words, tmp_path, cwd=tmp_path)
+    rows = read("x.jsonl", (tmp_path / "x.jsonl").read_bytes())
+    assert rows == [{"id": "a", "text": "to be", "n": "1"}, {"id": "c", "text": "", "n": "3"}]
+    assert result.count("bad lines") == 3
+    assert "2 bad lines left out of the answer" in result.err
+    lines = b'{"id": "a", "text": "to be"}\n[]\n\n{"id": "b"}\n' + b'{"id": "c", "text": "to"}'
+    (tmp_path / "b.jsonl").write_bytes(lines)
+    words = [*RUN_LOCAL, "--output=kept", "-o", "x.csv", "--max-bad=0.9", "b.jsonl"]
+    result = succeed(words, tmp_path, cwd=tmp_path)
+    assert (tmp_path / "x.csv").read_bytes() == b"id,text\na,to be\nb,\nc,to\n"
+    assert "1 bad line left out of the answer" in result.err
+
+
+@pytest.mark.parametrize("data", [b"", b"id,text\n"])
+@pytest.mark.parametrize("target", ["x.jsonl", "x.parquet"])
+def test_an_empty_file(data: bytes, target: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(data)
+    assert kept(tmp_path, ["a.csv"], target) == []
+    if target == "x.parquet":
+        names = parquet.read_schema(tmp_path / "out" / "x.parquet").names
+        assert names == (["id", "text"] if data else [])
+
+
+def test_an_empty_table(tmp_path: Path) -> None:
+    parquet.write_table(arrow.table({"text": arrow.array([], "string")}), tmp_path / "a.parquet")
+    assert kept(tmp_path, ["a.parquet"], "x.csv") == []
+    assert (tmp_path / "out" / "x.csv").read_bytes() == b"text\n"
+
+
+def test_many_rows(tmp_path: Path) -> None:
+    """More than one block; a field that comes late, and one that turns out to be fractional."""
+    rows: Rows = [{"id": f"r{i}", "text": f"w{i} " * 20, "n": i} for i in range(9000)]
+    rows[-1] = {**rows[-1], "n": 0.5, "late": ["x"]}
+    twice = [row for row in rows for _ in range(2)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in twice))
+    found = kept(tmp_path, ["a.jsonl"], "x.parquet", "--exact", "--threshold=1", "--jobs=2")
+    assert found == [{"late": None, **row} for row in rows]
+    found = kept(tmp_path, ["a.jsonl"], "x.jsonl.gz", "--exact", "--threshold=1", "--jobs=2")
+    assert found == rows
+
+
+REFUSED = {  # rows, the name of the answer: what is said
+    ('{"id":"a","text":"to","x":[1]}', "x.csv"): "field 'x' has lists or objects",
+    ('{"id":"a","text":"to","x":{}}', "x.csv"): "field 'x' has lists or objects",
+    ('{"id":"a","text":"to","x":1}\n{"id":"b","text":"be","x":"1"}', "x.parquet"): "field 'x': ",
+    ('{"id":"a","text":"to","x":%d}'.replace("%d", str(2**64)), "x.parquet"): "field 'x': ",
+    ('{"id":"a","text":"to","x":"\\ud83d"}', "x.parquet"): "field 'x': ",
+    ('{"id":"a","text":"to","x":{}}', "x.parquet"): "Cannot write struct",
+}
+
+
+@pytest.mark.parametrize(("rows", "name"), REFUSED)
+def test_refused_values(rows: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(rows + "\n")
+    (tmp_path / name).write_bytes(b"of yesterday")
+    words = [*RUN_LOCAL, "--output=kept", "-o", name, "a.jsonl"]
+    result = run(words, tmp_path, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert f"-o {name}: {REFUSED[rows, name]}" in result.err
+    assert "; type: ./run_local.sh -o x.jsonl --output=kept a.jsonl\n" in result.err
+    assert (tmp_path / name).read_bytes() == b"of yesterday"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-o", "x.tsv", "a.csv"], "-o x.tsv: csv is written as it is, or as jsonl, csv, parquet"),
+        (["-o", "x.jsonl", "a.txt"], "-o x.jsonl: shingles is written as it is; end the name"),
+        (["-o", "x.parquet.gz", "a.csv"], "Parquet is compressed inside; name it x.parquet"),
+        (["-o", "x.parquet.gz", "a.parquet"], "Parquet is compressed inside; name it x.parquet"),
+        (
+            ["--id=1", "--text=2", "-o", "x.jsonl", "a.csv"],
+            "jsonl has names of columns, and a table without a header has none; end the name with "
+            ".csv",
+        ),
+    ],
+)
+def test_refused_names(words: list[str], told: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"id,text\na,to\n")
+    (tmp_path / "a.txt").write_bytes(b"a 1\n")
+    parquet.write_table(arrow.table({"text": ["to"]}), tmp_path / "a.parquet")
+    result = run([*RUN_LOCAL, "--output=kept", *words], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert told in result.err
