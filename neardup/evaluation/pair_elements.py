@@ -65,13 +65,19 @@ def shown_records(
     ids: Collection[bytes],
     among: Sequence[str] = (),
     others: bool = False,
+    names: Sequence[str] = (),
 ) -> ShownRecords:
-    """Read the texts, or the shingles, of chosen ids; `among` and `others` as in `read_files`."""
+    """Read the texts, or the shingles, of chosen ids.
+
+    among, others, names: as in `read_files`
+    """
     count = 0
     texts: dict[bytes, str] = {}
     repeated: set[bytes] = set()
     longest = MAX_LINE_MIB << 20
-    blocks = read_files(files, longest, pieces=form.pieces, among=among, others=others)
+    blocks = read_files(
+        files, longest, names=list(names), pieces=form.pieces, others=others, among=among
+    )
     for block in blocks if files else ():
         for id_, text in texts_of(block, form):
             count += 1

@@ -23,6 +23,8 @@ ASKED = RunFile(
     promise="16 bands of 2 rows",
     counts={"records": 12345, "bad lines: no id": 3},
     seconds={"count": 0.5},
+    started="2026-05-31T18:00:00Z",
+    took=83.5,
     program="run_local.sh",
     version="0.1.0",
 )
