@@ -155,12 +155,12 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare two texts word by word, in canonical form; equal words are shown as in A.
+    """Compare two texts word by word, in canonical form; equal words, and lines, are as in A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
     """
-    ours, theirs = shingling.words(a), shingling.words(b)
+    ours, theirs = shingling.words_in_lines(a), shingling.words_in_lines(b)
     forms = {word: shingling.canonical(word) for word in {*ours, *theirs}}
     folded, other = ([forms[word] for word in some] for some in (ours, theirs))
     words: list[tuple[str, str]] = []

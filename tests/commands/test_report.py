@@ -78,6 +78,7 @@ def test_what_was_asked_by_a_runs_own_file(folder: Path) -> None:
         "<code>--shingle=word:1</code>",
         "16 bands of 2 rows",
         "3 (3 no id)",
+        "<dt>Run</dt><dd>2026-05-31 18:00 UTC, 1 min 23 s</dd>",
         "From .pairs.tsv.neardup.json.",
         "<del>four</del>",
     ):
