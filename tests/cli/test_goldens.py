@@ -72,6 +72,7 @@ REFUSED = """
 --seed 18446744073709551616
 --seed x
 --input video
+--input files
 --clean html
 --input text --clean html,tags
 --shingle word:3
