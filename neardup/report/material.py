@@ -111,8 +111,8 @@ def asked_of(run: RunFile, source: str, form: InputFormat) -> Asked:
 def _check_output(output: str, flag: str) -> None:
     if output not in ANSWERS:
         raise UsageError(
-            f"{flag}={output}: the report needs pairs; run the job with --output pairs; to show "
-            "removed records, give the report their file with --removed"
+            f"{flag}={output}: the report needs pairs; run the job with --output pairs, or with "
+            "--report FILE, which writes the page of any run"
         )
 
 

@@ -191,7 +191,7 @@ def test_estimates_and_decisions_are_refused(folder: Path) -> None:
     write_run_file(folder, output="removed")
     result = call(folder)
     assert result.code == 2
-    assert "run the job with --output pairs; to show removed records, give the report" in result.err
+    assert "run the job with --output pairs, or with --report FILE" in result.err
 
 
 def test_a_folder_without_parts(folder: Path) -> None:
