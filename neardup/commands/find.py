@@ -44,9 +44,7 @@ def main() -> None:
     top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
     index = Path(args.index)
     if not index.exists():
-        raise StageError(
-            f"{index}: no such index; make one: python3 -m neardup index FILE --to {index}"
-        )
+        raise StageError(f"{index}: no such file")
     if not is_index(index):
         raise StageError(f"{index}: is not an index; make one: neardup index OLD --to {index}")
     check_files(args.files)
