@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from neardup.engines.local import run
-from neardup.engines.local.answer_file import REMOVED_OPTION
+from neardup.engines.local.answer_file import REMOVED_OPTION, REPORT_OPTION
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
 from neardup.images.results import Failure
@@ -85,6 +85,7 @@ def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
     words = ["--input=jsonl", *options.given_arguments(), f"--sort-memory={args.sort_memory}"]
     words += [f"--jobs={args.jobs}"] if args.jobs else []
     words += [f"--removed={args.removed}"] if args.removed is not None else []
+    words += [f"--report={args.report}"] if args.report is not None else []
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
     if args.output not in WITH_PATHS or (args.output == "removed" and not args.null):
         run.main(PROGRAM, PROGRAM, [*words, *loud, str(lines)])
@@ -166,6 +167,7 @@ def _command_line() -> argparse.Namespace:
     parser.add_argument("-0", dest="null", action="store_true", help=about + "xargs -0 reads them")
     add_patterns(parser)
     parser.add_argument("--removed", **REMOVED_OPTION)
+    parser.add_argument("--report", **REPORT_OPTION)
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
     about = "what each sort may hold in memory, as 256M or 2G (default: 256M)"
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)

@@ -65,13 +65,19 @@ def shown_records(
     ids: Collection[bytes],
     among: Sequence[str] = (),
     others: bool = False,
+    names: Sequence[str] = (),
 ) -> ShownRecords:
-    """Read the texts, or the shingles, of chosen ids; `among` and `others` as in `read_files`."""
+    """Read the texts, or the shingles, of chosen ids.
+
+    among, others, names: as in `read_files`
+    """
     count = 0
     texts: dict[bytes, str] = {}
     repeated: set[bytes] = set()
     longest = MAX_LINE_MIB << 20
-    blocks = read_files(files, longest, pieces=form.pieces, among=among, others=others)
+    blocks = read_files(
+        files, longest, names=list(names), pieces=form.pieces, others=others, among=among
+    )
     for block in blocks if files else ():
         for id_, text in texts_of(block, form):
             count += 1
@@ -149,12 +155,12 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare two texts word by word, in canonical form; equal words are shown as in A.
+    """Compare two texts word by word, in canonical form; equal words, and lines, are as in A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
     """
-    ours, theirs = shingling.words(a), shingling.words(b)
+    ours, theirs = shingling.words_in_lines(a), shingling.words_in_lines(b)
     forms = {word: shingling.canonical(word) for word in {*ours, *theirs}}
     folded, other = ([forms[word] for word in some] for some in (ours, theirs))
     words: list[tuple[str, str]] = []

@@ -16,6 +16,9 @@ Folders with equal sets form a class; each is a pair with one of those before it
 that it is not inside of, and other folders are compared with the class once.  A folder that has all
 files of the one around it is left out.
 
+Very many folders may be similar because of one content alone, a large file.  Each of them is a pair
+with the smallest of them, and with folders around that one, but not with the others.
+
 Cost: a word for each file and each folder above it, and that of `contained_rows`.
 """
 
@@ -34,6 +37,8 @@ import numpy as np
 from neardup.joins.contained_rows import CONTAINMENT, contained_rows, totals
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import Size, Threshold
+
+HAIR = 1e-9  # more than the rounding of floats
 
 
 @dataclass
@@ -151,10 +156,14 @@ def similar_folders(
     first = np.array([some[0] for some in members], np.int64)
     alone = np.array([len(some) == 1 for some in members], bool)
 
-    def wanted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return ~(alone[x] & alone[y] & _nested(ends, first[x], first[y]))
+    distinct = rows.take(first)
+    one = OneContent(distinct, tree, first, threshold)
 
-    found = contained_rows(rows.take(first), measure, threshold, wanted)
+    def wanted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        far = ~(alone[x] & alone[y] & _nested(ends, first[x], first[y]))
+        return far if measure == CONTAINMENT else far & ~one.is_enough(x, y)
+
+    found = contained_rows(distinct, measure, threshold, wanted)
     total, pairs = totals(rows).tolist(), []
     for some in members:
         for i, b in enumerate(some):
@@ -165,6 +174,37 @@ def similar_folders(
     pairs.sort(key=lambda pair: (-pair[2], total[pair[0]] + total[pair[1]], *sorted(pair[:2])))
     kept = list(_unfolded(tree, pairs, measure, total))
     return _counted(rows, sizes, kept, measure, total)
+
+
+class OneContent:
+    """Pairs of sets that are similar by the heaviest content of both alone, and are left out.
+
+    Not left out are pairs with the lightest set that has this heaviest content, or with a folder
+    around that: any set that is similar to another one by this content is so to the lightest.
+    """
+
+    def __init__(self, rows: Ragged, tree: FolderTree, folders: np.ndarray, threshold: Threshold):
+        """rows, folders (int64): distinct sets, none of them empty, and a folder of each."""
+        owner = np.repeat(np.arange(len(rows)), rows.sizes)
+        order = np.lexsort((rows.values, -rows.weighed(), owner))[rows.offsets[:-1]]
+        self._heaviest, self._weight = rows.values[order], rows.weighed()[order].astype(float)
+        self._total, self._threshold = totals(rows).astype(float), float(threshold)
+        self._spared = np.zeros(len(rows), bool)
+        row_of = dict(zip(folders.tolist(), range(len(rows))))
+        lightest = np.lexsort((self._total, self._heaviest))
+        for row in lightest[np.unique(self._heaviest[lightest], return_index=True)[1]].tolist():
+            around = (row_of.get(folder, row) for folder in tree.above(int(folders[row])))
+            self._spared[[other for other in around if self._same(row, other)]] = True
+
+    def is_enough(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return whether pairs of rows (int64 (P,)) are left out (bool (P,))."""
+        weight = self._weight[x]
+        least = self._threshold * (self._total[x] + self._total[y] - weight)
+        similar = self._same(x, y) & (weight > least * (1 + HAIR))
+        return np.asarray(similar & ~self._spared[x] & ~self._spared[y], bool)
+
+    def _same(self, x: Size, y: Size) -> np.ndarray:
+        return np.asarray(self._heaviest[x] == self._heaviest[y])
 
 
 def _nested(ends: np.ndarray, x: Size, y: Size) -> np.ndarray:

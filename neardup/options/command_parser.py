@@ -17,7 +17,7 @@ SECTIONS = {
         "--input --delimiter --encoding --id --text --include --exclude --shingle --clean "
         "--max-line --max-bad --strict"
     ),
-    "output": "--output -0 -o --removed -v -q",
+    "output": "--output -0 -o --removed --report -v -q",
     "decisions": "--keep --rule --against --between",
     "speed and machine": (
         "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
@@ -43,12 +43,18 @@ SHORT = {
     "--exclude": "no files and no folders with names like this; may be repeated",
     "-0": "with --output kept or removed: paths for xargs -0",
     "--removed": "with --output kept: write each removed record and its duplicate",
+    "--report": "write a page of what was found, as page.html",
     "-v": "print all counts at the end",
     "--keep": "which of similar records: first, longest, max:FIELD … (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
     "--reducers": "number of reducers (default: chosen for the input)",
     "--master": "local[N], yarn or spark://HOST:PORT (default: local[*])",
+}
+# Options of other programs, and what to type instead.
+ELSEWHERE = {
+    "--report": "; to make a page of an answer, type: python3 -m neardup report PAIRS --records "
+    "FILE -o page.html"
 }
 MANY = 15  # with more options, -h shows those of SHORT only
 
@@ -129,7 +135,7 @@ class CommandParser(argparse.ArgumentParser):
         _, unknown, words = message.partition("unrecognized arguments: ")
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        meant = "".join(nearest(word, known) for word in wrong)
+        meant = "".join(ELSEWHERE.get(word) or nearest(word, known) for word in wrong)
         prog = as_called(self.prog)
         self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
 

@@ -22,6 +22,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, not_one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
+from neardup.schemes.banding import is_too_low
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.minhash import Sketched
 from neardup.schemes.scheme import Request, Scheme, one_of
@@ -205,7 +206,7 @@ def _scheme_name(options: Options) -> str:
     """Return the scheme's name; UsageError if unknown, or for an option of another scheme."""
     name, prints = options.scheme, of_fingerprints(options)
     if name is None:
-        name = "exact" if options.exact else table.DEFAULT_SCHEME
+        name = "exact" if options.exact or _is_too_low(options) else table.DEFAULT_SCHEME
         name = FINGERPRINTS if prints else name
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
@@ -227,6 +228,18 @@ def _scheme_name(options: Options) -> str:
     if options.own_counts and options.counts is None:
         raise UsageError("--own-counts needs --counts")
     return name
+
+
+def _is_too_low(options: Options) -> bool:
+    """Return whether the threshold is so low that the default scheme is exact."""
+    measure = MEASURES.get(options.measure or "jaccard")
+    if options.threshold is None or options.own or options.verify != table.EXACT or not measure:
+        return False
+    try:
+        least = measure(Threshold.parse(options.threshold)).resemblance
+    except ValueError:
+        return False  # which `_request` refuses
+    return least is not None and is_too_low(float(least))
 
 
 def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_li
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
 from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
+from neardup.runtime.summary import DOCUMENTS
 from neardup.sets.bit_vectors import DEFAULT_BITS
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
@@ -66,6 +67,8 @@ class InputFormat(NamedTuple):
         encoding: str | None = None,
     ) -> InputFormat:
         """Make the format from options; without `input_`, the kind is inferred from file names."""
+        if input_ in ("files", "documents"):
+            raise UsageError(f"--input {input_}: {DOCUMENTS.format('FOLDER')}")
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
         if names:

@@ -54,6 +54,7 @@ PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—�
 RUNS = "(word|char):([0-9]{1,3})(:bag)?"
 SPOTS = "spot:([0-9]{1,3}):([0-9]{1,3})"
 MAX_WIDTH = 100
+TAB, MOST_INDENTED = 4, 40  # blanks
 # As `str.lower` and `str.split` treat ASCII: bytes.split takes 28 to 31 for no blanks.
 FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
 # These recognise most texts without letters of SCRIPTS fast.
@@ -121,9 +122,27 @@ def words(text: str) -> list[str]:
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words joined by blanks, except next to letters of SCRIPTS."""
-    text = " ".join(words)
+    """Return words joined by blanks, except next to letters of SCRIPTS and before line ends."""
+    text = " ".join(words).replace(" \n", "\n")
     return _blank().sub("", text) if _may_be_unspaced(text) else text
+
+
+def words_in_lines(text: str) -> list[str]:
+    r"""Return the words of a text; the first one of a line has the line end and indentation before
+    it, but for the first line.
+
+    >>> words_in_lines("if a:\n\treturn b\r\n\n")
+    ['if', 'a:', '\n    return', 'b']
+    """
+    if "\n" not in text:
+        return words(text)
+    found = words(text.partition("\n")[0])
+    for line in text.split("\n")[1:]:
+        first, *others = words(line) or [""]
+        blanks = line.expandtabs(TAB)[:MOST_INDENTED]
+        indented = len(blanks) - len(blanks.lstrip())
+        found += ["\n" + " " * indented + first, *others] if first else []
+    return found
 
 
 def _may_be_unspaced(text: str) -> bool:

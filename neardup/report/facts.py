@@ -23,7 +23,7 @@ from neardup.sets.ragged import Forest
 
 MILLION = 10**6
 SHOWN = 10  # clusters, and pairs of each kind
-MEMBERS = 4  # of a cluster that is shown
+MEMBERS = 24  # of a cluster that is shown
 SPARE = 50  # equal pairs, some of which may have other texts
 STEPS = (1000, 2000, 5000, 10000, 20000, 50000, 100000)  # of the histogram, in millionths
 MOST_STEPS = 12

@@ -84,6 +84,31 @@ def names(files: list[str]) -> str:
     return name + (f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else "")
 
 
+def moment(utc: str) -> str:
+    """Format a time as it is in a run's own file.
+
+    >>> moment("2026-05-31T18:05:59Z")
+    '2026-05-31 18:05 UTC'
+    """
+    return f"{utc[:10]} {utc[11:16]} UTC"
+
+
+def duration(seconds: float) -> str:
+    """Format a duration.
+
+    >>> duration(0.04), duration(83.4), duration(7384)
+    ('0.0 seconds', '1 min 23 s', '2 h 3 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} seconds"
+    minutes = int(seconds) // 60
+    return (
+        f"{minutes} min {int(seconds) % 60} s"
+        if minutes < 60
+        else f"{minutes // 60} h {minutes % 60} min"
+    )
+
+
 def comma(count: int) -> str:
     return f"{count:,}"
 
@@ -114,4 +139,4 @@ def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float
         yield row, max(SLIVER, 100 * share) if row.count else 0.0
 
 
-CALLS = (comma, counted, id_text, lengths, names, percent)
+CALLS = (comma, counted, duration, id_text, lengths, moment, names, percent)

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from neardup.evaluation.exact_answers import options_of, parsed_lines, refuse_others
@@ -58,6 +59,8 @@ class Asked:
     old_files: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     indexed: bool = False
+    started: str = ""  # as in `RunFile`
+    took: float = 0.0  # seconds
 
 
 def asked_of_options(options: Options) -> Asked:
@@ -82,11 +85,16 @@ def asked_of_run(path: Path, options: Options) -> Asked:
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     refuse_others(options, run.options, path, NAMING)
-    given = replace(options_of(run, path), files=tuple(run.files))
+    return asked_of(run, path.name, form_of(replace(options_of(run, path), files=tuple(run.files))))
+
+
+def asked_of(run: RunFile, source: str, form: InputFormat) -> Asked:
+    """Return what a run's own file says; `source` and `form` as in `Asked`."""
+    given = options_of(run, source)
     return Asked(
-        path.name,
+        source,
         given.given_arguments(),
-        form_of(given),
+        form,
         Fraction(run.threshold),
         run.measure,
         run.promise,
@@ -95,14 +103,16 @@ def asked_of_run(path: Path, options: Options) -> Asked:
         [name for name in given.against if not is_index(name)],
         run.counts,
         any(map(is_index, given.against)),
+        run.started,
+        run.took,
     )
 
 
 def _check_output(output: str, flag: str) -> None:
     if output not in ANSWERS:
         raise UsageError(
-            f"{flag}={output}: the report needs pairs; run the job with --output pairs; to show "
-            "removed records, give the report their file with --removed"
+            f"{flag}={output}: the report needs pairs; run the job with --output pairs, or with "
+            "--report FILE, which writes the page of any run"
         )
 
 
@@ -212,8 +222,12 @@ def gathered_material(
     facts: Facts,
     removed: RemovedRecords | None,
     audit: Audit,
+    paths: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
-    """Return the contents of a report; read the texts from the input."""
+    """Return the contents of a report; read the texts from the input.
+
+    paths: of files that are not read under their own name, such as copies of standard input.
+    """
     nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()
@@ -221,7 +235,8 @@ def gathered_material(
     among = [*asked.old_files, *asked.files]
     for old, files in (False, asked.files), (True, asked.old_files):
         ids = {node.id for node in nodes if node.old == old}
-        found = shown_records(files, asked.form, ids, among, asked.indexed)
+        read = [paths.get(name, name) for name in files]
+        found = shown_records(read, asked.form, ids, among, asked.indexed, files)
         texts.update((Node(id_, old), text) for id_, text in found.texts.items())
         repeated.update(Node(id_, old) for id_ in found.repeated)
         count += found.count

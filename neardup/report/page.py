@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from neardup.images.folder_walk import path_of
 from neardup.images.pictures import RefusedError, thumbnail
 from neardup.reading import shingling
+from neardup.report import html_page
 from neardup.report.facts import MILLION, Found, Node, bits_apart
 from neardup.report.html_page import counted, data_uri, filled
 from neardup.report.material import Material, Parts
@@ -21,6 +23,7 @@ ROOM = 1200  # letters of all differences
 LEAST_GAP = 4  # words: fewer are shown
 GAP, DIFFERING = "gap", "differing"
 DIFFERENT = ("only_a", "only_b")
+BLANK = "\xa0"  # which HTML does not collapse
 
 
 def page(material: Material, pictures: bool) -> str:
@@ -113,7 +116,7 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
         elif kind == GAP:
             left_out += int(text)
         else:
-            words = shingling.words(text)
+            words = shingling.words_in_lines(text)
             fitting = [] if left_out else _fitting(words, room)
             left_out += len(words) - len(fitting)
             end = DIFFERING if kind in DIFFERENT and len(words) > len(fitting) else end
@@ -132,7 +135,7 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
     """Yield the parts, with gaps for words that are far from a difference."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
-        words = shingling.words(text)
+        words = shingling.words_in_lines(text)
         before, after = RUN, 0
         if kind == "same":
             before, after = context * (i > 0), context * (i < last)
@@ -153,4 +156,29 @@ def _short(words: Sequence[str]) -> str:
     return shingling.joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
 
 
-CALLS = (along, distinct, likeness, passages, same, similar)
+def in_lines(words: str, tag: str = "") -> Any:
+    """Return words as HTML, with their line ends and indentation; each line in an element `tag`.
+
+    >>> str(in_lines("a < b:\\n  return", "ins"))
+    '<ins>a &lt; b:</ins><br>\\xa0\\xa0<ins>return</ins>'
+    """
+    from markupsafe import Markup
+
+    element = Markup(f"<{tag}>{{}}</{tag}>" if tag else "{}")
+    lines = []
+    for line in map(html_page.shown, words.split("\n")):
+        text = line.lstrip(" ")
+        lines.append(BLANK * (len(line) - len(text)) + (element.format(text) if text else ""))
+    return Markup("<br>").join(lines)
+
+
+def is_code(parts: Parts) -> bool:
+    """Return True if a text has indented lines, as code has.
+
+    >>> is_code([("same", "if a:"), ("only_a", "\\n  b")]), is_code([("same", "a\\nb")])
+    (True, False)
+    """
+    return any("\n  " in words for _, words in parts)
+
+
+CALLS = (along, distinct, in_lines, is_code, likeness, passages, same, similar)

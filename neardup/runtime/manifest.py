@@ -36,6 +36,8 @@ class RunFile:
     promise: str
     counts: dict[str, int]
     seconds: dict[str, float]  # of each step
+    started: str  # in UTC, as 2026-05-31T18:00:00Z
+    took: float  # seconds
     program: str
     version: str
 
@@ -118,6 +120,8 @@ def _holds(kind: str, value: Any) -> bool:
         return found is not None and Fraction(value) <= 1
     if kind == "str":
         return isinstance(value, str)
+    if kind == "float":
+        return type(value) in (int, float)
     if kind == "list[str]":
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())

@@ -40,7 +40,8 @@ MOST = Option(
     "--max-bands",
     "N",
     "maximum number of bands for the promise; each band sends every record once more, and fewer "
-    "bands leave more false candidates to verify (default: 16; projection 128)",
+    "bands leave more false candidates to verify (default: 16, projection 128; more at thresholds "
+    "for which these are too few)",
     whole(1, MAX_BANDS),
 )
 BANDS = Option(
@@ -61,6 +62,7 @@ HAIR = 1e-12
 NEARLY_ONE = math.nextafter(1, 0)  # no chance is certainty, however floats round it
 DISSIMILAR = 0.1  # the similarity that unrelated records may have
 DEARER = 100  # times the candidate pairs, from which a run prints a warning before it starts
+MOST_WORTH_IT = 64  # bands of one row
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
 Hit = Callable[[float, int], float]
@@ -125,13 +127,17 @@ def asked_for(
     """Return (bands, rows) from --bands and --rows, or else from --recall; `agreement` is the
     probability that a row agrees for a pair at the threshold.
 
-    `max_bands` is the default of --max-bands.  ValueError if the promise cannot be kept.
+    `max_bands` is the default of --max-bands; where it is too small for the promise, there are as
+    many bands of one row as that needs.  ValueError if the promise cannot be kept.
     """
     promise, most, bands, rows = (request.value(option) for option in OPTIONS)
     if bands is None and rows is None:
         promise = promise or DEFAULT_RECALL
+        if most is None:
+            needed = bands_needed(agreement, 1, promise, hit)
+            most = max(max_bands, min(needed, MAX_BANDS))
         try:
-            return choose(agreement, promise, max_bands if most is None else most, hit)
+            return choose(agreement, promise, most, hit)
         except ValueError as error:
             asked = f"a recall of {promise} at threshold {request.threshold}"
             raise ValueError(f"{asked} {error}") from None
@@ -147,6 +153,17 @@ def asked_for(
             f"{request.threshold}, and --recall asks for {promise}"
         )
     return bands, rows
+
+
+def is_too_low(resemblance: float) -> bool:
+    """Return True if --exact costs less than the bands that the default promise needs.
+
+    Where so many bands of one row are needed, nearly all pairs share a key, and many of them.
+
+    >>> is_too_low(0.15), is_too_low(0.1)
+    (False, True)
+    """
+    return bands_needed(resemblance, 1, DEFAULT_RECALL) > MOST_WORTH_IT
 
 
 def dearer(

@@ -91,6 +91,12 @@ class MinHash(Scheme):
         if here < banding.DISSIMILAR:
             return []
         what, at = f"{self.bands} bands of {self.rows} rows", float(self.resemblance)
+        if self.rows == 1 and self.bands > MAX_BANDS_ASKED:
+            return [
+                f"{what}, as many as {self.resemblance} needs: every record is sent {self.bands} "
+                f"times, and {scheme.shown(here)} of all pairs of similarity "
+                f"{banding.DISSIMILAR} are compared; --exact misses no pair, and reports its cost"
+            ]
         return banding.dearer(what, here, at, banding.DISSIMILAR, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:

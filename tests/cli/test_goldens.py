@@ -58,9 +58,8 @@ REFUSED = """
 --max-bands 0
 --max-bands 4097
 --max-bands many
---threshold 0.3
 --threshold 0.05 --max-bands 100
---recall 0.99999999999 --threshold 0.5
+--recall 0.9999 --threshold 0.001
 --bands 10
 --rows 5
 --bands 0 --rows 5
@@ -73,6 +72,7 @@ REFUSED = """
 --seed 18446744073709551616
 --seed x
 --input video
+--input files
 --clean html
 --input text --clean html,tags
 --shingle word:3

@@ -44,7 +44,7 @@ def test_the_defaults():
         (["--max-bands=0"], ["--max-bands", "0"]),
         (["--max-bands=5000"], ["--max-bands", "4096"]),
         (["--max-bands=3"], ["0.9999", "at most 3"]),
-        (["--threshold=0.05"], ["180 bands", "at most 16"]),
+        (["--threshold=0.05", "--max-bands=9"], ["180 bands", "at most 9"]),
         (["--bands=5"], ["--bands", "--rows"]),
         (["--rows=5"], ["--rows", "--bands"]),
         (["--bands=0", "--rows=5"], ["--bands", "0"]),

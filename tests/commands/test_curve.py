@@ -160,7 +160,7 @@ def test_an_exact_scheme_has_no_curve(flags: list[str], tmp_path: Path) -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
-    result = run([*CURVE, "--threshold", "0.3"], tmp_path)
+    result = run([*CURVE, "--threshold", "0.3", "--max-bands", "16"], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert "needs 26 bands" in result.err
     result = run([*CURVE, "--svg", tmp_path / "no" / "folder.svg"], tmp_path)

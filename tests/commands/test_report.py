@@ -23,6 +23,8 @@ ASKED = RunFile(
     promise="16 bands of 2 rows",
     counts={"records": 12345, "bad lines: no id": 3},
     seconds={"count": 0.5},
+    started="2026-05-31T18:00:00Z",
+    took=83.5,
     program="run_local.sh",
     version="0.1.0",
 )
@@ -76,6 +78,7 @@ def test_what_was_asked_by_a_runs_own_file(folder: Path) -> None:
         "<code>--shingle=word:1</code>",
         "16 bands of 2 rows",
         "3 (3 no id)",
+        "<dt>Run</dt><dd>2026-05-31 18:00 UTC, 1 min 23 s</dd>",
         "From .pairs.tsv.neardup.json.",
         "<del>four</del>",
     ):
@@ -188,7 +191,7 @@ def test_estimates_and_decisions_are_refused(folder: Path) -> None:
     write_run_file(folder, output="removed")
     result = call(folder)
     assert result.code == 2
-    assert "run the job with --output pairs; to show removed records, give the report" in result.err
+    assert "run the job with --output pairs, or with --report FILE" in result.err
 
 
 def test_a_folder_without_parts(folder: Path) -> None:

@@ -375,6 +375,8 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
         promise="",
         counts={"records": 4},
         seconds={"count": 0.1},
+        started="2026-05-31T18:00:00Z",
+        took=83.5,
         program="run_local.sh",
         version="0.1.0",
     )

@@ -51,7 +51,7 @@ def test_words_are_told_as_written_and_compared_as_the_same_text() -> None:
     a, b = "The STRASSE  e\u0301te\u0301\nis\tlong", "the Straße \u00e9t\u00e9 was LONG"
     assert word_difference(a, b) == [
         ("same", "The STRASSE e\u0301te\u0301"),
-        ("only_a", "is"),
+        ("only_a", "\nis"),
         ("only_b", "was"),
         ("same", "long"),
     ]

@@ -103,12 +103,31 @@ def compared(files: dict[str, set[int]], options: Options) -> int:
     assert bool(every) == bool(pairs)
     for x, y in every:
         if measure == JACCARD:
-            assert covered(tree, sets, pairs, x, y)
+            by_one = by_one_content(sets[x], sets[y], options)
+            assert covered(tree, sets, pairs, x, y) or (
+                by_one and with_a_third(tree, sets, pairs, x, y)
+            )
         else:  # the smaller one is in a folder of a pair, or in another one that is
             x, y = sorted((x, y), key=lambda k: weight(sets[k], options))
             others = {pair[pair[0] == x] for pair in every if x in pair}
             assert any(covered(tree, sets, pairs, x, other) for other in others)
     return len(pairs)
+
+
+def by_one_content(a: set[int], b: set[int], options: Options) -> bool:
+    heaviest = max((weight({content}, options) for content in a & b), default=0)
+    return Fraction(heaviest, weight(a | b, options)) >= Fraction(options.threshold)
+
+
+def with_a_third(
+    tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
+) -> bool:
+    """Return whether both folders are pairs with one other, or are in line with it."""
+    linked = [
+        {z for z in range(len(sets)) if in_line(tree, i, z) or covered(tree, sets, pairs, i, z)}
+        for i in (x, y)
+    ]
+    return bool(linked[0] & linked[1])
 
 
 def covered(
@@ -160,6 +179,30 @@ def test_a_file_in_very_many_folders() -> None:
     sizes = np.ones(40_001, np.int64)
     for measure in (JACCARD, CONTAINMENT):
         assert similar_folders(tree, sizes, measure, Threshold.parse("0.8"), False) == []
+
+
+def test_one_large_file_in_very_many_folders() -> None:
+    """Each of 3,000 folders has the same film, and a text of its own: a line for each."""
+    tree = FolderTree()
+    for i in range(3000):
+        for content in (0, i + 1):
+            tree.add(b"x", os.fsencode(f"x/{i:04}/{content}"), content)
+    sizes = np.array([10**9, *range(3000, 0, -1)], np.int64)
+    pairs = similar_folders(tree, sizes, JACCARD, Threshold.parse("0.8"), True)
+    assert len(pairs) == 2999
+    assert all(b"x/2999" in (tree.paths[pair.a], tree.paths[pair.b]) for pair in pairs)
+    assert len({folder for pair in pairs for folder in pair[:2]}) == 3000
+
+
+def test_more_than_one_large_file_is_compared() -> None:
+    """A film is in all of ten folders, and two of them have a second one in common."""
+    files = {f"f{i}": {0, i + 1} for i in range(10)}
+    files["f3"] |= {11}
+    files["f7"] |= {11}
+    sizes = np.array([1000, *[1] * 10, 900], np.int64)
+    pairs = similar_folders(tree_of(files), sizes, JACCARD, Threshold.parse("0.8"), True)
+    assert ("f3", "f7") in named(tree_of(files), pairs)
+    assert len(pairs) == 8  # each of the eight others but one, with that one
 
 
 def test_equal_folders_are_listed_with_the_first() -> None:

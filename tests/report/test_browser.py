@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,3 +125,21 @@ def test_an_error_would_be_noticed(tab: Browser, page: Path, tmp_path: Path) -> 
     tab.visit(loud, 1000, "light")
     assert len(tab.told("Network.requestWillBeSent")) > 1
     assert tab.told("Log.entryAdded")
+
+
+def test_members_and_code_can_be_read(tab: Browser, tmp_path: Path) -> None:
+    """Lines of code are below each other, and a closed list of members opens."""
+    code = [f"if a{i}:\n    return {i}\n    # end" for i in range(9)]
+    lines = [json.dumps({"id": f"r{i}", "text": text}) + "\n" for i, text in enumerate(code)]
+    (tmp_path / "records.jsonl").write_text("".join(lines))
+    (tmp_path / "pairs.tsv").write_text("".join(f"r0\tr{i}\t0.900000\n" for i in range(1, 9)))
+    files = [tmp_path / "pairs.tsv", "--records", tmp_path / "records.jsonl"]
+    page = tmp_path / "report.html"
+    succeed([*NEARDUP, "report", "--input=jsonl", *files, "-o", page], tmp_path)
+    for width in (390, 1280):
+        is_quiet_and_fits(tab, page, width)
+        height = "document.querySelector('.code').getBoundingClientRect().height"
+        assert tab.value(height) > 3 * 18
+        tall = "document.querySelector('details').getBoundingClientRect().height"
+        closed = tab.value(tall)
+        assert tab.value(f"document.querySelector('details').open = true, {tall}") > 2 * closed

@@ -25,9 +25,11 @@ HOSTILE = (
 )
 TAGS = """html head meta link title style body main header footer section div article p h1 h2 h3 h4
 dl dt dd ol li table thead tbody tr th td figure figcaption svg rect b bdi small span code del ins
+details summary br
 """
+NBSP = "\xa0"
 ALLOWED = set(TAGS.split())
-VOID = {"meta", "link", "rect", "path", "img"}
+VOID = {"meta", "link", "rect", "path", "img", "br"}
 
 
 class Reader(HTMLParser):
@@ -158,6 +160,30 @@ def test_old_records_are_those_of_against(tmp_path: Path) -> None:
     assert '<bdi>a</bdi> <span class="tag">old</span>' in page
     assert "<del>new</del> words" in page
     assert "<ins>old</ins> words" in page
+
+
+def test_code_keeps_its_lines(tmp_path: Path) -> None:
+    a = r"def f(a):\n\tif a < 1:\n\n    \treturn \u0007b\r\n"
+    lines = f'{{"id":"a","text":"{a}"}}\n{{"id":"b","text":"{a.replace("if", "while")}"}}\n'
+    (tmp_path / "x.jsonl").write_text(lines)
+    text = report(tmp_path, lines.encode(), b"a\tb\t0.800000\n", "--input=jsonl")
+    assert '<p dir="auto" class="code">def f(a):' in text
+    assert f"<br>{4 * NBSP}<del>if</del>" in text
+    assert f"<br>{4 * NBSP}<ins>while</ins>" in text
+    assert f"a &lt; 1:<br>{8 * NBSP}return ⟨U+0007⟩b" in text
+
+
+def test_members_of_a_long_cluster_can_be_opened(tmp_path: Path) -> None:
+    records = "".join(f"r{i:02}\tthe same {i}\n" for i in range(40)).encode()
+    pairs = b"".join(b"r00\tr%02d\t0.900000\n" % i for i in range(1, 40))
+    text = report(tmp_path, records, pairs, "--input=text")
+    seen, opened = text.split("<details><summary>20 more members</summary>")
+    assert "<bdi>r03</bdi>" in seen
+    assert "<bdi>r04</bdi>" not in seen.partition("Largest")[2]
+    inside = opened.partition("</details>")[0]
+    assert inside.count("<li>") == 20
+    assert "<ins>23</ins>" in inside
+    assert "and 16 more members" in inside
 
 
 def test_no_pair(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ TOLD = RunFile(
     promise="15 bands of 7 rows …",
     counts={"records": 2000, "bad lines: no id": 1},
     seconds={"count": 0.1},
+    started="2026-05-31T18:00:00Z",
+    took=83.5,
     program="run_local.sh",
     version="0.1.0",
 )

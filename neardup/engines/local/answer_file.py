@@ -6,6 +6,7 @@ its name after the answer.
 
 import argparse
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -25,7 +26,7 @@ from neardup.reading.row_files import (
     write_answer,
 )
 from neardup.runtime import VERSION, atomic_write, manifest, summary
-from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
@@ -34,6 +35,9 @@ ANSWER_OPTION: dict[str, Any] = dict(
     "ends with .gz, .bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or "
     ".parquet; beside it, .FILE.neardup.json says what was asked and counted.  With --output kept "
     "it may be FOLDER/, which gets a file for each FILE",
+)
+REPORT_OPTION: dict[str, Any] = dict(
+    metavar="FILE", help="write a page of what was found, with texts side by side, as page.html"
 )
 REMOVED_OPTION: dict[str, Any] = dict(
     metavar="FILE", help="with --output kept: what --output removed prints, into this file"
@@ -72,12 +76,17 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError for values of -o and --removed that cannot work."""
+    """Raise UsageError for values of -o, --removed and --report that cannot work."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
     if args.removed:
         check_row_file("--removed", args.removed)
+    if args.report == STDOUT_NAME:
+        raise UsageError("--report -: the answer goes to standard output; name a file")
+    both = [args.removed, args.report]
+    if all(both) and len(set(map(os.path.realpath, both))) == 1:
+        raise UsageError(f"--report {args.report}: --removed goes there; name another file")
     if name is None or name == STDOUT_NAME:
         return
     if name == "":
@@ -89,8 +98,9 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
-    if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
-        raise UsageError(f"-o {name}: --removed goes there; name another file")
+    for flag, other in (("--removed", args.removed), ("--report", args.report)):
+        if other and os.path.realpath(other) in map(os.path.realpath, [own, *answers]):
+            raise UsageError(f"-o {name}: {flag} goes there; name another file")
     if args.output == "kept":
         rows_format(args, form)
         if not is_folder(name) and kind_by_name(name) == PARQUET:
@@ -201,22 +211,22 @@ def answer_folder(
                 os.rmdir(name)
 
 
-def write_run_file(
-    own: IO[bytes],
+def about_run(
     program: str,
     options: Options,
     files: Sequence[str],
     settings: Settings,
     reports: list[dict[str, Any]],
-) -> None:
-    """Write the options and counts of a run to its run file."""
+    started: float,
+) -> manifest.RunFile:
+    """Return the options and counts of a run that started at a time, in seconds since 1970."""
     counts = summary.total(report["counts"] for report in reports)
     # Names that can be read from other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
     absolute = replace(
         options, against=against, counts=options.counts and os.path.abspath(options.counts)
     )
-    about = manifest.RunFile(
+    return manifest.RunFile(
         options=absolute.arguments(),
         files=[file if file == "-" else os.path.abspath(file) for file in files],
         output=options.output,
@@ -226,7 +236,8 @@ def write_run_file(
         promise=settings.scheme.promise,
         counts={what: n for what, n in sorted(counts.items()) if not what.startswith(summary.LIKE)},
         seconds={stage: round(spent, 3) for stage, spent in summary.seconds_of(reports).items()},
+        started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        took=round(time.time() - started, 3),
         program=program,
         version=VERSION,
     )
-    write_to(own, [about.format()])

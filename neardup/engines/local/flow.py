@@ -181,8 +181,13 @@ def reduce(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def write_answer(workers: Workers, plan: Plan, output: str, removed: "Answer | None") -> None:
-    """Write the answer that --output asks for, and the removed records to `removed` if given."""
+def write_answer(
+    workers: Workers, plan: Plan, output: str, removed: "Answer | None", reasons: bool = False
+) -> None:
+    """Write the answer that --output asks for, and the removed records to `removed` if given.
+
+    reasons: keep the removed records in the plan's folder, too.
+    """
     task = decide if plan.settings.output.decides else dedup
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
     sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
@@ -197,9 +202,10 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: "Answer | N
         plan.unchanged.check()
         plan.progress.stage("keep", total_size(file.path for file in plan.new_files()))
         workers.start("keep", partial(keep, plan))
-    if output == "removed" or removed:
+    if output == "removed" or removed or (output == "kept" and reasons):
         with open(decided, "rb") as lines, open(plan.path("reasons"), "wb") as file:
             file.writelines(map(removed_line, lines))
+    if output == "removed" or removed:
         write = (removed or plan.answer).write
         sorted_through(workers, plan, [plan.path("reasons")], "print", partial(show, write))
     workers.together()

@@ -13,6 +13,7 @@ temporary is in one folder below TMPDIR, which is removed however this ends.
 import argparse
 import re
 import sys
+import time
 from pathlib import Path
 
 from neardup.runtime.interpreter import require
@@ -20,7 +21,8 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import IO
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
@@ -31,8 +33,9 @@ from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged, is_index
+from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
-from neardup.runtime.program import UsageError, interrupted, run
+from neardup.runtime.program import UsageError, interrupted, run, write_to
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
@@ -66,7 +69,9 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     if not settings.scheme.joined_in_memory:
         with_cost_printed(settings, options.verbosity)
     options = with_input(options)
-    if args.answer is not None or args.removed:
+    if args.report is not None:
+        check_report(args.report, options)
+    if args.answer is not None or args.removed or args.report:
         answer_file.check_answer(args, settings.form)
     asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     index_manifest.refuse_indexes(options.files, "to be named behind --against")
@@ -76,40 +81,46 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     check_inputs(names)
     check_read_once(names)
     unchanged = Unchanged(names)
-    wrote = [name for name in (args.answer, args.removed) if name not in (None, "-")]
+    started = time.time()
+    wrote = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     left = f"{' and '.join(wrote)} left as before" if wrote else "the answer is not complete"
     with ExitStack() as stack:
-        stack.enter_context(interrupted(left))
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
-        removed = stack.enter_context(answer_file.removed_to(args.removed, read))
-        answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
-        columns, rows = (
-            answer_file.table_of(options, settings),
-            answer_file.rows_format(args, settings.form),
-        )
-        answer = answer._replace(table=columns, rows=rows)
-        plan = Plan.of(
-            name,
-            steps(options, settings, bool(segments)),
-            settings,
-            names,
-            places,
-            folder,
-            asked,
-            segments,
-        )
-        plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
-        if options.output == "kept" and not (answer.folder or answer.rows):
-            check_one_answer(settings.form, plan.new_files())
-        shown = plan.progress.shown(args.verbosity)
-        with shown, Workers(name, plan.progress.clear, str(folder)) as workers:
-            plan = find_pairs(workers, plan, options)
-            write_answer(workers, plan, options.output, removed)
-        reports = reports_in(str(folder))
-        own = answer.own
-        if own:
-            answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
+        page = stack.enter_context(written_whole("--report", args.report, read))
+        with interrupted(left), ExitStack() as answers:
+            removed = answers.enter_context(answer_file.removed_to(args.removed, read))
+            answer = answers.enter_context(answer_file.answer_to(args.answer, args.files, read))
+            answer = answer._replace(
+                table=answer_file.table_of(options, settings),
+                rows=answer_file.rows_format(args, settings.form),
+            )
+            plan = Plan.of(
+                name,
+                steps(options, settings, bool(segments)),
+                settings,
+                names,
+                places,
+                folder,
+                asked,
+                segments,
+            )
+            plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
+            if options.output == "kept" and not (answer.folder or answer.rows):
+                check_one_answer(settings.form, plan.new_files())
+            shown = plan.progress.shown(args.verbosity)
+            with shown, Workers(name, plan.progress.clear, str(folder)) as workers:
+                plan = find_pairs(workers, plan, options)
+                write_answer(workers, plan, options.output, removed, reasons=bool(page))
+            reports = reports_in(str(folder))
+            asked_for = options, args.files, plan.settings
+            about = answer_file.about_run(name, *asked_for, reports, started)
+            if answer.own:
+                write_to(answer.own, [about.format()])
+        if page:  # the answer is whole by now, whatever becomes of the page
+            from neardup.engines.local.run_page import write_page  # slow to import
+
+            write_page(page, plan, about, args.files)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
@@ -124,6 +135,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
+    parser.add_argument("--report", **answer_file.REPORT_OPTION)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(words))
     if args.removed == "":
@@ -141,6 +153,24 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     return args
+
+
+def written_whole(
+    option: str, name: "str | None", inputs: list[str]
+) -> AbstractContextManager["IO[bytes] | None"]:
+    """Context manager: open the file that an option names, or yield None without a name."""
+    return whole_or_not(option, name, inputs) if name else nullcontext()
+
+
+def check_report(name: str, options: table.Options) -> None:
+    """Raise an error if there can be no page of a run with these options."""
+    from neardup.report.html_page import check_jinja  # slow to import
+
+    if name == "":
+        raise UsageError("--report: expected the name of a file, got ''")
+    if options.verify != table.EXACT:
+        raise UsageError("--report shows exact pairs; leave out --verify")
+    check_jinja()
 
 
 def plain_names(words: list[str]) -> list[str]:

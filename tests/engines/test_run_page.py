@@ -1,0 +1,116 @@
+"""run_local.sh --report: the page of a run, made from the pairs or edges that it has."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
+
+FLAGS = ["--input=text", "--shingle=word:1", "--threshold=0.8", "--exact"]
+# 70 texts that differ in one word are a dense cluster; 7 copies; a chain of three; one alone.
+SAME = [f"w{i}" for i in range(20)]
+TEXTS = {
+    **{f"dense{i:02}": [*SAME, f"own{i}"] for i in range(70)},
+    **{f"copy{i}": ["all", "of", "it", "is", "equal"] for i in range(7)},
+    **{f"chain{i}": [f"c{j}" for j in range(i, i + 10)] for i in range(3)},
+    "alone": ["nothing", "else"],
+}
+
+
+def lines(names: list[str]) -> bytes:
+    return "".join(f"{name}\t{' '.join(TEXTS[name])}\n" for name in names).encode()
+
+
+def clusters_of(names: list[str], old: frozenset[str] = frozenset()) -> list[set[str]]:
+    """The clusters of two or more, by a nested loop over all pairs with a new record."""
+    found: list[set[str]] = []
+    for a, b in combinations(names, 2):
+        ours, theirs = set(TEXTS[a]), set(TEXTS[b])
+        if 5 * len(ours & theirs) >= 4 * len(ours | theirs) and not {a, b} <= old:
+            near = [each for each in found if each & {a, b}]
+            found = [each for each in found if each not in near] + [set().union({a, b}, *near)]
+    return found
+
+
+def page_of(tmp_path: Path, *words: object) -> str:
+    succeed([*RUN_LOCAL, *FLAGS, f"--report={tmp_path}/page.html", *words], tmp_path)
+    return (tmp_path / "page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("output", ["pairs", "links", "kept", "removed", "clusters"])
+def test_clusters_and_texts_of_every_output(output: str, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_bytes(lines(list(TEXTS)))
+    text = page_of(tmp_path, f"--output={output}", "-o/dev/null", tmp_path / "texts.txt")
+    clusters = clusters_of(list(TEXTS))
+    alike = sum(map(len, clusters))
+    assert (len(clusters), alike) == (3, len(TEXTS) - 1)
+    assert f"<h1>{alike} of {len(TEXTS)} records have a near-duplicate.</h1>" in text
+    assert f"them to {len(clusters)} clusters" in text
+    for size in map(len, clusters):
+        assert f"<h3><b>{size}</b> records" in text
+    assert "<del>own0</del>" in text
+    assert ("links" in text) == (output != "pairs")
+    gone = re.search(r"(\d+) records were removed", text)
+    assert (output in ("kept", "removed")) == bool(gone)
+    assert gone is None or int(gone[1]) == alike - len(clusters) - 1  # both ends of the chain
+
+
+def test_the_page_of_pairs_is_that_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_bytes(lines(list(TEXTS)))
+    answer, other = tmp_path / "pairs.tsv", tmp_path / "other.html"
+    text = page_of(tmp_path, "-o", answer, tmp_path / "texts.txt")
+    succeed([*NEARDUP, "report", answer, "-o", other], tmp_path)
+    assert text.replace("From the run.", "From .pairs.tsv.neardup.json.") == other.read_text()
+
+
+def test_old_records_and_dense_clusters(tmp_path: Path) -> None:
+    names = list(TEXTS)
+    old, new = names[:3], names[3:]
+    (tmp_path / "old.txt").write_bytes(lines(old))
+    (tmp_path / "new.txt").write_bytes(lines(new))
+    against = f"--against={tmp_path}/old.txt"
+    text = page_of(tmp_path, "--output=kept", "-o/dev/null", against, tmp_path / "new.txt")
+    clusters = clusters_of([*old, *new], frozenset(old))
+    # Two old records of the dense cluster are nobody's reason, and old ones are not compared.
+    assert f"<h1>{sum(map(len, clusters)) - 2} of {len(TEXTS)} records have" in text
+    assert f"them to {len(clusters)} clusters" in text
+    assert '<bdi>dense00</bdi> <span class="tag">old</span>' in text
+
+
+def test_standard_input_can_be_shown(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    command = [*RUN_LOCAL, *FLAGS, "--report", page, "-"]
+    result = succeed(command, tmp_path, lines(["copy0", "copy1", "alone"]))
+    assert result.out == b"copy0\tcopy1\t1.000000\n"
+    assert "2 of 3 records have a near-duplicate." in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--report="], "--report: expected the name of a file, got ''"),
+        (["--report=-"], "--report -: the answer goes to standard output; name a file"),
+        (["--report=x", "--verify=sketch"], "--report shows exact pairs; leave out --verify"),
+        (["--report=x", "-ox"], "-o x: --report goes there; name another file"),
+        (
+            ["--report=x", "--removed=x", "--output=kept"],
+            "--report x: --removed goes there; name another file",
+        ),
+        (["--report=texts.txt"], "--report texts.txt: is an input; name another file"),
+    ],
+)
+def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_bytes(lines(["copy0"]))
+    command = [*RUN_LOCAL, "--input=text", *words, "texts.txt"]
+    result = run(command, tmp_path, cwd=tmp_path)
+    assert (result.code, result.out, result.err) == (2, b"", f"run_local.sh: {said}\n")
+
+
+def test_other_engines_name_the_command(tmp_path: Path) -> None:
+    result = run([*MAPPER, "--report=page.html"], tmp_path)
+    assert result.code == 2
+    assert "neardup report PAIRS --records FILE -o page.html" in result.err
