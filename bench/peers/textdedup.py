@@ -37,8 +37,9 @@ def main() -> int:
 
 
 def choice(args: argparse.Namespace) -> list[str]:
-    """The options of the command that ours stand for."""
+    """The options of the command that ours stand for, which make its sets ours."""
     chosen = ["--threshold", str(args.threshold), "--num_proc", str(args.threads)]
+    chosen += ["--ngram", "1", "--min_length", "1", "--hash_func", "xxh3"]
     if args.bands:
         hashes = args.bands * args.rows
         chosen += ["--num_perm", str(hashes), "--b", str(args.bands), "--r", str(args.rows)]
@@ -54,8 +55,9 @@ def run(folder: Path, texts: list[str], choice: list[str]) -> None:
         load("datasets").Dataset.from_dict(columns).save_to_disk(str(folder / "input"))
         command = [sys.executable, "-m", "text_dedup.minhash", "--local", "--debug"]
         command += ["--path", "input", "--output", "output", "--cache_dir", "cache"]
-        command += ["--column", "text", "--ngram", "1", "--min_length", "1", "--hash_func", "xxh3"]
-        subprocess.run([*command, *choice], cwd=folder, check=True, stdout=sys.stderr)
+        subprocess.run(
+            [*command, "--column", "text", *choice], cwd=folder, check=True, stdout=sys.stderr
+        )
 
 
 def roots_in(folder: Path) -> dict[int, int]:

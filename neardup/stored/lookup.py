@@ -5,7 +5,7 @@ keys of a batch ── postings of a segment ── candidate pairs ── sizes
 Pairs that share a key are found.  How likely that is at the index's threshold and above, its scheme
 promises; below it, what is found is a sample.
 
-Memory: a batch of records; the candidate pairs of a mebibyte of postings; the similar ones.
+Memory: a batch of records; some PAIRS candidate pairs; the similar ones.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from neardup.sets.ragged import Batch, Ragged, spans
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stored.segment import OLD, Segment
+
+PAIRS = 1 << 18  # candidate pairs that are verified together, 8 bytes each
 
 
 class Similar(NamedTuple):
@@ -50,16 +52,25 @@ def candidates(segment: Segment, keys: Ragged) -> Iterator[tuple[np.ndarray, np.
     piece."""
     owner = np.repeat(np.arange(len(keys)), keys.sizes)
     order = np.argsort(keys.values, kind="stable")
-    values, owner = keys.values[order], owner[order]
+    values, owner = keys.values[order], owner[order].astype(np.uint64)
+    held: list[np.ndarray] = []
     for shared, holders in segment.find(np.unique(values)):
         low, high = (np.searchsorted(values, shared, side) for side in ("left", "right"))
         counts = high - low
-        rows = owner[spans(low, counts)].astype(np.uint64)
-        pairs = np.unique(rows << np.uint64(32) | np.repeat(holders, counts).astype(np.uint64))
-        yield (
-            (pairs >> np.uint64(32)).astype(np.int64),
-            (pairs & np.uint64(2**32 - 1)).astype(np.int64),
-        )
+        rows = owner[spans(low, counts)]
+        held.append(rows << np.uint64(32) | np.repeat(holders, counts).astype(np.uint64))
+        if sum(map(len, held)) >= PAIRS:
+            yield _distinct(held)
+            held = []
+    if held:
+        yield _distinct(held)
+
+
+def _distinct(pieces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    pairs = np.unique(np.concatenate(pieces))
+    return (pairs >> np.uint64(32)).astype(np.int64), (pairs & np.uint64(2**32 - 1)).astype(
+        np.int64
+    )
 
 
 def verified(

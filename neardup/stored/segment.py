@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +85,16 @@ def refuse_unlike(
 
 
 class CheckedFile:
-    """A file with block checksums; reading damaged data raises StageError with the `remedy`."""
+    """A file with block checksums; reading damaged data raises StageError with the `remedy`.
+
+    A block is checked when it is first read.
+    """
 
     def __init__(
         self, path: Path, size: int, sums: np.ndarray, behind: int = 0, remedy: str = AGAIN
     ):
         self.path, self.sums, self.remedy = path, sums, remedy
+        self._checked = np.zeros(len(sums), dtype=bool)
         try:
             self.size = path.stat().st_size - behind
         except FileNotFoundError:
@@ -99,16 +104,24 @@ class CheckedFile:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the bytes (uint8) from `start` up to `stop`, after checking their blocks."""
-        first = start // BLOCK * BLOCK
-        last = min(-(-stop // BLOCK) * BLOCK, self.size)
-        with open(self.path, "rb", buffering=0) as file:
-            data = os.pread(file.fileno(), last - first, first)
-        if len(data) < last - first:
+        blocks = range(start // BLOCK, -(-stop // BLOCK))
+        if self._checked[blocks.start : blocks.stop].all():
+            return self._bytes(start, stop)
+        first = blocks.start * BLOCK
+        data = self._bytes(first, min(blocks.stop * BLOCK, self.size))
+        for i, block in enumerate(blocks):
+            self._check(block, data[i * BLOCK : (i + 1) * BLOCK].data)
+        return data[start - first : stop - first]
+
+    def _bytes(self, start: int, stop: int) -> np.ndarray:
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.pread(descriptor, stop - start, start)
+        finally:
+            os.close(descriptor)
+        if len(data) < stop - start:
             raise damaged(self.path, "it ends too early", self.remedy)
-        view = memoryview(data)
-        for i in range(0, len(data), BLOCK):
-            self._check((first + i) // BLOCK, view[i : i + BLOCK])
-        return np.frombuffer(data, np.uint8)[start - first : stop - first]
+        return np.frombuffer(data, np.uint8)
 
     def array(self, kind: str) -> np.ndarray:
         return self.read(0, self.size).view(kind)
@@ -134,25 +147,24 @@ class CheckedFile:
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
         """Return rows by number, in any order, from the mapped file; each block is checked once."""
         width = np.dtype(kind).itemsize * columns
-        rows, checked = self._map
+        rows = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
         touched[wanted * width // BLOCK] = True
-        for block in np.flatnonzero(touched & ~checked).tolist():
+        for block in np.flatnonzero(touched & ~self._checked).tolist():
             self._check(block, rows[block * BLOCK : (block + 1) * BLOCK].data)
-            checked[block] = True
         return rows.view(kind).reshape(-1, columns)[wanted]
 
     @cached_property
-    def _map(self) -> tuple[np.ndarray, np.ndarray]:
+    def _map(self) -> np.ndarray:
         if not self.size:
-            return np.empty(0, np.uint8), np.empty(0, bool)
-        rows = np.memmap(self.path, dtype=np.uint8, mode="r").view(np.ndarray)
-        return rows, np.zeros(len(self.sums), dtype=bool)
+            return np.empty(0, np.uint8)
+        return np.memmap(self.path, dtype=np.uint8, mode="r").view(np.ndarray)
 
     def _check(self, block: int, data: memoryview) -> None:
         if zlib.crc32(data) != self.sums[block]:
             why = f"checksum mismatch from byte {block * BLOCK:,} on"
             raise damaged(self.path, why, self.remedy)
+        self._checked[block] = True
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -196,48 +208,54 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings of distinct, ascending keys (uint64): keys and records (int64)."""
-        parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
-        for part in np.unique(parts).tolist():
-            yield from self._find(part, keys[parts == part])
-
-    @property
-    def partitions(self) -> list[int]:
-        """The number of postings in each partition."""
-        counts: list[int] = self.about["partitions"]
-        return counts
-
-    def _find(self, part: int, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        start = sum(self.partitions[:part])
-        end = start + self.partitions[part]
-        fences = self.fences[part]
-        low = np.maximum(np.searchsorted(fences, keys, side="left") - 1, 0)
-        high = np.searchsorted(fences, keys, side="right")
-        near = np.zeros(len(fences) + 1, dtype=np.int64)
-        np.add.at(near, low, 1)
-        np.add.at(near, np.maximum(high, low), -1)
-        wanted = np.flatnonzero(np.cumsum(near)[:-1])
-        starts = start + FENCE * wanted
-        stops = np.minimum(starts + FENCE, end)
-        for first, last in stretches(starts * KEY_BYTES, stops * KEY_BYTES):
-            yield from self._find_in(int(starts[first]), int(stops[last - 1]), keys)
+        """Yield the postings of distinct keys (uint64): keys and records (int64)."""
+        fences, starts, stops = self._pieces
+        order = np.argsort(self._by_partition(keys))
+        keys = keys[order]
+        mixed = self._by_partition(keys)
+        low = np.maximum(np.searchsorted(fences, mixed, "left") - 1, 0)
+        high = np.searchsorted(fences, mixed, "right")
+        wanted = np.unique(spans(low, np.maximum(high - low, 0)))
+        first, last = np.searchsorted(high, wanted, "right"), np.searchsorted(low, wanted, "right")
+        pieces = zip(starts[wanted].tolist(), stops[wanted].tolist(), first.tolist(), last.tolist())
+        while some := list(islice(pieces, PIECE // (FENCE * KEY_BYTES))):
+            found = [self._find_in(start, stop, keys[i:j]) for start, stop, i, j in some]
+            shared, places, counts = map(np.concatenate, zip(*found))
+            if counts.any():
+                rows = self.files["holders"].rows(spans(places, counts), HOLDER)[:, 0]
+                yield np.repeat(shared, counts), rows.astype(np.int64)
 
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings from `start` up to `stop` with one of `keys`: keys and records."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return `keys`, and the first posting of each in a piece of them, and how many it has."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
-        keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
-        low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
-        if (high > low).any():
-            places = spans(low, high - low)
-            holders = self.files["holders"].rows(start + places, HOLDER)[:, 0]
-            yield held[places], holders.astype(np.int64)
+        low, high = held.searchsorted(keys, "left"), held.searchsorted(keys, "right")
+        return keys, start + low, high - low
+
+    def _by_partition(self, keys: np.ndarray) -> np.ndarray:
+        """Rotate keys so that their order is that of the file: by partition, then by key."""
+        bits = len(self.partitions).bit_length() - 1
+        if not bits:
+            return keys
+        rotated: np.ndarray = keys >> np.uint64(bits) | keys << np.uint64(64 - bits)
+        return rotated
+
+    @property
+    def partitions(self) -> list[int]:
+        """The number of postings in each partition, a power of two of them."""
+        counts: list[int] = self.about["partitions"]
+        return counts
 
     @cached_property
-    def fences(self) -> list[np.ndarray]:
-        counts = [-(-postings // FENCE) for postings in self.partitions]
-        return np.split(self.files["fences"].array(KEY), np.cumsum(counts)[:-1])
+    def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The fences, rotated, and the postings from each one up to the next: int64."""
+        counts = np.array(self.partitions)
+        ends = np.cumsum(counts)
+        pieces = -(-counts // FENCE)
+        starts = np.repeat(ends - counts, pieces) + FENCE * spans(np.zeros_like(pieces), pieces)
+        stops = np.minimum(starts + FENCE, np.repeat(ends, pieces))
+        return self._by_partition(self.files["fences"].array(KEY)), starts, stops
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         """Return the sketches of records by number, uint64 (n, 2), as in `key_pruning`."""
