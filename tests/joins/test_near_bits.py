@@ -125,7 +125,7 @@ def test_bits_of_a_block(value: int, start: int, width: int) -> None:
 
 
 def test_ranges_of_the_same_rows_come_once() -> None:
-    x = Sorted.by(vectors_of([0, 1, 1, 3, 2, 0], 32), range(2))
+    x = Sorted.by(vectors_of([0, 1, 1, 3, 2, 0], 32), range(32), range(2))
     ranges = [tuple(row) for some in x.beside(x, 2, 1) for row in some.tolist()]
     assert len(ranges) == len(set(ranges))
     pairs = [((a, b), (c, d)) for a, b, c, d in ranges]
