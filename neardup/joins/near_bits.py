@@ -67,7 +67,7 @@ def near_pairs(
         ranges = np.stack((ends[:-1], ends[1:], whole, whole + len(other)), axis=1)
         yield from pairs_between(x, other, ranges[turn::turns].copy(), distance, y is None)
         return
-    blocks = Blocks(bits, number, distance)
+    blocks = BitBlocks(bits, number, distance)
     mine = range(turn, number, turns) if number >= turns else range(number)
     share = slice(None) if number >= turns else slice(turn, None, turns)
     for i in mine:
@@ -153,17 +153,19 @@ def parts_of(bits: int) -> int:
 
 def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
     """Yield pairs in as few and large arrays as is good for numpy."""
-    held: list[Pairs] = []
+    held: list[np.ndarray] = []
     for some in pairs:
-        held.append(some)
-        if sum(len(left) for left, _ in held) > PAIRS_AT_ONCE:
-            yield tuple(map(np.concatenate, zip(*held)))
+        held.append(np.stack(some))
+        if sum(each.shape[1] for each in held) > PAIRS_AT_ONCE:
+            left, right = np.concatenate(held, axis=1)
+            yield left, right
             held.clear()
     if held:
-        yield tuple(map(np.concatenate, zip(*held)))
+        left, right = np.concatenate(held, axis=1)
+        yield left, right
 
 
-class Blocks(NamedTuple):
+class BitBlocks(NamedTuple):
     """The `number` blocks of vectors of `bits` bits that may differ in `distance` of these."""
 
     bits: int
