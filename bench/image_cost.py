@@ -3,9 +3,9 @@
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost >> bench/results/images.md
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost --many 10000 100000
 
-prints milliseconds of CPU for each picture, on one core, as the median of `RUNS`; then seconds, CPU
-seconds and memory of `neardup images --jobs 2` on made-up pictures of 96 × 64 pixels, JPEG files of
-2 KB, of which a tenth are copies at another quality.
+prints milliseconds of CPU for each picture, on one core, as the median of `RUNS`; then what
+`neardup images --jobs 2` and other libraries find, and what it costs, on made-up pictures of
+96 × 64 pixels, JPEG files of 2 KB, of which a tenth are copies at another quality.
 
 One photograph of scikit-image is scaled to each size.  *Decoded* is what Pillow takes to decode all
 of it in grey; with its hash, JPEG files are decoded at a part of their size.
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -26,12 +27,14 @@ import numpy as np
 
 from bench.compare_images import hashes_of, opened
 from bench.data import picture_files
-from bench.measure import measured_apart
+from bench.image_programs import PROGRAMS, Program
+from bench.measure import DONE, measured_apart
 from bench.report.tables import markdown
 from bench.workloads import FOLDER
 from neardup.images import perceptual_hash, pictures
 
 RUNS, LIMIT, COPIES = 5, 600.0, 10
+PEERS = "imagehash", "pdqhash"
 PHOTO = "scikit-image_skimage.data.coffee.png"
 MADE = (96, 64)
 HEAD = """
@@ -39,8 +42,10 @@ HEAD = """
 
 Milliseconds of CPU for each picture: *decoded* by Pillow, all of it, in grey; as `neardup images`
 reads it, with one hash and with 24; and one hash and its quality alone. Then
-`neardup images --jobs 2` on made-up JPEG files of 96 × 64 pixels, of which a tenth are copies;
-memory is that of the largest process. Written by `python3 -m bench.image_cost`."""
+made-up JPEG files of 96 × 64 pixels, of which a tenth are copies at another quality: *found* is the
+share of the copies that are in a pair with their original, *wrong* are all other pairs, and *again*
+the seconds of a second run with the cache; memory is that of the largest process. Written by
+`python3 -m bench.image_cost`."""
 FILES: dict[str, tuple[str, tuple[int, int], dict[str, Any]]] = {
     "JPEG, 12 million pixels": (".jpg", (4000, 3000), {"quality": 90}),
     "JPEG, 2 million": (".jpg", (1600, 1200), {"quality": 90}),
@@ -64,10 +69,8 @@ def main() -> int:
     pictures.require_pillow()
     picture_files.prepare(args.photos)
     print(HEAD + "\n\n" + format_table(args.photos / picture_files.PHOTOS / PHOTO))
-    head = ["pictures", "seconds", "CPU s", "peak MiB", "pairs", "seconds from the cache"]
-    print(f"\n{markdown(head, [])}", flush=True)
-    for count in args.many:
-        print(markdown(many(count), []).partition("\n")[0], flush=True)
+    head = ["pictures", "program", "found", "wrong", "seconds", "CPU s", "peak MiB", "again"]
+    print("\n" + markdown(head, [row for count in args.many for row in many(count)]))
     return 0
 
 
@@ -130,18 +133,44 @@ def milliseconds(value: float) -> str:
     return f"{1000 * value:.0f}" if value >= 0.01 else f"{1000 * value:.2g}"
 
 
-def many(count: int) -> list[str]:
-    """Make pictures, and run `neardup images` on them twice."""
+def many(count: int) -> list[list[str]]:
+    """Make pictures, and return a row for each program that can be run on them."""
+    rows = []
     with TemporaryDirectory() as folder:
-        made = Path(folder) / "made"
-        make(made, count)
-        output, cache = os.path.join(folder, "pairs"), os.path.join(folder, "cache")
-        words = ["-m", "neardup", "images", "--jobs=2", f"--cache={cache}", str(made)]
-        runs = [measured_apart([sys.executable, *words], output, LIMIT) for _ in range(2)]
-        pairs = Path(output).read_bytes().count(b"\n")
-    first = runs[0]
-    shown = [f"{first.seconds:.1f}", f"{first.cpu:.1f}", f"{first.mebibytes:.0f}"]
-    return [f"{count:,}", *shown, f"{pairs:,}", f"{runs[1].seconds:.1f}"]
+        made, output = os.path.join(folder, "made"), os.path.join(folder, "pairs")
+        make(Path(made), count)
+        ours = ["-m", "neardup", "images", "--jobs=2", f"--cache={os.path.join(folder, 'cache')}"]
+        others = [each for each in PROGRAMS if each.module in PEERS and "31" in each.behind]
+        for each in [Program("`neardup images`", "neardup", ours), *others]:
+            if not find_spec(each.module):
+                continue
+            command = [sys.executable, *each.command, made, *each.behind]
+            run = measured_apart(command, output, LIMIT)
+            if run.status != DONE:
+                rows.append([f"{count:,}", each.name, run.status, *[""] * 5])
+                continue
+            found, wrong = judged(Path(output).read_bytes(), count)
+            cost = [f"{run.seconds:.1f}", f"{run.cpu:.1f}", f"{run.mebibytes:.0f}"]
+            again = ""
+            if each.command is ours:
+                again = f"{measured_apart(command, output, LIMIT).seconds:.1f}"
+            rows.append([f"{count:,}", each.name, f"{found:.3f}", f"{wrong:,}", *cost, again])
+    return rows
+
+
+def judged(lines: bytes, count: int) -> tuple[float, int]:
+    """Return the share of copies that are in a pair with their original, and all other pairs.
+
+    >>> judged(b"a/000009.jpg\\tb/000008.jpg\\t3\\nb/000008.jpg\\tb/000007.jpg\\n", 20)
+    (0.5, 1)
+    """
+    found = wrong = 0
+    for line in lines.splitlines():
+        a, b = sorted(int(name.rpartition(b"/")[2][:-4]) for name in line.split(b"\t")[:2])
+        right = b == a + 1 and b % COPIES == COPIES - 1
+        found += right
+        wrong += not right
+    return found / (count // COPIES), wrong
 
 
 def make(folder: Path, count: int) -> None:

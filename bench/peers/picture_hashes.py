@@ -2,8 +2,8 @@
 
     python3 -m bench.peers.picture_hashes imagehash-phash FOLDER 10
 
-prints `A TAB B` for every two files in a folder whose hashes differ in at most so many bits; all
-are compared.  What a library cannot read is left out.
+prints `A TAB B` for every two files in and below a folder whose hashes differ in at most so many
+bits; all are compared.  What a library cannot read is left out.
 
     imagehash-phash     64 bits of a cosine transform, as most programs have them (pip: imagehash)
     imagehash-phash16   256 bits of it
@@ -96,7 +96,8 @@ def main() -> int:
         found: Iterator[Any] = czkawka(args.folder, args.distance)
     else:
         of = LIBRARIES[args.library]()
-        found = pairs(sorted(args.folder.iterdir()), of, args.distance)
+        files = sorted(file for file in args.folder.rglob("*") if file.is_file())
+        found = pairs(files, of, args.distance)
     sys.stdout.writelines(f"{a.name}\t{b.name}\n" for a, b in found)
     return 0
 

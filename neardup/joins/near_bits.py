@@ -1,18 +1,21 @@
 """All pairs of bit vectors that differ in at most D bits, in memory, by multi-index hashing.
 
-F bits are cut into m blocks.  Two vectors that differ in D bits differ in at most e = ⌊D/m⌋ in one
-of these (Norouzi, Punjani, Fleet, "Fast search in Hamming space with multi-index hashing", CVPR
+F bits are cut into p parts of at most 64, and each part into as many blocks, m in all.  Two vectors
+that differ in D bits differ in at most ⌊D/p⌋ in one part, and so in at most e = ⌊D/m⌋ in a block of
+this part (Norouzi, Punjani, Fleet, "Fast search in Hamming space with multi-index hashing", CVPR
 2012).  So, block by block, the vectors are sorted by their bits in the block, and those of two
 values that differ in at most e bits are compared: two ranges of neighbours, which stay in the
-cache.
+cache.  Of most pairs only one word is looked at, the part.
 
     block = 0110   ┌ x3 x8      ─┬─ each pair in here,
     block = 0111   └ x1 x5 x9    ┴─ and each of x3 x8 with each of x1 x5 x9
 
-m is the number with the smallest estimated cost: long blocks have few strangers, and many values to
-look up.  A pair may be found in several blocks.
+A pair is found in each such block, and yielded at the first one.  m is the number with the smallest
+estimated cost: long blocks have few unrelated vectors, and many values to look up.
 
-Letters: n vectors of F bits in W words; D bits that may differ, m blocks, e bits in one.
+Letters: n vectors of F bits in W words; D bits that may differ; p parts, m blocks, e bits in one.
+
+    F = 256, D = 31    p = 4 parts of 64 bits, 7 of which may differ; m = 16 blocks of 16, e = 1
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,15 +26,15 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.runtime import kernels
-from neardup.sets.bit_vectors import bits_in, popcount
+from neardup.sets.bit_vectors import WORD_BITS, bits_in, popcount
 from neardup.sets.ragged import chunks, spans
 
 MOST_BLOCK_BITS = 24  # a table of its values has 128 MiB
 MOST_FLIPS = 5000
 PAIRS_AT_ONCE = 1 << 16
 # Nanoseconds on one core, of which only ratios matter.
-LOOK_UP, SORTED = 30, 200
-COMPARED = 2 if kernels.COMPILED else 40
+LOOK_UP, SORTED = 30, 100
+COMPARED, WORD_COMPARED = (2, 1) if kernels.COMPILED else (40, 20)
 
 Pairs = tuple[np.ndarray, np.ndarray]  # of row numbers, int64
 Rows = tuple[np.ndarray, np.ndarray]  # vectors of records, and how many each has, its own first
@@ -47,30 +50,30 @@ def near_pairs(
 ) -> Iterator[Pairs]:
     """Yield pairs of rows, of x and y (uint64 (n, W)), that differ in at most `distance` of `bits`.
 
-    Without y: each pair of rows of x, once or more often.  Calls with turn 0 … turns-1 share the
-    work.
+    Without y: pairs of two rows of x.  Each pair is yielded once.  Calls with turn 0 … turns-1
+    share the work.
 
     >>> x = np.array([[0], [7], [8]], np.uint64)
     >>> [(left.tolist(), right.tolist()) for left, right in near_pairs(x, None, 32, 2)]
     [([0], [2])]
     """
-    number = cheapest(bits, distance, len(x), None if y is None else len(y))
-    mine = range(turn, number, turns) if number >= turns else range(number)
-    share = slice(None) if number >= turns else slice(turn, None, turns)
-    for i in mine:
-        block = range(bits * i // number, bits * (i + 1) // number)
-        left = Sorted.by(x, block)
-        right = left if y is None else Sorted.by(y, block)
-        for ranges in left.beside(right, len(block), distance // number):
-            some = np.ascontiguousarray(ranges[share])
-            for a, b in pairs_between(left.rows, right.rows, some, distance, y is None):
-                yield left.order[a], right.order[b]
+    number, other = (
+        cheapest(bits, distance, len(x), None if y is None else len(y)),
+        x if y is None else y,
+    )
     if not number:
         ends = np.linspace(0, len(x), 4 * turns + 1).astype(np.int64)
-        other = x if y is None else y
         whole = np.zeros_like(ends[1:])
         ranges = np.stack((ends[:-1], ends[1:], whole, whole + len(other)), axis=1)
         yield from pairs_between(x, other, ranges[turn::turns].copy(), distance, y is None)
+        return
+    blocks = BitBlocks(bits, number, distance)
+    mine = range(turn, number, turns) if number >= turns else range(number)
+    share = slice(None) if number >= turns else slice(turn, None, turns)
+    for i in mine:
+        for left, right in gathered(blocks.alike_in(i, x, y, share)):
+            first = blocks.is_first(i, x[left] ^ other[right])
+            yield left[first], right[first]
 
 
 def near_records(
@@ -125,37 +128,109 @@ def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
 def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
     """Return the number of blocks with the smallest cost for n rows and `other`; 0 for none.
 
-    >>> cheapest(256, 31, 1000, None), cheapest(64, 3, 10**6, None)
-    (0, 4)
+    >>> cheapest(256, 31, 1000, None), cheapest(256, 31, 10**6, None), cheapest(64, 3, 10**6, None)
+    (0, 16, 4)
     """
     pairs = n * n / 2 if other is None else n * other
     rows = n + (other or 0)
     costs = {0: pairs * COMPARED}
-    for number in range(1, bits + 1):
+    parts = parts_of(bits)
+    for number in range(parts, bits + 1, parts):
         width, e = -(-bits // number), distance // number
         flips = sum(comb(width, k) for k in range(e + 1))
         if width <= MOST_BLOCK_BITS and flips <= MOST_FLIPS:
             values = min(n, 1 << width)
-            strangers = pairs * flips / (1 << bits // number)
-            each = rows * SORTED + values * flips * LOOK_UP + strangers * COMPARED
+            unrelated = pairs * flips / (1 << bits // number)
+            each = rows * SORTED + values * flips * LOOK_UP + unrelated * WORD_COMPARED
             costs[number] = number * each
     return min(costs, key=costs.__getitem__)
 
 
-class Sorted(NamedTuple):
-    """Rows in the order of their values in a block, and where each value begins."""
+def parts_of(bits: int) -> int:
+    """Return into how many parts of at most one word so many bits are cut."""
+    return -(-bits // WORD_BITS)
 
-    rows: np.ndarray  # uint64 (n, W)
-    order: np.ndarray  # int64 (n,), which rows they are
+
+def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
+    """Yield pairs in as few and large arrays as is good for numpy."""
+    held: list[np.ndarray] = []
+    for some in pairs:
+        held.append(np.stack(some))
+        if sum(each.shape[1] for each in held) > PAIRS_AT_ONCE:
+            left, right = np.concatenate(held, axis=1)
+            yield left, right
+            held.clear()
+    if held:
+        left, right = np.concatenate(held, axis=1)
+        yield left, right
+
+
+class BitBlocks(NamedTuple):
+    """The `number` blocks of vectors of `bits` bits that may differ in `distance` of these."""
+
+    bits: int
+    number: int
+    distance: int
+
+    def block(self, i: int) -> range:
+        return range(self.bits * i // self.number, self.bits * (i + 1) // self.number)
+
+    def part(self, i: int) -> range:
+        """Return the bits of the part of block i."""
+        parts = parts_of(self.bits)
+        j = i // (self.number // parts)
+        return range(self.bits * j // parts, self.bits * (j + 1) // parts)
+
+    @property
+    def of_block(self) -> int:
+        """In how many bits a block may differ."""
+        return self.distance // self.number
+
+    @property
+    def of_part(self) -> int:
+        return self.distance // parts_of(self.bits)
+
+    def alike_in(
+        self, i: int, x: np.ndarray, y: "np.ndarray | None", share: slice
+    ) -> Iterator[Pairs]:
+        """Yield the rows that differ in few bits of block i and of its part.
+
+        share: which ranges of rows to compare.
+        """
+        left = Sorted.by(x, self.part(i), self.block(i))
+        right = left if y is None else Sorted.by(y, self.part(i), self.block(i))
+        for ranges in left.beside(right, len(self.block(i)), self.of_block):
+            some = np.ascontiguousarray(ranges[share])
+            for a, b in pairs_between(left.words, right.words, some, self.of_part, y is None):
+                yield left.order[a], right.order[b]
+
+    def is_first(self, i: int, apart: np.ndarray) -> np.ndarray:
+        """Return which pairs are near, and alike in no block before i (bool).
+
+        apart: uint64 (P, W), the bits that differ; of pairs that are alike in block i.
+        """
+        first = popcount(apart.ravel()).reshape(apart.shape).sum(axis=1) <= self.distance
+        for before in range(i):
+            alike = popcount(bits_in(apart, self.block(before))) <= self.of_block
+            alike &= popcount(bits_in(apart, self.part(before))) <= self.of_part
+            first &= ~alike
+        return first
+
+
+class Sorted(NamedTuple):
+    """Parts of rows in the order of their values in a block, and where each value begins."""
+
+    words: np.ndarray  # uint64 (n, 1)
+    order: np.ndarray  # int64 (n,), of which rows they are
     starts: np.ndarray  # int64 (2^w + 1,)
 
     @classmethod
-    def by(cls, rows: np.ndarray, block: range) -> "Sorted":
-        values = bits_in(rows, block).astype(np.int64)
-        narrow = values.astype(np.min_scalar_type((1 << len(block)) - 1))
-        order = np.argsort(narrow, kind="stable")  # a radix sort, of 16 bits or fewer
+    def by(cls, rows: np.ndarray, part: range, block: range) -> "Sorted":
+        values = bits_in(rows, block).astype(np.min_scalar_type((1 << len(block)) - 1))
+        order = np.argsort(values, kind="stable")  # a radix sort, of 16 bits or fewer
         sizes = np.bincount(values, minlength=1 << len(block))
-        return cls(rows[order], order, np.append(0, np.cumsum(sizes)))
+        words = bits_in(rows, part)[order]
+        return cls(words[:, np.newaxis], order, np.append(0, np.cumsum(sizes)))
 
     def beside(self, other: "Sorted", width: int, most: int) -> Iterator[np.ndarray]:
         """Yield int64 (k, 4): ranges of these rows, and ranges of other rows, whose values differ

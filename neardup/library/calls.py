@@ -269,8 +269,8 @@ def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch,
     """Return batches of fingerprints, with only the keys that a near fingerprint shares."""
     held, scheme = list(batches), settings.scheme
     prints = [near_keys.prints_of(scheme, batch.sets) for batch in held]
-    (marks,) = near_keys.marks_of(scheme, [prints], every=False)
-    return near_keys.with_marked_keys(held, scheme, marks)
+    (marks,) = near_keys.NearRecords.of(scheme, [prints], every=False).marks()
+    return zip(held, near_keys.marked_keys(scheme, prints, marks))
 
 
 def _counters() -> Counters:

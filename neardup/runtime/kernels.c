@@ -276,6 +276,21 @@ void part_sums(
     }
 }
 
+/* Return the first row b … end-1 of y that differs from p in at most `most` bits, or else `end`. */
+static inline int64_t next_close(
+    const uint64_t *p, const uint64_t *y, int64_t W, int64_t b, int64_t end, int64_t most)
+{
+    for (; b < end; b++) {
+        const uint64_t *q = y + b * W; /* two words tell nearly all unrelated vectors */
+        int64_t apart = __builtin_popcountll(p[0] ^ q[0]) + (W > 1 ? __builtin_popcountll(p[1] ^ q[1]) : 0);
+        for (int64_t w = 2; w < W && apart <= most; w++)
+            apart += __builtin_popcountll(p[w] ^ q[w]);
+        if (apart <= most)
+            break;
+    }
+    return b;
+}
+
 /* Find bit vectors, rows a of x and b of y with W words each, that differ in at most `most` bits.
 
    ranges (count, 4): rows first … last-1 of x, each to be compared with rows first … last-1 of y, or
@@ -285,18 +300,14 @@ WIDE int64_t close_pairs(
     const uint64_t *x, const uint64_t *y, int64_t W, const int64_t *ranges, int64_t count, int64_t most,
     int64_t ascending, int64_t *at, int64_t *left, int64_t *right, int64_t room)
 {
-    int64_t found = 0, a = at[1], b = at[2], second = W > 1;
+    int64_t found = 0, a = at[1], b = at[2];
     for (const int64_t *range = ranges + 4 * at[0]; at[0] < count; range += 4, at[0]++, a = 0) {
+        int64_t end = range[3];
         for (a = a < range[0] ? range[0] : a; a < range[1]; a++, b = 0) {
-            const uint64_t *p = x + a * W, first = p[0], other = p[second], both = second ? UINT64_MAX : 0;
+            const uint64_t *p = x + a * W;
             b = b < range[2] ? range[2] : b;
-            for (b = ascending && b <= a ? a + 1 : b; b < range[3]; b++) {
-                const uint64_t *q = y + b * W; /* two words tell nearly all strangers */
-                int64_t apart = __builtin_popcountll(first ^ q[0]) + __builtin_popcountll((other ^ q[second]) & both);
-                for (int64_t w = 2; w < W && apart <= most; w++)
-                    apart += __builtin_popcountll(p[w] ^ q[w]);
-                if (apart > most)
-                    continue;
+            b = ascending && b <= a ? a + 1 : b;
+            for (; (b = W == 1 ? next_close(p, y, 1, b, end, most) : next_close(p, y, W, b, end, most)) < end; b++) {
                 if (found == room) {
                     at[1] = a;
                     at[2] = b;

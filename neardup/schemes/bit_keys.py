@@ -264,11 +264,20 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
     for i, mask in enumerate(masks):
-        chosen = columns & mask[:, np.newaxis]
-        if len(columns) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
-            chosen ^= chosen >> np.uint64(32)
-        words[:, i] = combine(chosen, seed=0)
+        words[:, i] = _hashed(columns & mask[:, np.newaxis])
     return scheme.banded(words, np.arange(low, low + len(masks)))
+
+
+def keys_at(ways: Ways, vectors: np.ndarray, bands: np.ndarray) -> np.ndarray:
+    """Return one key of each vector (uint64 (n,)): the one of the given band (int64 (n,))."""
+    return scheme.numbered(_hashed((vectors & ways.masks[bands]).T), bands)
+
+
+def _hashed(chosen: np.ndarray) -> np.ndarray:
+    """Hash columns of words, uint64 (W, n), which are changed, to words (n,)."""
+    if len(chosen) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
+        chosen ^= chosen >> np.uint64(32)
+    return combine(chosen, seed=0)
 
 
 class BitScheme(Scheme):

@@ -228,6 +228,13 @@ class Fingerprints(bit_keys.BitScheme):
         sizes = prints.counts * (len(keys.values) // len(prints.vectors))
         return Ragged.from_unsorted(keys.values, sizes)
 
+    def keys_at(self, prints: Prints, bands: np.ndarray) -> Ragged:
+        """Return the keys of one band of each record, given by number (int64 (n,))."""
+        keys = bit_keys.keys_at(self.ways, prints.vectors, np.repeat(bands, prints.counts))
+        if len(prints.vectors) == len(prints.counts):
+            return Ragged.of_sizes(keys, prints.counts)
+        return Ragged.from_unsorted(keys, prints.counts)
+
     def probe(self) -> str:
         """Return the digest of the keys of some drawn fingerprints."""
         words = random_words(1, 8 * -(-self.bits // BLOCK_BITS)).reshape(8, -1)

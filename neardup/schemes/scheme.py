@@ -246,8 +246,12 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
 
     `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
     """
-    keys = words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
-    return Ragged(keys.ravel(), np.arange(len(words) + 1) * len(bands))
+    return Ragged(numbered(words, bands).ravel(), np.arange(len(words) + 1) * len(bands))
+
+
+def numbered(words: np.ndarray, bands: np.ndarray) -> np.ndarray:
+    """Return keys (uint64): a band's number (int64) above a hash, the upper bits of a word."""
+    return words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
 
 
 def shown(chance: float) -> str:

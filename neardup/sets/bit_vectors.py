@@ -22,7 +22,7 @@ import numpy as np
 
 from neardup.runtime.program import WireError
 from neardup.sets.hashing import combine, mix
-from neardup.sets.ragged import Batch, Ragged, spans
+from neardup.sets.ragged import Batch, Ragged, first_of_run, spans
 
 DEFAULT_BITS, MIN_BITS, MAX_BITS = 256, 32, 1024  # of a fingerprint
 WORD_BITS = 64
@@ -154,17 +154,19 @@ class Prints:
     def take(self, some: np.ndarray) -> Prints:
         return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
 
-    def distinct(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return one record of each kind, the kind of each record, and how many it has (int64).
+    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return one record of each kind, ascending, and the kind of each record (int64).
 
         Two different records are taken for equal once in 2^64.
         """
         # Subtle: the highest bits of two words would cancel out in `combine`.
         hashes = combine(mix(np.ascontiguousarray(self.vectors.T)), seed=0)
         variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
-        mixed = mix(hashes + variant.astype(np.uint64))
-        digests = np.add.reduceat(mixed, self.own) if len(mixed) else mixed
-        _, first, kind, counts = np.unique(
-            digests, return_index=True, return_inverse=True, return_counts=True
-        )
-        return first, kind, counts
+        hashes += variant.astype(np.uint64)
+        digests = np.add.reduceat(mix(hashes), self.own) if len(hashes) else hashes
+        order = np.argsort(digests)
+        first = first_of_run(digests[order])
+        chosen, kind = np.zeros(len(order), bool), np.empty(len(order), np.int64)
+        chosen[order[first]] = True
+        kind[order] = (np.cumsum(chosen) - 1)[order[first]][np.cumsum(first) - 1]
+        return np.flatnonzero(chosen), kind

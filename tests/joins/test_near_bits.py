@@ -33,7 +33,10 @@ def values(count: int, bits: int, distance: int) -> list[int]:
 
 
 def found(parts: Iterable[near_bits.Pairs]) -> set[tuple[int, int]]:
-    return {pair for left, right in parts for pair in zip(left.tolist(), right.tolist())}
+    """Each must be there once."""
+    pairs = [pair for left, right in parts for pair in zip(left.tolist(), right.tolist())]
+    assert len(pairs) == len(set(pairs))
+    return set(pairs)
 
 
 def either_way(pairs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
@@ -74,8 +77,11 @@ def test_any_number_of_blocks_and_of_turns(
     for turns in (1, 3):
         some, both = set(), set()
         for turn in range(turns):
-            some |= either_way(found(near_pairs(rows, None, bits, distance, turn, turns)))
-            both |= found(near_pairs(rows[:50], rows[50:], bits, distance, turn, turns))
+            more = either_way(found(near_pairs(rows, None, bits, distance, turn, turns)))
+            across_more = found(near_pairs(rows[:50], rows[50:], bits, distance, turn, turns))
+            assert some.isdisjoint(more)
+            assert both.isdisjoint(across_more)
+            some, both = some | more, both | across_more
         assert some == near
         assert both == across
 
@@ -125,7 +131,7 @@ def test_bits_of_a_block(value: int, start: int, width: int) -> None:
 
 
 def test_ranges_of_the_same_rows_come_once() -> None:
-    x = Sorted.by(vectors_of([0, 1, 1, 3, 2, 0], 32), range(2))
+    x = Sorted.by(vectors_of([0, 1, 1, 3, 2, 0], 32), range(32), range(2))
     ranges = [tuple(row) for some in x.beside(x, 2, 1) for row in some.tolist()]
     assert len(ranges) == len(set(ranges))
     pairs = [((a, b), (c, d)) for a, b, c, d in ranges]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import re
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 import numpy as np
@@ -83,12 +83,15 @@ def scheme_of(*flags: str) -> Fingerprints:
 
 
 def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragged:
-    shares = []
-    for turn in range(turns):
-        near = NearRecords.of(Prints.of(sets, scheme.bits), scheme, every)
-        near.mark(scheme, every, turn, turns)
-        shares.append(near.of_records())
-    return marked_keys(scheme, sets, np.unique(np.concatenate(shares)))
+    """By several workers, from two files; the last record is in the second one."""
+    prints = Prints.of(sets, scheme.bits)
+    last = len(sets) - 1
+    files = [prints.take(np.arange(last)), prints.take(np.array([last]))]
+    near = NearRecords.of(scheme, [files[:1], files[1:]], every)
+    shares = [near.marks(turn, turns) for turn in range(turns)]
+    marks = [np.unique(np.concatenate(some)) for some in zip(*shares)]
+    keys = [marked_keys(scheme, [file], some) for file, some in zip(files, marks)]
+    return Ragged.end_to_end([*chain.from_iterable(keys)])
 
 
 @pytest.mark.parametrize(
@@ -132,12 +135,10 @@ def test_that_pairs_are_missed_and_found_by_other_variants() -> None:
 @given(st.lists(st.lists(st.sampled_from([0, 1, 1 << 63]), min_size=1, max_size=3), max_size=12))
 def test_distinct_records(rows: list[list[int]]) -> None:
     records = [Print(b"x", tuple(row)) for row in rows]
-    first, kind, counts = Prints.of(sets_of(records, BITS), BITS).distinct()
+    first, kind = Prints.of(sets_of(records, BITS), BITS).distinct()
     assert len(first) == len({record.values for record in records})
     assert [records[i].values for i in first[kind].tolist()] == [r.values for r in records]
-    assert counts.tolist() == [
-        sum(record.values == records[i].values for record in records) for i in first.tolist()
-    ]
+    assert first.tolist() == sorted(first.tolist())
 
 
 @pytest.mark.parametrize("bits", [256, 1024])

@@ -57,11 +57,12 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
-    marks = near_marks.are_used(plan)
-    if marks:
+    if near_marks.are_used(plan):
         near_marks.find_marks(workers, plan)
-        source = plans.kept_records
-    write_postings(workers, plan, source, marks)
+        plan.progress.stage("count", 0)
+        everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, near_marks.marked))
+    else:
+        write_postings(workers, plan, source)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
@@ -76,28 +77,28 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     return plan
 
 
-def write_postings(workers: Workers, plan: Plan, source: plans.Source, marks: bool = False) -> None:
+def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
     if plan.path("records", 0).exists():  # they were parsed to count their tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
         plan.progress.stage("count", total_size(plan.files), together=True)
-    everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, source, marks))
+
+    def keys(plan: Plan, k: int, counters: Counters) -> Iterator[Ragged]:
+        batches = source(plan, k, counters)
+        return (keys for _, keys in with_keys(batches, plan.settings, counters))
+
+    everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, keys))
 
 
-def count(plan: Plan, k: int, source: plans.Source, marks: bool) -> None:
-    """Write the postings of one mapper's records to files, one for each partition of the keys."""
+def count(plan: Plan, k: int, keys_of: Callable[[Plan, int, Counters], Iterable[Ragged]]) -> None:
+    """Write the postings of mapper k's records to files, one for each partition of the keys."""
     counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
         done = 0
-        batches = source(plan, k, counters)
-        if marks:
-            keyed = near_marks.marked(plan, k, batches, counters)
-        else:
-            keyed = with_keys(batches, plan.settings, counters)
-        for batch, keys in keyed:
-            end = done + len(batch.ids)
+        for keys in keys_of(plan, k, counters):
+            end = done + len(keys)
             records = np.arange(done, end, dtype=np.uint64) * np.uint64(plan.sources) + np.uint64(k)
             write_rows(np.column_stack((keys.values, np.repeat(records, keys.sizes))), files)
             done = end

@@ -7,8 +7,8 @@ See `stages.near_keys`.
 """
 
 import pickle
-from collections.abc import Iterable, Iterator
-from functools import reduce
+from collections.abc import Iterator
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 from neardup.engines.local.plan import Plan, everywhere, parsed_records
 from neardup.engines.local.workers import Workers, total_size
 from neardup.runtime.counters import Counters
-from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.near_keys import marks_of, prints_of, with_marked_keys
+from neardup.sets.ragged import Ragged
+from neardup.stages.near_keys import NearRecords, marked_keys, prints_of
 from neardup.verification import OUTPUTS
 
 
@@ -32,7 +32,10 @@ def find_marks(workers: Workers, plan: Plan) -> None:
     plan.progress.stage("parse", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", _write_prints)
     plan.progress.stage("near", 0)
-    everywhere(workers, plan, "near", _write_marks)
+    every = plan.settings.output is OUTPUTS["links"]
+    prints = [list(_pickled(path)) for path in plan.paths("prints")]
+    near = NearRecords.of(plan.settings.scheme, prints, every)  # which the workers share
+    everywhere(workers, plan, "near", partial(_write_marks, near))
 
 
 def _write_prints(plan: Plan, k: int) -> None:
@@ -44,12 +47,9 @@ def _write_prints(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def _write_marks(plan: Plan, k: int) -> None:
+def _write_marks(near: NearRecords, plan: Plan, k: int) -> None:
     """Write worker k's share of the marks, a file for the records of each mapper."""
-    every = plan.settings.output is OUTPUTS["links"]
-    parts = [list(_pickled(path)) for path in plan.paths("prints")]
-    found = marks_of(plan.settings.scheme, parts, every, k, plan.jobs)
-    for mapper, marks in enumerate(found):
+    for mapper, marks in enumerate(near.marks(k, plan.jobs)):
         np.save(plan.path("marks", k, mapper), marks)
 
 
@@ -59,13 +59,11 @@ def _pickled(path: Path) -> Iterator[Any]:
             yield pickle.load(file)
 
 
-def marked(
-    plan: Plan, k: int, batches: Iterable[Batch], counters: Counters
-) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the batches of mapper k with their marked keys."""
+def marked(plan: Plan, k: int, counters: Counters) -> Iterator[Ragged]:
+    """Yield the marked keys of mapper k's records, batch by batch."""
     counters.promise = plan.settings.scheme.promise
     counters.add("keys", 0)
     marks = reduce(np.union1d, [np.load(f"{path}.npy") for path in plan.paths("marks", k)])
-    for batch, keys in with_marked_keys(batches, plan.settings.scheme, marks):
+    for keys in marked_keys(plan.settings.scheme, _pickled(plan.path("prints", k)), marks):
         counters.add("keys", len(keys.values))
-        yield batch, keys
+        yield keys
