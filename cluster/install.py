@@ -29,7 +29,7 @@ COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies
 FIRST_PORT = 29800
 # Few cores and JVMs that live for seconds: a collector of one thread, no second compiler, and
 # classes that are parsed already.  JVMs share those of jars that are first on their class path.
-CLASSES = HOME / "classes.jsa"
+CLASSES = HOME / "lib" / "classes.jsa"
 QUICK_JVM = (
     f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile={CLASSES}"
     f" -Xlog:disable -Xlog:all=error:stderr -cp {HOME}/lib/*:{HOME}/conf:."
@@ -74,7 +74,6 @@ def fetch() -> None:
     shutil.copy(pom, new)
     shutil.rmtree(lib, ignore_errors=True)
     new.rename(lib)  # only whole
-    CLASSES.unlink(missing_ok=True)
 
 
 def configure() -> None:
