@@ -15,7 +15,7 @@ import pytest
 
 from cluster import daemons
 from tests.support import hadoop_cluster
-from tests.support.engines import RUN_HADOOP, VIDEOS, environment
+from tests.support.engines import RUN_HADOOP, VIDEOS, environment, program
 
 pytestmark = pytest.mark.hadoop
 
@@ -67,9 +67,13 @@ class Client(NamedTuple):
 
 @pytest.fixture
 def client(request: pytest.FixtureRequest, folder: str, tmp_path: Path) -> Iterator[Client]:
-    """run_hadoop.sh with the flags of `request`, at work in a session of its own."""
+    """run_hadoop.sh with the flags of `request`, at work in a session of its own.
+
+    Its tasks wait, so that the job cannot end before it is stopped.
+    """
+    python = program(tmp_path / "python", "sleep 300", f'exec {hadoop_cluster.PYTHON} "$@"')
     hadoop_cluster.put(VIDEOS.read_bytes(), "/in/stopped.txt")
-    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, *request.param]
+    command = [*RUN_HADOOP, "--python", python, *request.param]
     with (tmp_path / "said").open("wb") as stderr:
         process = subprocess.Popen(
             [*command, "/in/stopped.txt", f"{folder}/pairs"],

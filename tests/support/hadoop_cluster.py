@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from cluster import daemons
-from tests.support.engines import JOB, ROOT, RUN_HADOOP, Command, Result, in_order, run
+from tests.support.engines import JOB, RUN_HADOOP, Command, Result, in_order, run
 
 PYTHON = str(Path(JOB[0]).absolute())  # the nodes are this machine, so they have its Python
 JOB_SECONDS = 1800  # on a busy machine
@@ -63,7 +63,7 @@ def hdfs(operation: str, name: str, data: bytes | None = None, **options: object
     if data is not None:  # which the DataNode wants
         request = urllib.request.Request(f"{url}&noredirect=true", method="PUT")
         with direct.open(request, timeout=600) as answer:
-            url = json.load(answer)["Location"]
+            url = urllib.parse.quote(json.load(answer)["Location"], safe="/:?&=%+")
     method = "GET" if data is None else "PUT"
     binary = {"Content-Type": "application/octet-stream"}
     request = urllib.request.Request(url, data, binary, method=method)
@@ -100,11 +100,14 @@ def pairs_in(folder: str) -> bytes:
 
 
 def attempt(command: Command, tmp: Path, **env: str) -> Result:
-    """Run something that talks to the cluster, to its end, whatever that is."""
-    return run(command, tmp, seconds=JOB_SECONDS, **{**daemons.environment(), **env})
+    """Run something that talks to the cluster, to its end, whatever that is.
+
+    In a folder of its own: a job in the client's JVM has links to its files there.
+    """
+    return run(command, tmp, cwd=tmp, seconds=JOB_SECONDS, **{**daemons.environment(), **env})
 
 
-def submit(tmp: Path, inputs: list[str], *options: str, cwd: Path = ROOT) -> Finished:
+def submit(tmp: Path, inputs: list[str], *options: str) -> Finished:
     """run_hadoop.sh, which must end well."""
     output = new_output()
     command = [*RUN_HADOOP, "-v", "--python", PYTHON, *options, *inputs, output]
