@@ -36,14 +36,18 @@ browser-test: .venv/.test ## those of pages, in a real browser: it needs chromiu
 	$(VENV) -m pytest -m browser tests
 
 spark-test: .venv/.test .venv/.spark ## those on a real Spark, with a master and workers on this machine
-	$(VENV) -m pytest -m spark tests/on_spark
+	$(VENV) -m pytest -m spark --numprocesses=2 --dist=loadfile tests/on_spark
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
+# Half of the time of a job is waiting, so two run at once; faults come last, with nothing beside.
+FAULTS := tests/on_hadoop/test_hadoop_faults.py
+ON_HADOOP := $(VENV) -m pytest -m hadoop
 hadoop-test: .venv/.test .venv/.spark ## those on a real Hadoop, which it starts and stops
 ifeq ($(HADOOP_TESTS),skip)
 	@echo "make: THE TESTS ON HADOOP ARE SKIPPED, because HADOOP_TESTS=skip says so" >&2
 else
-	$(VENV) cluster/cluster.py run $(VENV) -m pytest -m hadoop
+	$(VENV) cluster/cluster.py run sh -ec \
+	  '$(ON_HADOOP) --numprocesses=2 --dist=loadfile --ignore=$(FAULTS); $(ON_HADOOP) $(FAULTS)'
 endif
 
 hadoop-up: ## start a Hadoop on this machine for trials

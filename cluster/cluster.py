@@ -50,6 +50,7 @@ from cluster.install import (
     check_machine,
     configure,
     fetch,
+    share_classes,
 )
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -72,6 +73,7 @@ def up() -> None:
     shared = ["/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging"]
     hadoop("fs", "-mkdir", "-p", ".", *shared, log="mkdir")
     hadoop("fs", "-chmod", "1777", *shared, log="mkdir")
+    share_classes()
 
 
 def down() -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -106,9 +107,9 @@ def test_python_blocks_print_what_they_say(document: Path) -> None:
 @pytest.mark.hadoop
 def test_the_console_block_for_a_cluster(folder: Path) -> None:
     (block,) = console_blocks(ROOT / "docs" / "hadoop.md", "console cluster")
-    env = daemons.environment()
+    env = {**daemons.environment(), "HADOOP_USER_NAME": f"reader{time.time_ns()}"}
     env["PATH"] = f"{daemons.HOME}/bin:{PATH}"
-    shell("hadoop fs -rm -r -f videos.txt pairs", folder, **env)
+    shell("hadoop fs -mkdir -p .", folder, **env)
     for command, expected in block:
         said = shell(command, folder, 300, **env)
         assert not expected or said == expected.rstrip("\n")

@@ -104,23 +104,22 @@ def kill(process: hadoop_cluster.Process) -> bool:
     return False
 
 
-TASKS = pytest.mark.parametrize(
-    ("script", "kind"), [("/mapper.py", "MAP"), ("/reducer.py", "REDUCE")]
-)
+TASKS = {"/mapper.py": "MAP", "/reducer.py": "REDUCE"}
 
 
-@TASKS
-def test_python_is_killed(
-    script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path
-) -> None:
+def test_python_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
+    """That of a mapper and, later in the same job, that of a reducer."""
+
     def fault() -> None:
-        hadoop_cluster.wait_for(lambda: kill(at_work(script)))
+        for script in TASKS:
+            hadoop_cluster.wait_for(lambda script=script: kill(at_work(script)))
 
     job = run_and_break(videos, fault, tmp_path)
-    assert any("code 137" in attempt.said for attempt in lost(job, kind))
+    for kind in TASKS.values():
+        assert any("code 137" in attempt.said for attempt in lost(job, kind))
 
 
-@TASKS
+@pytest.mark.parametrize(("script", "kind"), TASKS.items(), ids=TASKS.values())
 def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path) -> None:
     """A NodeManager and all that runs on it; with reducers at work, what it mapped is gone too."""
 

@@ -15,7 +15,7 @@ import pytest
 
 from cluster import daemons
 from tests.support import hadoop_cluster
-from tests.support.engines import RUN_HADOOP, VIDEOS, environment
+from tests.support.engines import RUN_HADOOP, VIDEOS, environment, program
 
 pytestmark = pytest.mark.hadoop
 
@@ -38,15 +38,17 @@ def test_the_cluster_keeps_its_files_in_its_own_folder() -> None:
     assert (daemons.HOME / "data" / "node-attribute").is_dir()
 
 
-@pytest.mark.parametrize("kept", ["part-00000", "_SUCCESS", "_temporary/1/part-00000"])
-def test_overwrite_leaves_what_has_no_mark(kept: str, tmp_path: Path) -> None:
+def test_overwrite_leaves_what_has_no_mark(tmp_path: Path) -> None:
+    kept = ("part-00000", "_SUCCESS", "_temporary/1/part-00000")
     any_input = hadoop_cluster.put(b"a 1 2 3\n", "/in/any.txt")
     output = hadoop_cluster.new_output()
-    hadoop_cluster.put(b"mine", f"{output}/{kept}")
+    for name in kept:
+        hadoop_cluster.put(b"mine", f"{output}/{name}")
     result = hadoop_cluster.attempt([*RUN_HADOOP, "--overwrite", any_input, output], tmp_path)
     assert result.code == 1
     assert f"{output} has no _neardup in it" in result.err.splitlines()[-1]
-    assert hadoop_cluster.hadoop("fs", "-cat", f"{output}/{kept}") == b"mine"
+    for name in kept:
+        assert hadoop_cluster.hdfs("OPEN", f"{output}/{name}") == b"mine"
 
 
 class Client(NamedTuple):
@@ -65,9 +67,13 @@ class Client(NamedTuple):
 
 @pytest.fixture
 def client(request: pytest.FixtureRequest, folder: str, tmp_path: Path) -> Iterator[Client]:
-    """run_hadoop.sh with the flags of `request`, at work in a session of its own."""
+    """run_hadoop.sh with the flags of `request`, at work in a session of its own.
+
+    Its tasks wait, so that the job cannot end before it is stopped.
+    """
+    python = program(tmp_path / "python", "sleep 300", f'exec {hadoop_cluster.PYTHON} "$@"')
     hadoop_cluster.put(VIDEOS.read_bytes(), "/in/stopped.txt")
-    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, *request.param]
+    command = [*RUN_HADOOP, "--python", python, *request.param]
     with (tmp_path / "said").open("wb") as stderr:
         process = subprocess.Popen(
             [*command, "/in/stopped.txt", f"{folder}/pairs"],

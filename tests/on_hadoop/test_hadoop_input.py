@@ -62,8 +62,8 @@ def test_a_hot_key_as_links(tmp_path: Path) -> None:
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     _, shingles = lines[0].split(b" ", 1)
     copies = b"".join(b"COPY_%04d %b" % (i, shingles) for i in range(5000))
-    hdfs = hadoop_cluster.put(copies + b"".join(lines[1:]), "/in/hot.txt", hadoop_cluster.MEBIBYTE)
-    job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=3", "--output=links")
+    hdfs = hadoop_cluster.put(copies + b"".join(lines[1:]), "/in/hot.txt", 3 << 20)
+    job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=2", "--output=links")
     links = [line.split(b"\t") for line in job.pairs.splitlines()]
     copies_linked = [
         link for link in links if link[0].startswith(b"COPY") and link[1].startswith(b"COPY")

@@ -74,7 +74,7 @@ def test_the_bytes_of_run_local(case: str, tmp_path: Path) -> None:
     (tmp_path / "records.txt").write_bytes(data)
     pairs = succeed([*RUN_LOCAL, *flags.split(), tmp_path / "records.txt"], tmp_path).out
     assert pairs.count(b"\n") > 10
-    hdfs = hadoop_cluster.put(data, f"/in/options/{case.split(',')[0]}.txt", 64 * 1024)
+    hdfs = hadoop_cluster.put(data, f"/in/options/{case.split(',')[0]}.txt", 256 * 1024)
     without_yarn = hadoop_cluster.WITHOUT_YARN
     job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=2", *without_yarn, *flags.split())
     assert job.pairs == pairs
