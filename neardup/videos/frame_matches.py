@@ -56,7 +56,8 @@ class Rows(NamedTuple):
     hashes: NDArray[np.uint64]  # (m, 4)
     videos: NDArray[np.uint64]  # (m,), a random number for each video: see `video_numbers`
     times: Indices  # (m,), when the frame begins, in milliseconds
-    variants: Indices  # (m,); 0 for the own fingerprint
+    variants: Indices  # (m,)
+    own: NDArray[np.bool_]  # (m,), whether the variant is an own one
 
     def take(self, index: Indices) -> Rows:
         return Rows._make(column[index] for column in self)
@@ -65,7 +66,7 @@ class Rows(NamedTuple):
 class Matches(NamedTuple):
     """Rows that match, none of the same video."""
 
-    left: Indices  # with its own fingerprint
+    left: Indices  # with an own fingerprint
     right: Indices
     full: int = 0  # buckets of which not all frames were compared
 
@@ -125,10 +126,10 @@ def matches_in(
     mask: the number of the mask by which all these buckets were made.  A match is returned at the
     first mask by which its keys are equal; and again by others where calm frames were left out.
     """
-    order = np.lexsort((rows.variants > 0, buckets))
+    order = np.lexsort((~rows.own, buckets))
     starts = starts_of_runs(buckets[order])
     sizes = np.diff(starts, append=len(order))
-    owns = counted(rows.variants[order] == 0, starts)
+    owns = counted(rows.own[order], starts)
     small = is_small(owns, sizes)
     found = small_buckets(rows.hashes[order], starts[small], owns[small], sizes[small], distance)
     i, j = (order[side] for side in found)
@@ -179,7 +180,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
     parts, hubs, full = _divided(rows.videos, buckets[kept], second)
-    own = (rows.variants == 0) & hubs
+    own = rows.own & hubs
     order = np.lexsort((rows.variants, rows.times, rows.videos, ~own, parts))
     starts = starts_of_runs(parts[order])
     sizes = np.diff(starts, append=len(order))
@@ -195,7 +196,7 @@ def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
     """Return rows that are kept, and a mark for each row whose video has rows that are not."""
-    other = rows.variants > 0
+    other = ~rows.own
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
     new |= first_of_run(other[order])
