@@ -29,7 +29,8 @@ from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
 from neardup.videos.video_prints import VideoPrint, compared
 
-WIDE = 47  # bits; at 64, a fixed camera would match itself
+NEAR = 40  # bits: of seeds
+WIDE, SPREAD = (42, 56), 36  # bits: as many more than seeds on the line, within these limits
 GAP = 3.0  # seconds without a match, within a run
 CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and b are not the same
 RUN_SECONDS, RUN_FRAMES = 2.0, 3  # of a run, at least …
@@ -148,7 +149,8 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
     """Yield the runs on a line that have seeds, are long enough, and are not by chance."""
     i, j = _meeting(a, b, line.rate, line.offset)
-    near = distances(a, i, b, j) <= WIDE
+    bits = distances(a, i, b, j)
+    near = bits <= _widest(bits)
     i, j = i[near], j[near]
     start, end = _shared_times(a, i, b, j, line)
     order = np.argsort(start, kind="stable")
@@ -165,6 +167,14 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
             _moves_alike(run, line, frames, a, b) or _stands(run, line, frames, a, b)
         ):
             yield run
+
+
+def _widest(bits: Indices) -> float:
+    """Return in how many bits frames on a line may differ, by the distances of all of them."""
+    seeds = bits[bits <= NEAR]
+    if not len(seeds):
+        return 0
+    return float(np.clip(np.median(seeds) + SPREAD, *WIDE))
 
 
 def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
