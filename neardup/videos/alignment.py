@@ -1,9 +1,10 @@
 """The runs of two videos: lines in time by seeds, and what matches on these lines.
 
-    seeds (frames within 31 bits) ─▶ best line ─▶ all frames on it, within 47 bits ─▶ runs
+    seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
 
-A line is found by seeds.  On a line, frames match that differ in more bits (WIDE), since few pairs
-of frames are looked at there.  Then the line's seeds are left out, and the next line is searched.
+A line is found by seeds.  On a line, frames match that differ in more bits, since few pairs of
+frames are looked at there: in 36 more than half of the near ones do (WIDE, SPREAD).
+Then the line's seeds are left out, and the next line is searched.
 
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:

@@ -15,10 +15,9 @@ Its variants, each with its mirror image:
 of it.  The level is that of the edge itself, so a grey bar, or a black one made brighter, is a bar
 as well.  A row belongs to the bar if 85 % of it is near that level, and some rows of a bar may not:
 a logo or subtitles inside it do not end it.  A bar ends at an edge: half of the row behind it has
-another level.  So a plain wall, the sky, or an object on black is no bar.  How near depends on the
-contrast of the picture.  Where a bar ends within a row, the contrast of that row beside that of the
-next one says where.  A dark scene, which has no edge, has the bars of frames within eight ticks.
-Bars within bars are cut as well.
+another level.  So a plain wall, the sky, or an object on black is no bar.  Where a bar ends within
+a row, the contrast of that row beside that of the next one says where.  A dark scene, which has no
+edge, has the bars of frames within eight ticks.  Bars within bars are cut as well.
 
 Margins are like bars, without an edge, but 97 % of a row are plain; of frames within eight ticks
 the smallest margins count.
@@ -66,13 +65,14 @@ UNIFORM, BLANK = 0.85, 0.97  # share of a row of a bar that is near its level
 SOLID = 0.6  # share of the rows of a bar that are uniform
 EDGE = 2  # rows that have the level
 FAR = 1.5  # standard deviations from the mean, to which levels are limited
-LEAST, CONTRAST = 2.0, 0.05  # near a level: this, and this times the standard deviation
-JUMP = 0.5  # share of the row behind a bar that is of another level
+NEAR = 4  # levels of 255 that belong to a bar beside its own
+JUMP = 0.5  # share of the row behind a bar that is twice as far away
 AROUND = 8  # neighbours in time before and after
 NESTED = 2  # bars within bars
 REACH = (NESTED + 1) * 2 * AROUND  # of neighbours that a hash can depend on: for each cut
 
 PARTS = 4  # of a pixel, to which the end of a bar is rounded
+ALL = SIDE * PARTS
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -186,6 +186,7 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
     tight = boxes
     for side in (0, 1):
         _, most = _bars(pictures, tight, side, BLANK)
+        most[most >= ALL] = 0
         tight = _cut(tight, side, _of_neighbours(most, "edge").min(axis=0))
     return boxes, tight
 
@@ -222,21 +223,17 @@ def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[
     for (top, bottom, left, right), here in _groups(boxes):
         rows = slice(-(-top // PARTS), bottom // PARTS)
         inside = pictures[here, rows, -(-left // PARTS) : right // PARTS]
-        sample = inside[:, ::2, ::2].astype(np.float32)  # enough for a deviation
-        near = LEAST + CONTRAST * sample.std(axis=(1, 2))
         first, last = (top, bottom) if side == 0 else (left, right)
         lines = inside if side == 0 else inside.transpose(0, 2, 1)
         outside = first, SIDE * PARTS - last
         for k, some in enumerate((lines, lines[:, ::-1])):
             widest = min(WIDEST - outside[k] // PARTS, some.shape[1] - 3)
-            found = _bar(some, near, widest, uniform)
+            found = _bar(some, widest, uniform)
             sure[here, k], most[here, k] = (f + (f > 0) * (-outside[k] % PARTS) for f in found)
     return sure, most
 
 
-def _bar(
-    pictures: Bytes, near: NDArray[np.float32], widest: int, uniform: float
-) -> tuple[Integers, Integers]:
+def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Integers]:
     """Return how many quarters of the first rows are a bar (n,), and how many may be one (n,).
 
     A bar has `widest` rows or fewer, and it ends at an edge: most of the row behind the next one
@@ -247,27 +244,27 @@ def _bar(
         return sure, most
     outer = pictures[:, :EDGE].reshape(len(pictures), -1)
     level = np.partition(outer, outer.shape[1] // 2, axis=1)[:, outer.shape[1] // 2]
-    some = np.flatnonzero(_share_near(pictures[:, :1], level, near)[:, 0] >= uniform)
-    pictures, level, near = pictures[some, : widest + 2], level[some], near[some]
-    even = _share_near(pictures, level, near) >= uniform
+    some = np.flatnonzero(_share_near(pictures[:, :1], level, NEAR)[:, 0] >= uniform)
+    pictures, level = pictures[some, : widest + 2], level[some]
+    even = _share_near(pictures, level, NEAR) >= uniform
     bar = even & (np.cumsum(even, axis=1) >= SOLID * np.arange(1, even.shape[1] + 1))
     last = even.shape[1] - bar[:, ::-1].argmax(axis=1)
-    good = bar.any(axis=1) & (last <= widest)
-    some, last, level, near = some[good], last[good], level[good], near[good]
-    pictures = pictures[good]
+    most[some] = ALL  # what is plain up to its middle may be a bar of any width
+    ends = last <= widest
+    some, last, level, pictures = some[ends], last[ends], level[ends], pictures[ends]
     most[some] = last * PARTS + _part(pictures, last, level)
     behind = pictures[np.arange(len(some)), last + 1][:, np.newaxis]
-    edge = _share_near(behind, level, 2 * near)[:, 0] <= 1 - JUMP
+    edge = _share_near(behind, level, 2 * NEAR)[:, 0] <= 1 - JUMP
     sure[some[edge]] = most[some[edge]]
     return sure, most
 
 
-def _share_near(rows: Bytes, level: Bytes, near: NDArray[np.float32]) -> NDArray[np.float64]:
+def _share_near(rows: Bytes, level: Bytes, near: int) -> NDArray[np.float64]:
     """Return the share of each row, (n, rows), that is near the level (n,) of its picture."""
-    low = np.maximum(level - np.minimum(near, level), 0).astype(np.uint8)
-    wide = (level - low + np.minimum(near, 255 - level)).astype(np.uint8)
+    low = np.maximum(level, near) - np.uint8(near)
+    wide = np.minimum(level, 255 - near) + np.uint8(near) - low
     inside = rows - low[:, None, None] <= wide[:, None, None]  # subtle: below `low` it wraps round
-    return inside.sum(axis=2, dtype=np.int16) / rows.shape[2]
+    return np.asarray(inside.sum(axis=2, dtype=np.int16) / rows.shape[2])
 
 
 def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:

@@ -1,14 +1,14 @@
 """Matches of frames: pairs of frames of two videos that look alike, by drawn masks.
 
-Two frames match if the own fingerprint of one (its first variant) differs in at most D bits from
+Two frames match if an own fingerprint of one (`video_prints.owns`) differs in at most D bits from
 any variant of the other.  A match is a mirrored one if that variant is of the mirror image.
 
 Each of b masks chooses r of the 256 bits; the *key* of a fingerprint by a mask is a hash of these
 bits, and frames with an equal key are in one *bucket*.  Only they are compared.  A match of d bits
 is found with probability 1 - (1 - C(256-d, r) / C(256, r))^b or more:
 
-    bits that differ      8      16      20      24      28      31
-    recall            1.000   1.000    .996    .970    .891    .792          b = 40, r = 24
+    bits that differ     8     16     20     24     28     31     36     40
+    recall           1.000  1.000   .996   .970   .891   .792   .586   .424     b = 40, r = 24
 
 A run has many frames, of which two suffice to find its line in time.
 
@@ -23,7 +23,7 @@ Some frames are in one bucket with very many others:
 
 What is found depends on the frames in the bucket alone, not on their order or on other buckets.
 
-Letters: n frames, b masks (40) of r bits (24); D bits that may differ (31).
+Letters: n frames, b masks (40) of r bits (24); D bits that may differ (40).
 """
 
 from __future__ import annotations

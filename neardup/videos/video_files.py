@@ -108,7 +108,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
 
 
 def _is_short(container: Any, stream: Any) -> bool:
-    """Return whether a file says that it is short: its frames have to be near to those of a film."""
+    """Return whether a file says that it is short, so that few frames have to suffice."""
     seconds = (stream.duration or 0) * float(stream.time_base or 0)
     seconds = seconds or (container.duration or 0) / MICROSECONDS
     return bool(0 < seconds <= SHORT)
