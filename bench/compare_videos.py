@@ -40,6 +40,14 @@ from neardup.videos.video_prints import VideoPrint
 
 FOUND = 0.5  # share
 DRAWN_EDITED = ("moving-0", "talking-0", "slides-0")
+OTHER_CONTENT = ("spliced", "picture in picture")  # edits that show something else, too
+# Sources that show the same, as was seen by eye: no pair of these is a false one.
+SHARED = [
+    {"face_noface", "noface_face", "no_face", "single_face"},
+    {"bunny", "trailer-15", "trailer-27"},
+    {"gradio-b", "world-0"},
+    {"langer-0", "langer-10"},
+]
 ALL_RUNS = JoinOptions(measure="common", at_least=0.0)
 PROCESSES = 2
 
@@ -84,7 +92,11 @@ def report(folder: Path, hours: Sequence[int], limit: int) -> str:
     for pair in pairs:
         found[frozenset((names[pair.a], names[pair.b]))].append((names[pair.a], pair))
     content = {s.name: s.name for s in every} | {c.name: c.source for c in placed}
-    content |= {copy_name(*key): key[0] for key in copies}
+    content |= {
+        copy_name(*key): key[0]
+        for key in copies
+        if not EDITS[key[1]].name.startswith(OTHER_CONTENT)
+    }
     sections = [
         about(
             every,
@@ -289,15 +301,21 @@ def clip_table(placed: list[Clip], found: Found) -> str:
 def false_table(
     content: dict[str, str], prints: dict[str, VideoPrint], pairs: list[VideoPair], names: list[str]
 ) -> str:
-    """All pairs of different sources: how many of their files are found, and which have runs."""
+    """All pairs of different sources: how many of their files are found, and which have runs.
+
+    Left out are sources that share footage, and copies that show something else, too.
+    """
     counts = Counter(content[name] for name in prints if name in content)
     total = sum(counts.values())
     possible = (total * total - sum(n * n for n in counts.values())) // 2
+    possible -= sum(
+        counts[a] * counts[b] for group in SHARED for a in group for b in group if a < b
+    )
     false: Counter[tuple[str, str]] = Counter()
     largest: dict[tuple[str, str], float] = defaultdict(float)
     for pair in pairs:
         a, b = (content.get(names[number]) for number in (pair.a, pair.b))
-        if a and b and a != b:
+        if a and b and a != b and not any({a, b} <= group for group in SHARED):
             both = (min(a, b), max(a, b))
             false[both] += pair.share >= FOUND
             largest[both] = max(largest[both], pair.share)

@@ -213,7 +213,7 @@ def _command_line() -> argparse.Namespace:
     )
     for flag, about in (
         ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
-        ("--exact", "find every pair of frames within 31 bits; it takes many times as long"),
+        ("--exact", "find every pair of frames within 40 bits; it takes many times as long"),
         ("--strict", "stop at the first file that cannot be read"),
         ("--no-cache", "read all videos again, and keep nothing"),
     ):

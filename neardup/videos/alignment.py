@@ -1,9 +1,10 @@
 """The runs of two videos: lines in time by seeds, and what matches on these lines.
 
-    seeds (frames within 31 bits) ─▶ best line ─▶ all frames on it, within 47 bits ─▶ runs
+    seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
 
-A line is found by seeds.  On a line, frames match that differ in more bits (WIDE), since few pairs
-of frames are looked at there.  Then the line's seeds are left out, and the next line is searched.
+A line is found by seeds.  On a line, frames match that differ in more bits, since few pairs of
+frames are looked at there: in 36 more than half of the near ones do (WIDE, SPREAD).
+Then the line's seeds are left out, and the next line is searched.
 
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:
@@ -27,9 +28,10 @@ from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
 from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
-from neardup.videos.video_prints import VideoPrint
+from neardup.videos.video_prints import VideoPrint, compared
 
-WIDE = 47  # bits; at 64, a fixed camera would match itself
+NEAR = 40  # bits: of seeds
+WIDE, SPREAD = (42, 56), 36  # bits: as many more than seeds on the line, within these limits
 GAP = 3.0  # seconds without a match, within a run
 CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and b are not the same
 RUN_SECONDS, RUN_FRAMES = 2.0, 3  # of a run, at least …
@@ -50,8 +52,8 @@ class Frames(NamedTuple):
     """The frames of one video that vote, and the variants by which they may match another one."""
 
     spans: NDArray[np.int64]  # (n, 2), milliseconds, in order
-    own: NDArray[np.uint64]  # (n, 4)
-    others: NDArray[np.uint64]  # (n, variants, 4); the own one is among them unless mirrored
+    hashes: NDArray[np.uint64]  # (n, variants, 4)
+    compared: list[tuple[int, int]]  # variants of this video and of the other one
     length: float  # seconds of the whole video
 
     @classmethod
@@ -59,15 +61,14 @@ class Frames(NamedTuple):
         cls, video: VideoPrint, mirrored: bool, votes: NDArray[np.bool_] | None = None
     ) -> Frames:
         """Return the frames of a print; votes: bool (n,), which of them vote."""
-        chosen = [v for v, name in enumerate(video.variants) if name.endswith("mirror") == mirrored]
         kept = slice(None) if votes is None else votes
-        hashes = video.hashes[kept]
         last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
         length = float(video.facts.get("seconds") or last)
-        return cls(video.spans[kept], hashes[:, 0], hashes[:, chosen], length)
+        pairs = compared(video.variants, mirrored)
+        return cls(video.spans[kept], video.hashes[kept], pairs, length)
 
     def take(self, frames: Indices) -> Frames:
-        return Frames(self.spans[frames], self.own[frames], self.others[frames], self.length)
+        return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])
 
     @property
     def seconds(self) -> float:
@@ -149,7 +150,8 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
     """Yield the runs on a line that have seeds, are long enough, and are not by chance."""
     i, j = _meeting(a, b, line.rate, line.offset)
-    near = distances(a, i, b, j) <= WIDE
+    bits = distances(a, i, b, j)
+    near = bits <= _widest(bits)
     i, j = i[near], j[near]
     start, end = _shared_times(a, i, b, j, line)
     order = np.argsort(start, kind="stable")
@@ -166,6 +168,14 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
             _moves_alike(run, line, frames, a, b) or _stands(run, line, frames, a, b)
         ):
             yield run
+
+
+def _widest(bits: Indices) -> float:
+    """Return in how many bits frames on a line may differ, by the distances of all of them."""
+    seeds = bits[bits <= NEAR]
+    if not len(seeds):
+        return 0
+    return float(np.clip(np.median(seeds) + SPREAD, *WIDE))
 
 
 def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
@@ -202,10 +212,9 @@ def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
     for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
         some = slice(first, last)
         x, y = i[some], j[some]
-        for v in range(a.others.shape[1]):
-            by_b = bits_apart(a.own[x], b.others[y, v])
-            by_a = bits_apart(a.others[x, v], b.own[y])
-            least[some] = np.minimum(least[some], np.minimum(by_a, by_b))
+        for of_a, of_b in a.compared:
+            bits = bits_apart(a.hashes[x, of_a], b.hashes[y, of_b])
+            least[some] = np.minimum(least[some], bits)
     return least
 
 
@@ -216,7 +225,7 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
     part = a.take(frames)
     i, j = _meeting(part, b, line.rate, line.offset)
     here = _least(distances(part, i, b, j), i, len(frames))
-    known = np.sort(i * len(b.own) + j)
+    known = np.sort(i * len(b.spans) + j)
     sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
     least = max(CONTRAST, sharp * float(here.mean()))
     gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
@@ -237,7 +246,7 @@ def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool
 
 
 def _still(video: Frames) -> bool:
-    return bool((bits_apart(video.own, video.own[:1]) <= STILL).all())
+    return bool((bits_apart(video.hashes[:, 0], video.hashes[:1, 0]) <= STILL).all())
 
 
 def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: Floats) -> float:
@@ -247,7 +256,7 @@ def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: 
     NaN if fewer than two frames have another one there.
     """
     i, j = _meeting(a, b, line.rate, line.offset + shift)
-    other = ~np.isin(i * len(b.own) + j, known)
+    other = ~np.isin(i * len(b.spans) + j, known)
     least = _least(distances(a, i[other], b, j[other]), i[other], len(here))
     gains = (least - here)[~np.isnan(least)]
     return float(gains.mean()) if len(gains) >= 2 else np.nan

@@ -1,62 +1,78 @@
-"""The fingerprints of frames: a perceptual hash without the borders, and of variants of the frame.
+"""The fingerprints of frames: perceptual hashes without the borders, of the frame and of variants.
 
 A frame is a picture of 64 × 64 bytes, grey, in the order of time; a minute of video is 240 of them.
 Its variants, each with its mirror image:
 
     whole       the frame without its borders; copies with and without bars have the same one
+    tight       without its plain margins, too: for black bars around an object on black
+    upper       the upper 65 % of `whole`, for subtitles and logos below it
+    lower       the lower 65 %, for logos above it
     uncut       the frame with its borders, for a border that is found in one copy only
     centre95    the centre 95 % of each side of `whole`, for copies that are cropped
     centre90    the centre 90 %
 
 **Borders.**  A bar is rows (or columns) of one level, from an edge of the picture to at most 42 %
 of it.  The level is that of the edge itself, so a grey bar, or a black one made brighter, is a bar
-as well.  A row belongs to the bar if 85 % of it is near that level, and a bar may have some rows
-that do not: a logo or subtitles inside it do not end it.  How near depends on the contrast of the
-picture.  Where a bar ends within a row, the contrast of that row beside that of the next one says
-where.  The median of five ticks is taken, so that a dark scene does not flicker.
+as well.  A row belongs to the bar if 85 % of it is near that level, and some rows of a bar may not:
+a logo or subtitles inside it do not end it.  A bar ends at an edge: half of the row behind it has
+another level.  So a plain wall, the sky, or an object on black is no bar.  Where a bar ends within
+a row, the contrast of that row beside that of the next one says where.  A dark scene, which has no
+edge, has the bars of frames within eight ticks.  Bars within bars are cut as well.
 
-**Logos.**  Levels are limited to 1.5 standard deviations around their mean, so that a white logo
-or subtitle weighs little: frames with a logo of 12 % of each side, in a repost, are within 31 bits
-in .96 instead of .59 of all ticks (5 sources).
+Margins are like bars, without an edge, but 97 % of a row are plain; of frames within eight ticks
+the smallest margins count.
+
+**Logos.**  Levels are limited to 1.5 standard deviations around the mean of each variant's own
+part, so that a white logo or subtitle weighs little.
 
     n   frames of a batch
-    V   variants (8)
+    V   variants (14)
 
-Regions (the left, right, upper or lower 70 %) are not among the variants.  A frame matches by its
-own hash on one side, so they would find copies cropped to 70 % at one side, and no logo.
-
-Cost: 0.12 ms of CPU a frame for all variants, in a batch of 240 with bars (on a busy machine).
+Tried, and left: other limits of levels (percentiles, ranks), which change nothing; bars without an
+edge, which cut plain grounds at another place in each copy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neardup.images import perceptual_hash
 from neardup.images.perceptual_hash import MIRROR, STEP, WAVES, cosines_between
+from neardup.sets.hashing import random_words
+from neardup.videos.video_prints import MIRROR as MIRRORED
+from neardup.videos.video_prints import OWN, REGIONS
 
 SIDE = perceptual_hash.SIDE
 CENTRES = (0.95, 0.9)  # shares of each side
-UPRIGHT = ("whole", "uncut", "centre95", "centre90")
-VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name} mirror" for name in UPRIGHT))
+REGION = 0.65  # share of the height
+UPRIGHT = (*OWN, "uncut", "centre95", "centre90")
+VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name}{MIRRORED}" for name in UPRIGHT))
 WORDS = 4  # of 64 bits
-VERSION = f"{perceptual_hash.VERSION}.2"  # another one for any change of the hashes
+VERSION = f"{perceptual_hash.VERSION}.3"  # another one for any change of the hashes
+
+SALT = np.zeros((len(VARIANTS), WORDS), np.uint64)  # so that regions are like no other variant
+for _number, _region in enumerate(REGIONS):
+    for _name in (_region, f"{_region}{MIRRORED}"):
+        SALT[VARIANTS.index(_name)] = random_words(_number, WORDS, stream=7)
 
 WIDEST = int(0.42 * SIDE)  # rows of a bar
-UNIFORM = 0.85  # share of a row of a bar that is near its level
+UNIFORM, BLANK = 0.85, 0.97  # share of a row of a bar that is near its level
 SOLID = 0.6  # share of the rows of a bar that are uniform
 EDGE = 2  # rows that have the level
 FAR = 1.5  # standard deviations from the mean, to which levels are limited
-LEAST, CONTRAST = 2.0, 0.1  # near a level: this, and this times the standard deviation
-AROUND = 2  # neighbours in time before and after
-REACH = 2 * AROUND  # of neighbours that a hash can depend on: those of rows, then of columns
+NEAR = 4  # levels of 255 that belong to a bar beside its own
+JUMP = 0.5  # share of the row behind a bar that is twice as far away
+AROUND = 8  # neighbours in time before and after
+NESTED = 2  # bars within bars
+REACH = (NESTED + 1) * 2 * AROUND  # of neighbours that a hash can depend on: for each cut
 
 PARTS = 4  # of a pixel, to which the end of a bar is rounded
+ALL = SIDE * PARTS
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -91,23 +107,24 @@ class Box(NamedTuple):
 WHOLE_BOX = Box(0, SIDE, 0, SIDE)
 
 
-def hashes(pictures: Bytes) -> tuple[Words, Integers]:
-    """Return the hashes (n, V, 4) and the quality (n,) of pictures (n, 64, 64), in order of time.
+def hashes(pictures: Bytes, wanted: slice = slice(None)) -> tuple[Words, Integers]:
+    """Return the hashes (n, V, 4) and the quality (n,) of pictures (m, 64, 64), in order of time.
 
-    Quality is 0 (nothing to see) … 100, of what the borders leave.
+    wanted: those to hash, n of m; the others are neighbours, whose borders count.  Quality is 0
+    (nothing to see) … 100, of what the borders leave.
 
     >>> picture = (np.arange(4096.0).reshape(1, 64, 64) ** 1.5 % 255).astype(np.uint8)
     >>> found, quality = hashes(picture)
     >>> found.shape, quality.tolist()
-    ((1, 8, 4), [100])
+    ((1, 14, 4), [100])
     """
+    boxes = np.hstack(borders(pictures))[wanted] if len(pictures) else np.zeros((0, 8), np.int64)
+    pictures = pictures[wanted]
     found = np.zeros((len(pictures), len(VARIANTS), WORDS), np.uint64)
     quality = np.zeros(len(pictures), np.int64)
-    if not len(pictures):
-        return found, quality
-    for box, here in _groups(borders(pictures)):
-        inside = Box(*(edge / PARTS for edge in box))
-        found[here] = _variants(clipped(pictures[here], inside), inside)
+    for edges, here in _groups(boxes):
+        inside, tight = (Box(*(edge / PARTS for edge in box)) for box in (edges[:4], edges[4:]))
+        found[here] = _variants(pictures[here], inside, tight)
         quality[here] = _quality(pictures[here], inside)
     return found, quality
 
@@ -122,12 +139,23 @@ def clipped(pictures: Bytes, box: Box) -> NDArray[np.float32]:
     return np.clip(pictures, mean - FAR * deviation, mean + FAR * deviation)
 
 
-def _variants(pictures: NDArray[np.float32], box: Box) -> Words:
-    upright = _waves(pictures, [box, WHOLE_BOX, *(box.centre(share) for share in CENTRES)])
+def _variants(pictures: Bytes, box: Box, tight: Box) -> Words:
+    """Return the fingerprints (n, V, 4) of pictures that have the same boxes."""
+    alone = [tight, *_regions(box), WHOLE_BOX]
+    waves = {own: _waves(clipped(pictures, own), [own]) for own in {*alone} - {box}}
+    centres = [box.centre(share) for share in CENTRES]
+    whole = _waves(clipped(pictures, box), [box, *centres])
+    waves[box] = whole[:1]
+    upright = np.concatenate((whole[:1], *(waves[own] for own in alone), whole[1:]))
     every = np.concatenate((upright, perceptual_hash.turn(upright, MIRROR)))
     digits = perceptual_hash.bits(every.reshape(-1, *every.shape[2:]))
     words = digits.view(">u8").reshape(len(VARIANTS), len(pictures), WORDS)
-    return words.transpose(1, 0, 2).astype(np.uint64)
+    return words.transpose(1, 0, 2).astype(np.uint64) ^ SALT
+
+
+def _regions(box: Box) -> list[Box]:
+    cut = (1 - REGION) * (box.bottom - box.top)
+    return [box._replace(bottom=box.bottom - cut), box._replace(top=box.top + cut)]
 
 
 def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.float32]:
@@ -144,60 +172,106 @@ def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.fl
 # ---- borders
 
 
-def borders(pictures: Bytes) -> Integers:
-    """Return boxes (n, 4) that borders leave of pictures (n, 64, 64), in quarters of pixels.
+def borders(pictures: Bytes) -> tuple[Integers, Integers]:
+    """Return boxes (n, 4), and tight boxes (n, 4), of pictures (n, 64, 64), in quarters of pixels.
 
     >>> picture = np.full((1, 64, 64), 40, np.uint8)
     >>> picture[0, 8:56] = np.arange(48 * 64).reshape(48, 64) ** 1.5 % 255
-    >>> borders(picture).tolist()
+    >>> borders(picture)[0].tolist()
     [[32, 224, 0, 256]]
     """
-    sample = pictures[:, ::2, ::2].astype(np.float32)  # enough for a deviation
-    near = LEAST + CONTRAST * sample.std(axis=(1, 2))
-    rows = steady(_bars(pictures, near))
-    columns = np.zeros_like(rows)
-    for (top, bottom), here in _groups(rows):
-        inside = pictures[here, -(-top // PARTS) : bottom // PARTS]
-        columns[here] = _bars(inside.transpose(0, 2, 1), near[here])
-    return np.hstack((rows, steady(columns)))
+    boxes = np.tile(np.array([0, SIDE, 0, SIDE]) * PARTS, (len(pictures), 1))
+    for side in (0, 1) * NESTED:
+        boxes = _cut(boxes, side, _steady(*_bars(pictures, boxes, side, UNIFORM)))
+    tight = boxes
+    for side in (0, 1):
+        _, most = _bars(pictures, tight, side, BLANK)
+        most[most >= ALL] = 0
+        tight = _cut(tight, side, _of_neighbours(most, "edge").min(axis=0))
+    return boxes, tight
 
 
-def steady(edges: Integers) -> Integers:
-    """Return the median of each five neighbours in time of edges (n, 2)."""
-    padded = np.pad(edges, ((AROUND, AROUND), (0, 0)), mode="edge")
-    every = [padded[k : k + len(edges)] for k in range(2 * AROUND + 1)]
-    return np.sort(np.stack(every), axis=0)[AROUND]
+def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
+    """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1)."""
+    found = boxes.copy()
+    found[:, 2 * side] += bars[:, 0]
+    found[:, 2 * side + 1] -= bars[:, 1]
+    return found
 
 
-def _bars(pictures: Bytes, near: NDArray[np.float32]) -> Integers:
-    """Return where bars of rows end and begin, (n, 2), in quarters: 0 and 256 without any."""
-    ends = [_bar(pictures, near), SIDE * PARTS - _bar(pictures[:, ::-1], near)]
-    return np.stack(ends, axis=1)
+def _steady(sure: Integers, most: Integers) -> Integers:
+    """Return the widest bars of neighbours in time that a picture may have as well, (n, 2).
 
-
-def _bar(pictures: Bytes, near: NDArray[np.float32]) -> Integers:
-    """Return how many quarters of first rows are a bar (n,); 0 if they might exceed WIDEST.
-
-    Subtle: a dark scene with something small in the middle is not a picture with bars.
+    So a dark scene has the bars of the one before it.
     """
+    every = _of_neighbours(sure, "constant")
+    return np.asarray(np.where(every <= most + PARTS // 2, every, 0).max(axis=0), np.int64)
+
+
+def _of_neighbours(bars: Integers, mode: Literal["edge", "constant"]) -> Integers:
+    """Return the bars of each picture's neighbours in time, (2 AROUND + 1, n, 2)."""
+    padded = np.pad(bars, ((AROUND, AROUND), (0, 0)), mode=mode)
+    return np.stack([padded[k : k + len(bars)] for k in range(2 * AROUND + 1)])
+
+
+def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[Integers, Integers]:
+    """Return the bars that boxes have, and those that they may have, in quarters: (n, 2) each.
+
+    side: 0 for the first and last rows of a box, 1 for columns.
+    """
+    sure, most = np.zeros((2, len(boxes), 2), np.int64)
+    for (top, bottom, left, right), here in _groups(boxes):
+        rows = slice(-(-top // PARTS), bottom // PARTS)
+        inside = pictures[here, rows, -(-left // PARTS) : right // PARTS]
+        first, last = (top, bottom) if side == 0 else (left, right)
+        lines = inside if side == 0 else inside.transpose(0, 2, 1)
+        outside = first, SIDE * PARTS - last
+        for k, some in enumerate((lines, lines[:, ::-1])):
+            widest = min(WIDEST - outside[k] // PARTS, some.shape[1] - 3)
+            found = _bar(some, widest, uniform)
+            sure[here, k], most[here, k] = (f + (f > 0) * (-outside[k] % PARTS) for f in found)
+    return sure, most
+
+
+def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Integers]:
+    """Return how many quarters of the first rows are a bar (n,), and how many may be one (n,).
+
+    A bar has `widest` rows or fewer, and it ends at an edge: most of the row behind the next one
+    has another level.
+    """
+    sure, most = np.zeros((2, len(pictures)), np.int64)
+    if widest < 1:
+        return sure, most
     outer = pictures[:, :EDGE].reshape(len(pictures), -1)
-    middle = outer.shape[1] // 2
-    level = np.partition(outer, middle, axis=1)[:, middle].astype(np.float32)
-    low, high = (np.clip(np.rint(level + d), 0, 255).astype(np.uint8) for d in (-near, near))
-    rows = pictures[:, : WIDEST + 1]
-    inside = (rows >= low[:, None, None]) & (rows <= high[:, None, None])
-    uniform = inside.sum(axis=2, dtype=np.int16) >= UNIFORM * rows.shape[2]
-    solid = np.cumsum(uniform, axis=1) >= SOLID * np.arange(1, WIDEST + 2)
-    bar = uniform & solid
-    last = np.where(bar.any(axis=1), WIDEST + 1 - bar[:, ::-1].argmax(axis=1), 0)
-    last[last > WIDEST] = 0
-    return last * PARTS + np.where(last > 0, _part(pictures, last, level), 0)
+    level = np.partition(outer, outer.shape[1] // 2, axis=1)[:, outer.shape[1] // 2]
+    some = np.flatnonzero(_share_near(pictures[:, :1], level, NEAR)[:, 0] >= uniform)
+    pictures, level = pictures[some, : widest + 2], level[some]
+    even = _share_near(pictures, level, NEAR) >= uniform
+    bar = even & (np.cumsum(even, axis=1) >= SOLID * np.arange(1, even.shape[1] + 1))
+    last = even.shape[1] - bar[:, ::-1].argmax(axis=1)
+    most[some] = ALL  # what is plain up to its middle may be a bar of any width
+    ends = last <= widest
+    some, last, level, pictures = some[ends], last[ends], level[ends], pictures[ends]
+    most[some] = last * PARTS + _part(pictures, last, level)
+    behind = pictures[np.arange(len(some)), last + 1][:, np.newaxis]
+    edge = _share_near(behind, level, 2 * NEAR)[:, 0] <= 1 - JUMP
+    sure[some[edge]] = most[some[edge]]
+    return sure, most
 
 
-def _part(pictures: Bytes, last: Integers, level: NDArray[np.float32]) -> Integers:
+def _share_near(rows: Bytes, level: Bytes, near: int) -> NDArray[np.float64]:
+    """Return the share of each row, (n, rows), that is near the level (n,) of its picture."""
+    low = np.maximum(level, near) - np.uint8(near)
+    wide = np.minimum(level, 255 - near) + np.uint8(near) - low
+    inside = rows - low[:, None, None] <= wide[:, None, None]  # subtle: below `low` it wraps round
+    return np.asarray(inside.sum(axis=2, dtype=np.int16) / rows.shape[2])
+
+
+def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:
     """Return how many quarters of row `last` belong to the bar: its contrast beside the next's."""
     each = np.arange(len(pictures))
-    contrast = [np.abs(pictures[each, last + k] - level[:, None]).mean(axis=1) for k in (0, 1)]
+    rows = (pictures[each, last + k].astype(np.int64) for k in (0, 1))
+    contrast = [np.abs(row - level[:, None]).mean(axis=1) for row in rows]
     inside = np.clip(contrast[0] / np.maximum(contrast[1], 1), 0, 1)
     return np.rint(PARTS * (1 - inside)).astype(np.int64)
 

@@ -1,14 +1,14 @@
 """Matches of frames: pairs of frames of two videos that look alike, by drawn masks.
 
-Two frames match if the own fingerprint of one (its first variant) differs in at most D bits from
+Two frames match if an own fingerprint of one (`video_prints.owns`) differs in at most D bits from
 any variant of the other.  A match is a mirrored one if that variant is of the mirror image.
 
 Each of b masks chooses r of the 256 bits; the *key* of a fingerprint by a mask is a hash of these
 bits, and frames with an equal key are in one *bucket*.  Only they are compared.  A match of d bits
 is found with probability 1 - (1 - C(256-d, r) / C(256, r))^b or more:
 
-    bits that differ      8      16      20      24      28      31
-    recall            1.000   1.000    .996    .970    .891    .792          b = 40, r = 24
+    bits that differ     8     16     20     24     28     31     36     40
+    recall           1.000  1.000   .996   .970   .891   .792   .586   .424     b = 40, r = 24
 
 A run has many frames, of which two suffice to find its line in time.
 
@@ -23,7 +23,7 @@ Some frames are in one bucket with very many others:
 
 What is found depends on the frames in the bucket alone, not on their order or on other buckets.
 
-Letters: n frames, b masks (40) of r bits (24); D bits that may differ (31).
+Letters: n frames, b masks (40) of r bits (24); D bits that may differ (40).
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Rows(NamedTuple):
     hashes: NDArray[np.uint64]  # (m, 4)
     videos: NDArray[np.uint64]  # (m,), a random number for each video: see `video_numbers`
     times: Indices  # (m,), when the frame begins, in milliseconds
-    variants: Indices  # (m,); 0 for the own fingerprint
+    variants: Indices  # (m,)
+    own: NDArray[np.bool_]  # (m,), whether the variant is an own one
 
     def take(self, index: Indices) -> Rows:
         return Rows._make(column[index] for column in self)
@@ -65,7 +66,7 @@ class Rows(NamedTuple):
 class Matches(NamedTuple):
     """Rows that match, none of the same video."""
 
-    left: Indices  # with its own fingerprint
+    left: Indices  # with an own fingerprint
     right: Indices
     full: int = 0  # buckets of which not all frames were compared
 
@@ -125,10 +126,10 @@ def matches_in(
     mask: the number of the mask by which all these buckets were made.  A match is returned at the
     first mask by which its keys are equal; and again by others where calm frames were left out.
     """
-    order = np.lexsort((rows.variants > 0, buckets))
+    order = np.lexsort((~rows.own, buckets))
     starts = starts_of_runs(buckets[order])
     sizes = np.diff(starts, append=len(order))
-    owns = counted(rows.variants[order] == 0, starts)
+    owns = counted(rows.own[order], starts)
     small = is_small(owns, sizes)
     found = small_buckets(rows.hashes[order], starts[small], owns[small], sizes[small], distance)
     i, j = (order[side] for side in found)
@@ -179,7 +180,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
     parts, hubs, full = _divided(rows.videos, buckets[kept], second)
-    own = (rows.variants == 0) & hubs
+    own = rows.own & hubs
     order = np.lexsort((rows.variants, rows.times, rows.videos, ~own, parts))
     starts = starts_of_runs(parts[order])
     sizes = np.diff(starts, append=len(order))
@@ -195,7 +196,7 @@ def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
     """Return the first rows of each video and bucket, and mark rows where there are too many."""
-    other = rows.variants > 0
+    other = ~rows.own
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
     new |= first_of_run(other[order])

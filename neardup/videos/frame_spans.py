@@ -7,7 +7,7 @@ A frame is shown for one tick, or until the next one if that is nearer.  It prol
 differs in at most 6 bits from the span's first frame and follows it within two ticks.  Flat frames,
 of a quality below 10, have no span: black and plain ones look like those of any other video.
 
-Memory: 240 pictures of 64 × 64 bytes, and the hashes of the spans (256 bytes each).
+Memory: 576 pictures of 64 × 64 bytes, and the hashes of the spans (448 bytes each).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from neardup.videos.frame_hashes import REACH, VARIANTS, WORDS, hashes
 
 SAME = 6  # bits in which frames of a span may differ from its first
 FLAT = 10  # of 100: a frame of less quality has no span
-BATCH = 240  # frames to hash together: a minute at 4 ticks a second
+BATCH = 480  # frames to hash together: two minutes at 4 ticks a second
 
 
 class SpanMaker:
@@ -61,12 +61,12 @@ class SpanMaker:
         """Make spans of the pictures that are held, up to `to`; their neighbours up to `seen`."""
         if to == self._done:
             return
-        found, quality = hashes(np.stack(self._pictures[:seen]))
+        found, quality = hashes(np.stack(self._pictures[:seen]), slice(self._done, to))
         nexts = [*self._times[1:], self._times[-1] + self._tick]
-        for k in range(self._done, to):
-            if quality[k] >= FLAT:
+        for k, (frame, good) in enumerate(zip(found, quality.tolist()), self._done):
+            if good >= FLAT:
                 end = min(self._times[k] + self._tick, nexts[k])
-                self._prolong(self._times[k], end, found[k])
+                self._prolong(self._times[k], end, frame)
         self._done = min(to, REACH)
         self._times = self._times[to - self._done :]
         self._pictures = self._pictures[to - self._done :]

@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.runtime.program import UsageError
-from neardup.videos.video_prints import WORDS, VideoPrint
+from neardup.videos.video_prints import MIRROR, WORDS, VideoPrint
 
 MAX_VARIANTS = 32
-MIRROR = "mirror"  # how the names of mirrored variants end
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +84,10 @@ class FrameStore:
         """The fingerprints of each variant, uint64 (n, 4)."""
         numbers = range(len(self.variants))
         return [self._mapped(f"hashes.{v}", np.uint64, WORDS).reshape(-1, WORDS) for v in numbers]
+
+    def is_fresh(self, frames: NDArray[np.int64] | slice, variant: int) -> NDArray[np.bool_]:
+        """Mark frames of which a variant differs from all variants before it."""
+        return (self.fresh[frames] >> np.uint32(variant) & np.uint32(1)).astype(bool)
 
     @cached_property
     def owner(self) -> NDArray[np.int32]:

@@ -45,6 +45,7 @@ from neardup.videos.frame_matches import (
 )
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
+from neardup.videos.video_prints import compared, owns
 
 PARTS = 64
 ROWS = 1 << 22  # that a process sorts at once
@@ -85,6 +86,10 @@ class SeedSearch(NamedTuple):
     def rows(self) -> int:
         return self.store.frames * len(self.store.variants)
 
+    @property
+    def owns(self) -> int:
+        return owns(self.store.variants)
+
     def video_of(self, rows: Indices) -> NDArray[np.int32]:
         return self.store.owner[rows % self.store.frames]
 
@@ -109,11 +114,12 @@ def find_seeds(
     if not store.frames:
         return 0
     _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
-    turns = [(v, turn) for v in range(len(store.variants)) for turn in range(jobs)]
-    tasks = turns if exact else [(mask, 0) for mask in range(MASKS)]
+    both = [*compared(store.variants, False), *compared(store.variants, True)]
+    turns = [(x, y, turn) for x, y in both if x < search.owns for turn in range(jobs)]
+    tasks = turns if exact else [(mask, 0, 0) for mask in range(MASKS)]
     full = 0
 
-    def work(task: tuple[int, int]) -> int:
+    def work(task: tuple[int, int, int]) -> int:
         return _exact(search, *task, jobs) if exact else _by_mask(search, task[0])
 
     for k, found in enumerate(in_processes(work, tasks, jobs)):
@@ -122,17 +128,14 @@ def find_seeds(
     return full
 
 
-def _exact(search: SeedSearch, variant: int, turn: int, turns: int) -> int:
+def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> int:
     store, n = search.store, search.store.frames
     taken = np.flatnonzero(search.chosen[store.owner])
-    own = np.ascontiguousarray(store.hashes[0][taken])
-    marked = np.ones(len(taken), bool)
-    if variant:
-        marked = (store.fresh[taken] >> np.uint32(variant) & np.uint32(1)).astype(bool)
-    others = np.flatnonzero(marked)
-    other = np.ascontiguousarray(store.hashes[variant][taken[others]]) if variant else None
+    of_left, of_right = (taken[store.is_fresh(taken, v)] for v in (left, right))
+    own = np.ascontiguousarray(store.hashes[left][of_left])
+    other = None if left == right else np.ascontiguousarray(store.hashes[right][of_right])
     for i, j in near_pairs(own, other, BITS, search.distance, turn, turns):
-        _write(search, taken[i], variant * n + taken[others[j]])
+        _write(search, left * n + of_left[i], right * n + of_right[j])
     return 0
 
 
@@ -143,7 +146,7 @@ def _by_mask(search: SeedSearch, mask: int) -> int:
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
         rows = (packed & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
         sizes = np.diff(starts, append=len(rows))
-        owns = counted(rows < search.store.frames, starts)
+        owns = counted(rows < search.owns * search.store.frames, starts)
         live = np.flatnonzero((sizes > 1) & (owns > 0))
         for first, last in chunks(sizes[live], GATHERED):
             some = live[first:last]
@@ -182,7 +185,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
     for v, hashes in enumerate(store.hashes):
         for first in range(0, n, CHUNK):
             part = slice(first, min(first + CHUNK, n))
-            taken = (store.fresh[part] >> np.uint32(v) & np.uint32(1)).astype(bool)
+            taken = store.is_fresh(part, v)
             if not every:
                 taken &= search.chosen[store.owner[part]]
             packed = keys_by(hashes[part], mask, search.seed) << np.uint64(ROW_BITS)
@@ -213,7 +216,7 @@ def _compare(
     rows, hashes = rows[at], hashes[at]
     variants, frames = np.divmod(rows, search.store.frames)
     videos, times = search.store.owner[frames], search.store.spans[frames, 0]
-    large = Rows(hashes, search.numbers[videos], times, variants)
+    large = Rows(hashes, search.numbers[videos], times, variants, variants < search.owns)
     buckets = np.repeat(np.arange(int((~small).sum())), sizes[~small])
     found = large_buckets(large, buckets, mask, search.distance, search.seed)
     _write(search, rows[found.left], rows[found.right])

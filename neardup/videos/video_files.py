@@ -44,8 +44,9 @@ from neardup.videos.small_frames import Shrinker, turn_of
 from neardup.videos.video_prints import VideoPrint
 
 __all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
-VERSION = 1  # of the times and pictures: another number for any change of them
+VERSION = 2  # of the times and pictures: another number for any change of them
 BATCH = 64  # pictures
+MICROSECONDS = 1_000_000
 CODECS = {
     "libdav1d": "av1",
     "libaom-av1": "av1",
@@ -53,13 +54,14 @@ CODECS = {
     "libvpx": "vp8",
 }  # by decoder
 STILLS = ("gif", "apng")  # formats of pictures that may be videos
+SHORT, DENSE = 60.0, 2  # seconds; so many times the ticks, where it is as short as that
 READABLE = 1.0  # seconds of a damaged file that are worth a print
 
 
 class Reading(NamedTuple):
     """The options for reading a video."""
 
-    ticks: int = 4  # a second, at which frames are looked at
+    ticks: int = 4  # a second, at which frames are looked at; twice as many in a short file
     fast: bool = False  # key frames only
 
     def kind(self) -> str:
@@ -78,8 +80,9 @@ def print_of(file: FoundFile, how: Reading) -> VideoPrint | Failure:
 
 
 def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoPrint:
-    decoder = Decoder(container, stream, how.ticks, how.fast)
-    frames = _Frames(1000 // how.ticks)
+    ticks = how.ticks * (DENSE if _is_short(container, stream) else 1)
+    decoder = Decoder(container, stream, ticks, how.fast)
+    frames = _Frames(1000 // ticks)
     try:
         for time, frame in decoder.at_ticks():
             frames.add(time, frame)
@@ -102,6 +105,13 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
         facts["damaged"] = True
     spans, hashes = frames.finish()
     return VideoPrint(path_id(file.path), facts, frame_hashes.VARIANTS, spans, hashes)
+
+
+def _is_short(container: Any, stream: Any) -> bool:
+    """Return whether a file says that it is short, so that few frames have to suffice."""
+    seconds = (stream.duration or 0) * float(stream.time_base or 0)
+    seconds = seconds or (container.duration or 0) / MICROSECONDS
+    return bool(0 < seconds <= SHORT)
 
 
 def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:

@@ -55,7 +55,7 @@ class JoinOptions(NamedTuple):
     measure: str = "copy"
     threshold: float = 0.5
     at_least: float = 3.0
-    distance: int = 31  # bits in which frames that match differ at most, 0 to 31
+    distance: int = 40  # bits in which frames that match differ at most
     exact: bool = False
     common_share: float = 0.01  # a frame in more than this share of the videos is common …
     common_least: int = 5  # … if it is in more videos than this

@@ -24,7 +24,9 @@ from neardup.runtime.program import WireError
 
 WORDS = 4  # of 64 bits, of a fingerprint
 HEX_DIGITS = 64
-WHOLE = "whole"  # the first variant: the frame itself
+REGIONS = ("upper", "lower")
+OWN = ("whole", "tight", *REGIONS)  # variants of which each is compared with its like
+MIRROR = " mirror"  # how the names of mirrored variants end
 
 
 class VideoPrint(NamedTuple):
@@ -35,6 +37,35 @@ class VideoPrint(NamedTuple):
     variants: tuple[str, ...]
     spans: NDArray[np.int64]  # (n, 2), milliseconds: from, and to (not included); in order
     hashes: NDArray[np.uint64]  # (n, V, 4)
+
+
+def owns(variants: tuple[str, ...]) -> int:
+    """Return how many of the first variants are own ones: the first of all, and others of OWN.
+
+    >>> owns(("whole", "upper", "centre95", "whole mirror"))
+    2
+    """
+    return next((v for v, name in enumerate(variants) if v and name not in OWN), len(variants))
+
+
+def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]:
+    """Return which variants of two frames are compared, as pairs of numbers.
+
+    The first one is compared with all but regions, and each other own one with its like.
+
+    >>> compared(("whole", "upper", "centre95", "upper mirror"), False)
+    [(0, 0), (1, 1), (0, 2), (2, 0)]
+    >>> compared(("whole", "upper", "centre95", "upper mirror"), True)
+    [(1, 3), (3, 1)]
+    """
+    pairs = []
+    for v, name in enumerate(variants):
+        if name.endswith(MIRROR) == mirrored:
+            like = name[: -len(MIRROR)] if mirrored else name
+            own = variants.index(like) if v and like in OWN and like in variants else 0
+            for left in {own, 0} if like not in REGIONS else {own}:
+                pairs += [(left, v)] if left == v else [(left, v), (v, left)]
+    return pairs
 
 
 def to_line(video: VideoPrint) -> bytes:

@@ -32,7 +32,7 @@ from neardup.sets.ragged import Forest
 from neardup.videos import common
 from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of
 from neardup.videos.frame_matches import KEY_BITS, MASKS, Rows, keys_by, matches_in, video_numbers
-from neardup.videos.frame_store import MIRROR, fresh_variants
+from neardup.videos.frame_store import fresh_variants
 from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.step_lines import (
     COMMON,
@@ -60,7 +60,7 @@ from neardup.videos.video_join import (
     seconds_of,
     whole_seconds,
 )
-from neardup.videos.video_prints import VideoPrint, from_line
+from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, owns
 
 SHARES = 16  # into which the keys of a mask are divided
 ROWS = 1 << 18  # that `blocks` holds
@@ -138,7 +138,9 @@ def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
 def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[bytes]:
     ids = [id_.encode() for id_ in block.ids]
     numbers = video_numbers(ids)[block.videos]
-    rows = Rows(block.hashes, numbers, block.spans[:, 0], block.variant.astype(np.int64))
+    variants = block.variant.astype(np.int64)
+    own = variants < owns(block.variants)
+    rows = Rows(block.hashes, numbers, block.spans[:, 0], variants, own)
     found = matches_in(rows, block.keys.astype(np.int64), mask, options.distance, options.seed)
     rank = np.empty(len(ids), np.int64)
     rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
@@ -188,7 +190,9 @@ class Voting(NamedTuple):
     def reduced(self, mirrored: bool) -> VideoPrint:
         """Return the frames that vote, with the variants that are compared."""
         names = self.video.variants
-        chosen = [v for v, name in enumerate(names) if v == 0 or name.endswith(MIRROR) == mirrored]
+        chosen = [v for v in range(len(names)) if v < owns(names) or names[v].endswith(MIRROR)]
+        if not mirrored:
+            chosen = [v for v in range(len(names)) if not names[v].endswith(MIRROR)]
         hashes = self.video.hashes[self.votes][:, chosen]
         variants = tuple(names[v] for v in chosen)
         spans = self.video.spans[self.votes]

@@ -10,6 +10,7 @@ from neardup.videos import frame_hashes
 from neardup.videos.frame_hashes import REACH, SIDE, VARIANTS, Box, borders, hashes
 
 NEAR, FAR = 31, 80  # bits
+NAMES = ("tight", "whole")
 
 
 def film(seed: int = 0, many: int = 12) -> np.ndarray:
@@ -52,8 +53,9 @@ def test_hashes_are_those_of_single_pictures() -> None:
     found, _ = hashes(pictures)
     limited = frame_hashes.clipped(pictures, frame_hashes.WHOLE_BOX)
     turns = [perceptual_hash.UPRIGHT, perceptual_hash.MIRROR]
-    cuts = {"whole": 1.0, "uncut": 1.0, "centre95": 0.95, "centre90": 0.9}
-    assert borders(pictures).tolist() == [[0, 256, 0, 256]] * len(pictures)
+    cuts = {"whole": 1.0, "tight": 1.0, "uncut": 1.0, "centre95": 0.95, "centre90": 0.9}
+    for boxes in borders(pictures):
+        assert boxes.tolist() == [[0, 256, 0, 256]] * len(pictures)
     for name, cut in cuts.items():
         single = perceptual_hash.hashes(limited, turns, [cut])
         for turn, suffix in enumerate(("", " mirror")):
@@ -94,7 +96,7 @@ def test_bars_of_any_level_are_cut(level: int, across: bool) -> None:
     framed = framed.transpose(0, 2, 1) if across else framed
     framed = (framed.astype(int) + noise).clip(0, 255).astype(np.uint8)
     box = [0, 256, 32, 224] if across else [32, 224, 0, 256]
-    assert np.abs(borders(framed) - box).max() <= 4
+    assert np.abs(borders(framed)[0] - box).max() <= 4
     assert worst(pictures, framed) <= NEAR
 
 
@@ -103,20 +105,38 @@ def test_a_logo_or_subtitles_in_a_bar_do_not_stop_the_cut() -> None:
     logo[:, 2:7, 54:62] = 235
     text = with_bars(film(), 16)
     text[:, 58:61, 12:52:2] = 235
-    assert np.abs(borders(logo) - [32, 224, 0, 256]).max() <= 4
-    assert np.abs(borders(text) - [32, 224, 0, 256]).max() <= 4
+    assert np.abs(borders(logo)[0] - [32, 224, 0, 256]).max() <= 4
+    assert np.abs(borders(text)[0] - [32, 224, 0, 256]).max() <= 4
 
 
 def test_a_dark_scene_is_not_bars() -> None:
     dark = np.full((6, SIDE, SIDE), 12, np.uint8)
     dark[:, 30:36, 28:40] = 90
-    assert borders(dark).tolist() == [[0, 256, 0, 256]] * 6
+    assert borders(dark)[0].tolist() == [[0, 256, 0, 256]] * 6
 
 
 def test_borders_do_not_flicker() -> None:
     framed = with_bars(film(), 16)
-    framed[5] = 12
-    assert np.ptp(borders(framed)[:, :2], axis=0).max() <= 1
+    framed[5, 8:56] = 30
+    framed[5, 20:40, 20:40] = 90
+    assert np.ptp(borders(framed)[0][:, :2], axis=0).max() <= 1
+
+
+def test_a_bar_within_a_bar_is_cut() -> None:
+    framed = with_bars(with_bars(film(), 240), 16)
+    assert np.abs(borders(framed)[0] - [56, 200, 0, 256]).max() <= 4
+
+
+def test_an_object_on_a_plain_ground_has_no_bars_but_a_tight_box() -> None:
+    row, column = np.mgrid[:SIDE, :SIDE] - 31.5
+    disc = np.where(np.hypot(row, column) < 18, film(), 8).astype(np.uint8)
+    boxes, tight = borders(disc)
+    assert boxes.tolist() == [[0, 256, 0, 256]] * len(disc)
+    assert np.abs(tight - [56, 200, 56, 200]).max() <= 8
+    framed = with_bars(disc, 8)
+    both = [*zip(hashes(disc)[0], hashes(framed)[0])]
+    tight, whole = ([apart(x[v], y[v]) for x, y in both] for v in map(VARIANTS.index, NAMES))
+    assert max(tight) < 50 < 70 < min(whole)
 
 
 @pytest.mark.parametrize(("share", "variant"), [(0.95, "centre95"), (0.9, "centre90")])
@@ -131,6 +151,24 @@ def test_a_logo_leaves_the_hash_near() -> None:
     marked = film()
     marked[:, 2:10, 54:62] = 235
     assert worst(film(), marked) <= 47
+
+
+@pytest.mark.parametrize(("rows", "region"), [(slice(2, 22), "lower"), (slice(44, 60), "upper")])
+def test_a_large_logo_leaves_one_region_as_it_is(rows: slice, region: str) -> None:
+    marked = film()
+    marked[:, rows, 40:62] = 235
+    a, b = hashes(film())[0], hashes(marked)[0]
+    for name in (region, f"{region} mirror"):
+        v = VARIANTS.index(name)
+        assert (a[:, v] == b[:, v]).all()
+    assert worst(film(), marked) > NEAR
+
+
+def test_regions_are_like_no_other_variant() -> None:
+    found = hashes(np.concatenate([film()[:1]] * 2))[0][0]
+    for v in (VARIANTS.index("upper"), VARIANTS.index("lower mirror")):
+        others = [w for w in range(len(VARIANTS)) if w != v]
+        assert min(apart(found[v], found[w]) for w in others) > FAR
 
 
 def test_flat_frames_have_no_quality() -> None:

@@ -152,7 +152,7 @@ def rows_of(store: FrameStore) -> Rows:
     for v, hashes in enumerate(store.hashes):
         at = np.flatnonzero(store.fresh >> np.uint32(v) & np.uint32(1))
         videos, times = numbers[store.owner[at]], store.spans[at, 0]
-        parts.append(Rows(hashes[at], videos, times, np.full(len(at), v)))
+        parts.append(Rows(hashes[at], videos, times, np.full(len(at), v), np.full(len(at), v == 0)))
     return Rows._make(np.concatenate(column) for column in zip(*parts))
 
 
@@ -194,7 +194,8 @@ def test_calm_frames_cost_no_square() -> None:
     both = np.concatenate((video, video))
     n = len(video)
     times = np.tile(np.arange(n), 2) * 250
-    rows = Rows(both, np.repeat(np.array([1, 2], np.uint64), n), times, np.zeros(2 * n, np.int64))
+    videos = np.repeat(np.array([1, 2], np.uint64), n)
+    rows = Rows(both, videos, times, np.zeros(2 * n, np.int64), np.ones(2 * n, bool))
     found = matches_in(rows, keys_by(both, 0).astype(np.int64), 0)
     assert len(found.left) < n
     assert len(set(times[found.left].tolist())) > 100
@@ -207,7 +208,8 @@ def test_a_frame_of_very_many_videos_costs_no_square() -> None:
     n = 2000
     hashes = np.repeat(frames(random, 1)[:, 0], n, axis=0)
     numbers = video_numbers([f"v{k}".encode() for k in range(n)])
-    rows = Rows(hashes, numbers, np.zeros(n, np.int64), np.zeros(n, np.int64))
+    zeros = np.zeros(n, np.int64)
+    rows = Rows(hashes, numbers, zeros, zeros, np.ones(n, bool))
     found = matches_in(rows, np.zeros(n, np.int64), 0)
     assert found.full == 1
     assert len(found.left) < HUBS * n

@@ -137,7 +137,7 @@ def test_pictures_are_passed_on_in_batches(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(video_files, "SpanMaker", Spans)
     path = write_scene(tmp_path / "a.mp4", 1, 20, 10)
-    found = print_of(found_file(path), Reading(ticks=10))
+    found = print_of(found_file(path), Reading(ticks=5))  # twice as many in a short file
     assert isinstance(found, VideoPrint)
     assert len(batches) == 4
     assert max(batches) == 64
