@@ -14,10 +14,10 @@ A folder imports only from those before it; its docstring lists them:
     decisions
     options
     stages, stored
-    evaluation
-    report
     engines
     library
+    evaluation
+    report
     commands
 
 For other programs there are `pairs`, `clusters`, `deduplicate` and `Index`.  They are imported on

@@ -2,5 +2,5 @@
 
 In: pair lines, their records or videos, what was asked of the run.
 Out: figures as plain values, and the page.
-May import: everything before.
+May import: everything before but engines.
 """

@@ -22,6 +22,7 @@ if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from importlib import import_module
 from typing import IO
 
 from neardup.decisions.kept_lines import check_one_answer
@@ -41,6 +42,7 @@ from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
+PAGE = "neardup.commands.report"  # a room above this one, and slow to import
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
 Clean a file of texts; each removed record is written with the one that it duplicates:
@@ -118,9 +120,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             if answer.own:
                 write_to(answer.own, [about.format()])
         if page:  # the answer is whole by now, whatever becomes of the page
-            from neardup.engines.local.run_page import write_page  # slow to import
-
-            write_page(page, plan, about, args.files)
+            import_module(PAGE).write_page(page, plan, about, args.files)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
@@ -164,13 +164,11 @@ def written_whole(
 
 def check_report(name: str, options: table.Options) -> None:
     """Raise an error if there can be no page of a run with these options."""
-    from neardup.report.html_page import check_jinja  # slow to import
-
     if name == "":
         raise UsageError("--report: expected the name of a file, got ''")
     if options.verify != table.EXACT:
         raise UsageError("--report shows exact pairs; leave out --verify")
-    check_jinja()
+    import_module(PAGE).check_jinja()
 
 
 def plain_names(words: list[str]) -> list[str]:
