@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
-import neardup
 from bench.compare_increments import INDEX, remove_index, split
 from bench.measure import ROOT, measured_apart
 from bench.workloads import FOLDER
+from neardup.library.record_index import Index
 
 ADDED = FOLDER / "added.index"
 OUTPUT = FOLDER / "similar.tsv"
@@ -40,15 +40,15 @@ def records_of(path: Path, most: int | None = None) -> Records:
 
 
 def opened(new: Path) -> int:
-    return len(neardup.Index.open(INDEX))
+    return len(Index.open(INDEX))
 
 
 def at_once(new: Path) -> int:
-    return len(neardup.Index.open(INDEX).query(records_of(new)))
+    return len(Index.open(INDEX).query(records_of(new)))
 
 
 def one_by_one(new: Path) -> int:
-    index = neardup.Index.open(INDEX)
+    index = Index.open(INDEX)
     return sum(len(index.query([record])) for record in records_of(new))
 
 
@@ -66,7 +66,7 @@ def added_one_by_one(new: Path) -> int:
 
 
 def added(parts: Iterable[Records]) -> int:
-    index = neardup.Index.create(ADDED, records="sets")
+    index = Index.create(ADDED, records="sets")
     return sum(index.add(part) for part in parts)
 
 
@@ -82,7 +82,7 @@ STEPS: dict[str, Callable[[Path], int]] = {
 
 def measure(step: str, new: Path) -> None:
     """Print as JSON what a step returns and costs, without reading the records."""
-    _ = neardup.Index.open  # imports what it needs
+    _ = Index.open  # imports what it needs
     before = time.process_time(), time.perf_counter()
     if step != "open":
         records_of(new, 100 if step == "add 100, one a call" else None)
