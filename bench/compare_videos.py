@@ -3,8 +3,9 @@
     python3 -m bench.compare_videos > bench/results/videos.md
 
 Sources, edits and an hour with clips are made in `.bench/videos` (`--folder`) at the first run, by
-two processes, in about half an hour; packages are downloaded for that.  All files are joined once,
-as `neardup videos` does by default, but so that runs of every length are seen.
+two processes, in an hour or so; packages are downloaded for that.  The copies by one edit are
+joined with all sources, and the hour and its clips as well, as `neardup videos` does by default,
+but so that runs of every length are seen.
 
 A pair is *found* at a share of 0.5 of the shorter video, the default.  A pair of different sources
 that is found is *false*.  Intervals are exact (Clopper and Pearson) at 95 %.
@@ -20,6 +21,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,11 +88,18 @@ def report(folder: Path, hours: Sequence[int], limit: int) -> str:
     started = time.perf_counter()
     prints = prints_of(files)
     hashed = time.perf_counter() - started
-    pairs = joined(list(prints.values()))
-    names = list(prints)
+    folders = [[copy_name(s, k) for s, k in copies if k == edit] for edit in range(len(EDITS))]
+    folders.append([*clip_files, "hour"])
+    bare = [source.name for source in every]
     found: Found = defaultdict(list)
-    for pair in pairs:
-        found[frozenset((names[pair.a], names[pair.b]))].append((names[pair.a], pair))
+    compared: set[frozenset[str]] = set()
+    for names in ([*bare, *some] for some in folders):
+        new = {frozenset(both) for both in combinations(names, 2)} - compared
+        for pair in joined([prints[name] for name in names]):
+            both = names[pair.a], names[pair.b]
+            if frozenset(both) in new:
+                found[frozenset(both)].append((both[0], pair))
+        compared |= new
     content = {s.name: s.name for s in every} | {c.name: c.source for c in placed}
     content |= {
         copy_name(*key): key[0]
@@ -107,7 +116,7 @@ def report(folder: Path, hours: Sequence[int], limit: int) -> str:
         ),
         edit_table(every, list(copies), lengths, found),
         clip_table(placed, found),
-        false_table(content, prints, pairs, names),
+        false_table(content, compared, found),
         growth_table(hours),
     ]
     return "\n\n".join(sections)
@@ -298,31 +307,27 @@ def clip_table(placed: list[Clip], found: Found) -> str:
     )
 
 
-def false_table(
-    content: dict[str, str], prints: dict[str, VideoPrint], pairs: list[VideoPair], names: list[str]
-) -> str:
+def false_table(content: dict[str, str], compared: Iterable[frozenset[str]], found: Found) -> str:
     """All pairs of different sources: how many of their files are found, and which have runs.
 
     Left out are sources that share footage, and copies that show something else, too.
     """
-    counts = Counter(content[name] for name in prints if name in content)
-    total = sum(counts.values())
-    possible = (total * total - sum(n * n for n in counts.values())) // 2
-    possible -= sum(
-        counts[a] * counts[b] for group in SHARED for a in group for b in group if a < b
-    )
+    counts: Counter[tuple[str, str]] = Counter()
     false: Counter[tuple[str, str]] = Counter()
     largest: dict[tuple[str, str], float] = defaultdict(float)
-    for pair in pairs:
-        a, b = (content.get(names[number]) for number in (pair.a, pair.b))
-        if a and b and a != b and not any({a, b} <= group for group in SHARED):
-            both = (min(a, b), max(a, b))
-            false[both] += pair.share >= FOUND
-            largest[both] = max(largest[both], pair.share)
+    for names in compared:
+        a, b = sorted(content.get(name, "") for name in names)
+        if a and a != b and not any({a, b} <= group for group in SHARED):
+            counts[a, b] += 1
+            share = max((pair.share for _, pair in found.get(names, ())), default=0.0)
+            false[a, b] += share >= FOUND
+            largest[a, b] = max(largest[a, b], share)
+    possible = sum(counts.values())
     wrong = sum(false.values())
     rows = [
-        [f"{a} and {b}", str(false[a, b]), str(counts[a] * counts[b]), f"{share:.2f}"]
+        [f"{a} and {b}", str(false[a, b]), str(counts[a, b]), f"{share:.2f}"]
         for (a, b), share in sorted(largest.items(), key=lambda item: -item[1])
+        if share
     ]
     return (
         f"## False pairs\n\n{wrong} of {possible:,} pairs of files of different sources are "
