@@ -73,6 +73,7 @@ REACH = (NESTED + 1) * 2 * AROUND  # of neighbours that a hash can depend on: fo
 
 PARTS = 4  # of a pixel, to which the end of a bar is rounded
 ALL = SIDE * PARTS
+FARTHEST = (WIDEST + 1) * PARTS  # where a bar may end
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -192,10 +193,15 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
 
 
 def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
-    """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1)."""
+    """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1).
+
+    A bar that would end beyond WIDEST, since it is a neighbour's, is left out.
+    """
     found = boxes.copy()
-    found[:, 2 * side] += bars[:, 0]
-    found[:, 2 * side + 1] -= bars[:, 1]
+    low, high = 2 * side, 2 * side + 1
+    starts, ends = boxes[:, low] + bars[:, 0], boxes[:, high] - bars[:, 1]
+    found[:, low] = np.where(starts <= FARTHEST, starts, boxes[:, low])
+    found[:, high] = np.where(ends >= ALL - FARTHEST, ends, boxes[:, high])
     return found
 
 

@@ -127,6 +127,30 @@ def test_a_bar_within_a_bar_is_cut() -> None:
     assert np.abs(borders(framed)[0] - [56, 200, 0, 256]).max() <= 4
 
 
+def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
+    """Bars within bars, some of them of neighbours in time, are never more than the picture."""
+    banded = np.full((SIDE, SIDE), 120, np.uint8)
+    banded[21:44] = 0
+    pillars = np.zeros((SIDE, SIDE), np.uint8)
+    pillars[26:38] = film()[0, 26:38]
+    pillars[:, :9] = pillars[:, 56:] = 200
+    random = np.random.default_rng(0)
+    films = [np.stack([banded, pillars])]
+    for _ in range(60):
+        pictures = (
+            random.choice([0, 8, 120, 240], (4, 8, 8)).astype(np.uint8).repeat(8, 1).repeat(8, 2)
+        )
+        for picture in pictures:
+            for rows in (picture, picture.T):
+                first, last = random.integers(0, 27, 2)
+                rows[:first], rows[SIDE - last :] = random.choice([0, 120, 240], 2)
+        films.append(pictures)
+    for pictures in films:
+        for boxes in borders(pictures):
+            assert (boxes[:, 1::2] - boxes[:, ::2]).min() >= 32
+        assert hashes(pictures)[0].shape == (len(pictures), len(VARIANTS), 4)
+
+
 def test_an_object_on_a_plain_ground_has_no_bars_but_a_tight_box() -> None:
     row, column = np.mgrid[:SIDE, :SIDE] - 31.5
     disc = np.where(np.hypot(row, column) < 18, film(), 8).astype(np.uint8)
