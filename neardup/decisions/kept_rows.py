@@ -179,8 +179,13 @@ class Columns:
         try:
             yield
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
-            field = f"field {self._field!r}: " if self._field else ""
-            raise self._refused(f"{field}{str(error).splitlines()[0]}") from None
+            what = "values of different kinds"
+            if isinstance(error, OverflowError):
+                what = "numbers above 2^64-1"
+            elif isinstance(error, UnicodeError):
+                what = "text with half a letter (a surrogate)"
+            field = f"field {self._field!r} has" if self._field else "a field has"
+            raise self._refused(f"{field} {what}") from None
 
     def _refused(self, why: str) -> StageError:
         name = self._name

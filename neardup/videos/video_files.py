@@ -1,4 +1,4 @@
-"""The print of a video file: its frames, at 4 ticks a second, as hashes with times.
+"""The print of a video file: its frames, at 4 or 8 ticks a second, as hashes with times.
 
     file ─▶ containers ─▶ decoding, video_clock ─▶ small_frames ─▶ SpanMaker ─▶ VideoPrint
 
