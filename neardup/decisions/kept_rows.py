@@ -184,6 +184,8 @@ class Columns:
                 what = "numbers above 2^64-1"
             elif isinstance(error, UnicodeError):
                 what = "text with half a letter (a surrogate)"
+            elif isinstance(error, NotImplementedError):
+                what = "objects without fields"
             field = f"field {self._field!r} has" if self._field else "a field has"
             raise self._refused(f"{field} {what}") from None
 
