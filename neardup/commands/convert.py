@@ -17,11 +17,7 @@ from neardup.runtime.program import UsageError, write_all
 from neardup.stages.pairs import reject
 
 FLAGS = (
-    "--input",
-    "--delimiter",
-    "--encoding",
-    "--id",
-    "--text",
+    *table.READING,
     "--max-line",
     "--max-bad",
     "--strict",

@@ -19,11 +19,7 @@ from neardup.stored import index_manifest
 from neardup.stored.lookup import similar_to_each
 
 FLAGS = (
-    "--input",
-    "--delimiter",
-    "--encoding",
-    "--id",
-    "--text",
+    *table.READING,
     "--max-line",
     "--max-bad",
     "--strict",

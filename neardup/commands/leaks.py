@@ -35,11 +35,7 @@ PROGRAM = "python3 -m neardup leaks"
 MEASURES = ("containment", "jaccard")
 DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
 FLAGS = (
-    "--input",
-    "--delimiter",
-    "--encoding",
-    "--id",
-    "--text",
+    *table.READING,
     "--clean",
     "--max-line",
     "--max-bad",

@@ -21,7 +21,7 @@ from typing import Any, Callable
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, settings_before_counts
-from neardup.options.table import OPTIONS, Options, integer, parser
+from neardup.options.table import OPTIONS, READING, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
@@ -101,11 +101,7 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
 """
 FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
 KEEP_FLAGS = (
-    "--input",
-    "--delimiter",
-    "--encoding",
-    "--id",
-    "--text",
+    *READING,
     "--max-line",
     "--input-files",
 )

@@ -32,11 +32,7 @@ WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
 SHARED = (
     "--threshold",
-    "--input",
-    "--delimiter",
-    "--encoding",
-    "--id",
-    "--text",
+    *table.READING,
     "--clean",
     "--shingle",
     *PRINTS,

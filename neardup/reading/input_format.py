@@ -36,6 +36,43 @@ from neardup.sets.weighted_sets import bagged, counted
 DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
+def _dialect(
+    kind: str | None, kinds: set[str], delimiter: str | None, encoding: str | None
+) -> Dialect:
+    """Return the delimiter and the encoding; UsageError if the input has none."""
+    dialect = Dialect.of(delimiter, encoding)
+    if delimiter is not None and "csv" not in ({kind} if kind else kinds):
+        raise UsageError(f"--delimiter needs --input csv, but --input is {kind or 'of rows'}")
+    if encoding is not None and kind == "parquet":
+        raise UsageError("--encoding is for files of text, and Parquet is always UTF-8")
+    return dialect
+
+
+def _fields(
+    kind: str | None,
+    id_: str | None,
+    text: str | None,
+    fingerprint: str | None,
+    ranked: tuple[str, ...],
+) -> Fields | None:
+    """Return the fields of rows, or None for lines; UsageError for fields that lines have not."""
+    rows = " or ".join(ROWS)
+    if fingerprint is not None and (text is not None or kind in LINES):
+        other = f"--input is {kind}" if kind in LINES else "--text names a field, too"
+        raise UsageError(f"--fingerprint needs --input {rows} without --text, but {other}")
+    if kind not in LINES:
+        content = text if fingerprint is None else fingerprint
+        return Fields.of(id_, content, fingerprint is not None, ranked)
+    if ranked:
+        raise UsageError(
+            f"--keep by the field {ranked[0]} needs --input {rows}, but --input is {kind}"
+        )
+    if id_ is not None or text is not None:
+        flag = "--text" if id_ is None else "--id"
+        raise UsageError(f"{flag} needs --input {rows}, but --input is {kind}")
+    return None
+
+
 class InputFormat(NamedTuple):
     """The options that describe the input.
 
@@ -77,27 +114,8 @@ class InputFormat(NamedTuple):
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
             check_pyarrow()
-        dialect = Dialect.of(delimiter, encoding)
-        if delimiter is not None and "csv" not in ({kind} if kind else kinds):
-            raise UsageError(f"--delimiter needs --input csv, but --input is {kind or 'of rows'}")
-        if encoding is not None and kind == "parquet":
-            raise UsageError("--encoding is for files of text, and Parquet is always UTF-8")
-        fields = None
-        if fingerprint is not None and (text is not None or kind in LINES):
-            other = f"--input is {kind}" if kind in LINES else "--text names a field, too"
-            rows = " or ".join(ROWS)
-            raise UsageError(f"--fingerprint needs --input {rows} without --text, but {other}")
-        if kind not in LINES:
-            content = text if fingerprint is None else fingerprint
-            fields = Fields.of(id_, content, fingerprint is not None, ranked)
-        elif ranked:
-            raise UsageError(
-                f"--keep by the field {ranked[0]} needs --input {' or '.join(ROWS)}, but --input "
-                f"is {kind}"
-            )
-        elif id_ is not None or text is not None:
-            flag = "--text" if id_ is None else "--id"
-            raise UsageError(f"{flag} needs --input {' or '.join(ROWS)}, but --input is {kind}")
+        dialect = _dialect(kind, kinds, delimiter, encoding)
+        fields = _fields(kind, id_, text, fingerprint, ranked)
         if kind == FINGERPRINTS or fingerprint is not None:
             for flag, value in (("--clean", clean), ("--shingle", shingle)):
                 if value is not None:
