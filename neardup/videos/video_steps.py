@@ -190,9 +190,8 @@ class Voting(NamedTuple):
     def reduced(self, mirrored: bool) -> VideoPrint:
         """Return the frames that vote, with the variants that are compared."""
         names = self.video.variants
-        chosen = [v for v in range(len(names)) if v < owns(names) or names[v].endswith(MIRROR)]
-        if not mirrored:
-            chosen = [v for v in range(len(names)) if not names[v].endswith(MIRROR)]
+        own = owns(names) if mirrored else 0
+        chosen = [v for v, name in enumerate(names) if v < own or name.endswith(MIRROR) == mirrored]
         hashes = self.video.hashes[self.votes][:, chosen]
         variants = tuple(names[v] for v in chosen)
         spans = self.video.spans[self.votes]
