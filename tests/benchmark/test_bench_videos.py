@@ -107,14 +107,18 @@ def test_a_hit_is_judged_by_the_truth() -> None:
 
 def test_false_pairs_are_those_of_different_sources() -> None:
     run = (Run(5.0, 1.0, 6.0, 0.5, 5.5, 1.0, 20),)
-    names = ["a", "a.1", "b", "hour"]
-    content = {"a": "a", "a.1": "a", "b": "b"}
-    pairs = [VideoPair(0, 1, False, run, 5.0, 0.9, 0.9, 0.9)]
-    pairs += [VideoPair(1, 2, False, run, 5.0, share, share, share) for share in (0.6, 0.2)]
-    pairs += [VideoPair(2, 3, False, run, 5.0, 0.9, 0.9, 0.9)]
-    text = compare_videos.false_table(content, dict.fromkeys(names), pairs, names)
+    content = {"a": "a", "a.1": "a", "b": "b", "bunny": "bunny", "trailer": "trailer-27"}
+    shares = {("a", "a.1"): [0.9], ("a.1", "b"): [0.6, 0.2], ("b", "hour"): [0.9]}
+    shares[("bunny", "trailer")] = [0.9]  # which share footage
+    found: compare_videos.Found = {
+        frozenset(names): [(names[0], VideoPair(0, 1, False, run, 5.0, s, s, s)) for s in some]
+        for names, some in shares.items()
+    }
+    compared = [*found, frozenset(("a", "b"))]
+    text = compare_videos.false_table(content, compared, found)
     assert "1 of 2 pairs of files" in text
     assert "| a and b | 1 | 2 | 0.60 |" in text
+    assert "bunny" not in text
 
 
 def test_growth_finds_the_copies() -> None:
