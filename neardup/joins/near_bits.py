@@ -152,14 +152,16 @@ def parts_of(bits: int) -> int:
 
 
 def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
-    """Yield pairs in as few and large arrays as is good for numpy."""
+    """Yield pairs in few and large arrays, of at most PAIRS_AT_ONCE unless one of them has more."""
     held: list[np.ndarray] = []
+    size = 0
     for some in pairs:
-        held.append(np.stack(some))
-        if sum(each.shape[1] for each in held) > PAIRS_AT_ONCE:
+        if held and size + len(some[0]) > PAIRS_AT_ONCE:
             left, right = np.concatenate(held, axis=1)
             yield left, right
-            held.clear()
+            held, size = [], 0
+        held.append(np.stack(some))
+        size += len(some[0])
     if held:
         left, right = np.concatenate(held, axis=1)
         yield left, right
