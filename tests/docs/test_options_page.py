@@ -1,4 +1,4 @@
-"""docs/options.md is made of what --help prints.
+"""docs/options.md is made of the commands and of what --help prints.
 
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py tests/docs/test_options_page.py
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+
+from neardup.__main__ import COMMANDS, JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "options.md"
@@ -19,7 +21,7 @@ PROGRAMS = {
 }
 OPENING = """# Options
 
-Every option of every way to run the job. This page is generated from what `--help` prints.
+Every command, and every option of every way to run the job, as `--help` prints them.
 [Choose threshold and scheme](choosing.md) helps to choose; [formats](formats.md) describes files.
 """
 
@@ -61,7 +63,11 @@ def page() -> str:
             title = f"Only `neardup {command}`" if command else heading.capitalize()
             sections.setdefault(title, []).extend(e for e in entries if e[0] not in known)
         known |= {each[0] for entries in sections.values() for each in entries}
-    tables = [f"## {title}\n\n{table(entries)}" for title, entries in sections.items() if entries]
+    does = {name: what for name, (_, what) in JOBS.items()} | COMMANDS
+    rows = "".join(f"| `{name}` | {what} |\n" for name, what in does.items())
+    commands = f"## Commands\n\n| `neardup` | what it does |\n|---|---|\n{rows}"
+    tables = [commands]
+    tables += [f"## {title}\n\n{table(entries)}" for title, entries in sections.items() if entries]
     return "\n".join([OPENING, *tables])
 
 

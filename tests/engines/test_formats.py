@@ -56,7 +56,9 @@ def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
         rows = [json.loads(line) for line in data.splitlines()]
     else:
         separator = "," if "csv" in name else "\t"
-        rows = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator))
+        rows = list(
+            csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator)
+        )
     return [(row["id"], row["text"]) for row in rows]
 
 
