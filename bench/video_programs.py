@@ -1,0 +1,130 @@
+"""neardup videos beside other programs on one folder: what is found, what is wrong, and the cost.
+
+    python3 -m bench.video_programs --python OTHER/bin/python >> bench/results/videos.md
+
+The folder, .bench/copies, has every third real source of `bench.video_sources` and each of the
+edits of `bench.video_edits` of them.  An edit is found if it is in a pair with its source.  A pair
+of files of two sources is wrong, unless these share footage.  Programs run one after the other,
+with one process where they can be told; `--python` has the packages of those that are for Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.compare_videos import OTHER_CONTENT, SHARED, copy_name, edits_of, seconds_of
+from bench.measure import DONE, measured_apart
+from bench.report.tables import markdown, seconds
+from bench.video_edits import EDITS
+from bench.video_sources import sources
+from bench.workloads import FOLDER
+
+EACH, LIMIT = 3, 3600.0
+# Numbers of edits, by the head of their column.
+KINDS = {
+    "codecs, scale, fps": range(8),
+    "colours": range(8, 13),
+    "bars": range(13, 17),
+    "logo, text": range(17, 21),
+    "speed": range(21, 23),
+    "mirror": range(23, 24),
+    "crop": range(24, 27),
+    "cut": range(27, 29),
+    "spliced, repost, within": (29, 30, 33),
+    "noise, blur": range(31, 33),
+}
+THEIRS = ["-m", "bench.peers.video_hashes"]
+OURS = ["-m", "neardup", "videos", "--no-cache", "--jobs=1"]
+PROGRAMS = {
+    "`neardup videos`": OURS,
+    "… `--fast`": [*OURS, "--fast"],
+    "vpdq": [*THEIRS, "vpdq"],
+    "videohash2": [*THEIRS, "videohash2"],
+    "ffmpeg's `signature`": [*THEIRS, "signature"],
+    "czkawka": [*THEIRS, "czkawka"],
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m bench.video_programs", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--videos", type=Path, default=FOLDER / "videos")
+    parser.add_argument("--folder", type=Path, default=FOLDER / "copies")
+    parser.add_argument("--python", default=sys.executable, help="with vpdq and videohash2")
+    args = parser.parse_args()
+    copies = make_folder(args.folder, args.videos)
+    names = sorted(file.name for file in args.folder.iterdir())
+    rows = [row(name, args.folder, copies, args.python) for name in PROGRAMS]
+    head = ["program", *KINDS, "wrong pairs", "CPU s", "peak MiB"]
+    print(
+        f"\n## Other programs\n\n{len(names)} files: every third real source, and {len(EDITS)} "
+        "edits of each. The share of edits that are in a pair with their source, by kind, and "
+        "pairs of files of different sources. The filter of ffmpeg compares the files of one "
+        "source, and the sources, only. Written by `python3 -m bench.video_programs`.\n\n"
+        + markdown(head, rows)
+    )
+    return 0
+
+
+def make_folder(folder: Path, videos: Path) -> dict[str, int]:
+    """Link sources and copies into a folder; return the number of the edit by name of a copy."""
+    chosen = [source for source in sources(videos) if source.real][::EACH]
+    lengths = {source.name: seconds_of(source.path) for source in chosen}
+    made = edits_of(chosen, lengths, videos)
+    paths = [*(source.path for source in chosen), *made.values()]
+    folder.mkdir(exist_ok=True, parents=True)
+    for path in paths:
+        link = folder / path.name
+        if not link.exists():
+            os.link(path, link)
+    return {f"{copy_name(*key)}.mp4": key[1] for key in made}
+
+
+def row(name: str, folder: Path, copies: dict[str, int], python: str) -> list[str]:
+    """Run a program, and return its row of the table."""
+    own = PROGRAMS[name][1] == "neardup"
+    command = [sys.executable if own else python, *PROGRAMS[name], str(folder)]
+    with TemporaryDirectory() as temporary:
+        output = os.path.join(temporary, "pairs")
+        run = measured_apart(command, output, LIMIT)
+        found, wrong = judged(Path(output).read_bytes(), copies)
+    if run.status != DONE:
+        return [name, f"{run.status}: {run.said}", *[""] * (len(KINDS) + 2)]
+    shares = [f"{found[kind]:.2f}" for kind in KINDS]
+    return [name, *shares, f"{wrong:,}", seconds(run.cpu), f"{run.mebibytes:.0f}"]
+
+
+def judged(lines: bytes, copies: dict[str, int]) -> tuple[dict[str, float], int]:
+    """Return the share of edits in a pair with their source, by kind, and the wrong pairs.
+
+    >>> copies = {"a.0.mp4": 0, "a.1.mp4": 1, "b.0.mp4": 0}
+    >>> found, wrong = judged(b"x/a.0.mp4\\ta.mp4\\t3.0\\nb.mp4\\ta.mp4\\n", copies)
+    >>> found["codecs, scale, fps"], wrong
+    (0.3333333333333333, 1)
+    """
+    found, wrong = set(), 0
+    for line in lines.decode().splitlines():
+        a, b = sorted((field.rpartition("/")[2] for field in line.split("\t")[:2]), key=len)
+        sources_of = {a.split(".")[0], b.split(".")[0]}
+        if len(sources_of) == 1:
+            found |= {b} if a.count(".") == 1 else set()
+        else:
+            wrong += not any(sources_of <= group for group in SHARED) and not any(
+                EDITS[copies[name]].name.startswith(OTHER_CONTENT)
+                for name in (a, b)
+                if name in copies
+            )
+    of = {number: kind for kind, numbers in KINDS.items() for number in numbers}
+    every = Counter(of[number] for number in copies.values())
+    good = Counter(of[copies[name]] for name in found)
+    return {kind: good[kind] / max(every[kind], 1) for kind in KINDS}, wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
