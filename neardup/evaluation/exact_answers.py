@@ -68,10 +68,9 @@ def add_option(
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
-    """Return the settings, whose scheme does not matter, and the measure for sets without weights,
-    or for fingerprints.
+    """Return the settings, whose scheme does not matter, and the measure of fingerprints or sets.
 
-    UsageError for anything wrong, in --weights too.
+    Weights do not count.  UsageError for anything wrong, in --weights too.
     """
     if of_fingerprints(options):
         settings = Settings.of(replace(options, exact=True))

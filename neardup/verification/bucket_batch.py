@@ -136,9 +136,7 @@ class BucketBatch:
         """Make a batch from records, given keys (uint64, ascending), ids and sets."""
         order = _line_order(keys, ids, sets)
         buckets = np.cumsum(first_of_run(keys)) - 1
-        texts = [sets.values.tobytes()]
-        if sets.weights is not None:
-            texts.append(sets.weights.tobytes())
+        texts = [part.tobytes() for part in (sets.values, sets.weights) if part is not None]
         bounds = (sets.offsets * sets.values.itemsize).tolist()
         found, repeats, rows = _ids_of_sets(
             ((bucket, *[text[bounds[i] : bounds[i + 1]] for text in texts]), ids[i])
