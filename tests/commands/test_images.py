@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 from neardup.images.folder_walk import path_of
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 from tests.support.engines import NEARDUP, Result, run
-from tests.support.sessions import PATIENCE, Session, either_way, interrupt, session
+from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
 
 
 def images(tmp: Path, *words: str | Path, output: str = "fingerprints", **env: str) -> Result:
@@ -255,25 +254,14 @@ def test_kill_9_and_the_cache(tmp_path: Path) -> None:
     top = many(tmp_path / "p")
     command = [*NEARDUP, "images", str(top)]
     with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
-        cache = tmp_path / "cache" / "neardup" / "images.sqlite"
         started(it, 3)
-        end = time.monotonic() + PATIENCE
-        while (not cache.exists() or cache.stat().st_size < 12_000) and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_for_results(tmp_path / "cache" / "neardup" / "images.sqlite")
         it.process.kill()
         it.ended()
     result = images(tmp_path, top)
     assert result.err.count("from the cache") == 1
     assert result.out == images(tmp_path, top, "--no-cache").out
     assert len(result.out.splitlines()) == 150
-
-
-def started(it: Session, processes: int) -> None:
-    """Wait until so many processes are there."""
-    end = time.monotonic() + PATIENCE
-    while len(it.pids()) < processes and time.monotonic() < end:
-        time.sleep(0.01)
-    assert it.process.poll() is None
 
 
 def test_without_pillow(folder: Path, tmp_path: Path) -> None:

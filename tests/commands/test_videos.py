@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 from neardup.images.folder_walk import path_of
 from tests.support.drawn_videos import encode, scene
 from tests.support.engines import NEARDUP, Result, run
-from tests.support.sessions import PATIENCE, Session, either_way, interrupt, session
+from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
 
 FPS, SECONDS = 12, 12.0
 SMALL = (64, 48)
@@ -426,30 +425,12 @@ def test_kill_9_and_the_cache(sixty: Path, tmp_path: Path) -> None:
     command = [*NEARDUP, "videos", str(sixty)]
     with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
         started(it, 3)
-        written(tmp_path / "cache" / "neardup" / "videos.sqlite")
+        wait_for_results(tmp_path / "cache" / "neardup" / "videos.sqlite")
         it.process.kill()
         it.ended()
     result = videos(tmp_path, sixty)
     assert result.err.count("from the cache") == 1
     assert result.out == videos(tmp_path, sixty, "--no-cache").out
-
-
-def written(cache: Path) -> None:
-    """Wait until a transaction is complete."""
-    journal = Path(f"{cache}-journal")
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        if cache.exists() and cache.stat().st_size > 30_000 and not journal.exists():
-            return
-        time.sleep(0.01)
-
-
-def started(it: Session, processes: int) -> None:
-    """Wait until so many processes are there."""
-    end = time.monotonic() + PATIENCE
-    while len(it.pids()) < processes and time.monotonic() < end:
-        time.sleep(0.01)
-    assert it.process.poll() is None
 
 
 def test_without_pyav(folder: Path, tmp_path: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,25 @@ def path_with_sort(tmp: Path, text: str) -> str:
     sort.write_text(text)
     sort.chmod(stat.S_IRWXU)
     return f"{sort.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def started(it: Session, processes: int) -> None:
+    """Wait until so many processes are there."""
+    end = time.monotonic() + PATIENCE
+    while len(it.pids()) < processes and time.monotonic() < end:
+        time.sleep(0.01)
+    assert it.process.poll() is None
+
+
+def wait_for_results(cache: Path) -> None:
+    """Wait until a cache, which another process is making, has a result."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            with closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True)) as connection:
+                if connection.execute("select 1 from results limit 1").fetchone():
+                    return
+        except sqlite3.OperationalError:
+            pass  # no file, no table, or locked
+        time.sleep(0.01)
+    raise AssertionError(f"{cache} has no result after {PATIENCE} s")
