@@ -97,7 +97,10 @@ class FolderTree:
         return found
 
     def ends(self) -> np.ndarray:
-        """Return, for each folder, one more than the number of the last folder inside it."""
+        """Return, for each folder, one more than the number of the last folder inside it.
+
+        int64 (n,); a folder without folders inside it counts as its own last one.
+        """
         ends = np.arange(1, len(self.paths) + 1)
         for folder in range(len(self.paths) - 1, 0, -1):
             if (parent := self.parents[folder]) >= 0:

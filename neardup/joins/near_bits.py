@@ -79,7 +79,7 @@ def near_pairs(
 def near_records(
     x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
-    """Yield pairs of records: the own vector of one is within `distance` bits of one of the other.
+    """Yield record pairs: the own vector of one is within `distance` bits of a vector of the other.
 
     The other arguments are as for `near_pairs`; a pair may be repeated.
 
@@ -152,7 +152,7 @@ def parts_of(bits: int) -> int:
 
 
 def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
-    """Merge small arrays of pairs; yield arrays of up to PAIRS_AT_ONCE pairs, and larger inputs."""
+    """Merge arrays of pairs to arrays of up to PAIRS_AT_ONCE pairs; larger ones are not split."""
     held: list[np.ndarray] = []
     size = 0
     for some in pairs:
@@ -235,7 +235,7 @@ class Sorted(NamedTuple):
         return cls(words[:, np.newaxis], order, np.append(0, np.cumsum(sizes)))
 
     def beside(self, other: "Sorted", width: int, most: int) -> Iterator[np.ndarray]:
-        """Yield int64 (k, 4): ranges of own and other rows whose values differ in ≤ `most` bits.
+        """Yield int64 (k, 4): ranges of these and of other rows; values differ in ≤ `most` bits.
 
         If `other` is self, each pair of ranges is yielded once.
         """

@@ -1,7 +1,8 @@
 """Sketches: small samples of sets to estimate resemblance and containment, and bitmaps of sets.
 
 One seeded random order of all shingles makes the samples of all sets comparable (Broder 1997).  A
-shingle's place in it is a hash of 48 bits: of 500 sets of a million shingles, one loses a shingle.
+shingle's place in it is a hash of 48 bits: in one of 500 sets of a million shingles, two shingles
+have the same hash.
 
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
@@ -25,8 +26,8 @@ sets differ, a shingle is in one of them only:
 
     |x△y| ≥ popcount(bitmap(x) xor bitmap(y))   and   2·|x∩y| = |x| + |y| - |x△y|
 
-64 bits say little about sets of a hundred shingles; twice as many bits as shingles tell nearly all
-dissimilar sets apart.
+64 bits rule out few pairs of sets of a hundred shingles; twice as many bits as shingles rule out
+nearly all dissimilar pairs.
 
 Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
 """
@@ -105,8 +106,9 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, for P pairs, how many hashes in the sample of the union are in both sets and how
-    many in all (int64), and whether both sketches are whole sets (bool)."""
+    """Return (common, all, exact): hash counts in the sample of each pair's union (int64).
+
+    exact (bool): both sketches are whole sets."""
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
@@ -127,13 +129,13 @@ def sample_of_min_s(
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """Return a seeded 48-bit hash of each shingle (uint64)."""
+    """Return a 48-bit hash of each shingle (uint64), which depends on the seed."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 
 
 def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Sort each row of values laid end to end."""
+    """Make rows from values laid end to end, and sort each row."""
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     parts = [
         Ragged.from_unsorted(values[ends[low] : ends[high]], sizes[low:high])
@@ -143,13 +145,13 @@ def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:
-    """Return a bitmap of 64 bits for each row, uint64 (n, 1); no row may be empty."""
+    """Return a bitmap of 64 bits for each row: uint64 (n, 1); no row may be empty."""
     bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
 def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """Return bitmaps with two to four bits for each shingle of an average set, uint64 (n, words).
+    """Return bitmaps with 2 to 4 bits for each shingle of a set of mean size: uint64 (n, words).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)
@@ -170,9 +172,9 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return which pairs may reach the threshold, judging by their bitmaps (bool).
+    """Return which pairs may reach the threshold by the upper bound from their bitmaps (bool).
 
-    The words of wide bitmaps are compared one by one: few pairs are left for the last.
+    The words of wide bitmaps are compared one by one: few pairs are left for the last word.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> measure, sets = Jaccard(NINE_TENTHS), Ragged.from_rows([range(9), range(10), range(20)])
