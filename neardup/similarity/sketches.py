@@ -106,9 +106,7 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (common, all, exact): hash counts in the sample of each pair's union (int64).
-
-    exact (bool): both sketches are whole sets."""
+    """Return (common, all, exact): hash counts in each pair's union sample; exact: whole sets."""
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
@@ -125,7 +123,7 @@ def sample_of_min_s(
         sampled = rank < limit[low:high][pair]
         all_[low:high] = np.bincount(pair[sampled], minlength=high - low)
         both[low:high] = np.bincount(pair[sampled & twice], minlength=high - low)
-    return both, all_, whole
+    return both, all_, whole  # int64, int64, bool
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
