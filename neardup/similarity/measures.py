@@ -9,8 +9,8 @@ the threshold are lost.
     overlap      |x∩y| / min(|x|, |y|)
     containment  |x∩y| / |x|, of x in y: a pair has one for each direction
 
-A measure also has the minimum resemblance of its pairs, which a scheme for Jaccard must find.  A
-small set inside a large one has a resemblance close to 0.
+A measure also has the minimum resemblance of its pairs: the threshold of a scheme that finds pairs
+by their Jaccard similarity.  A small set inside a large one has a resemblance close to 0.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """A batch of buckets that are joined together, as arrays.
 
 In a bucket, records with equal sets become one set with several ids: a set is decoded once, and a
-thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, in
-whatever order an engine sends them.
+thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, in whatever
+order an engine sends them.
 """
 
 from __future__ import annotations
