@@ -68,7 +68,7 @@ DISTANCE = Option(
 
 @dataclass(eq=False)
 class EqualBits(UnboundedMeasure):
-    """The measure of the share of equal bits; at least `least` of `bits` bits of a pair are equal.
+    """A measure: the share of equal bits; a pair has at least `least` equal bits of `bits`.
 
     vectors: computes the bit vectors, uint64 (n, W), of non-empty sets.
     """

@@ -97,7 +97,7 @@ class Partition(BySize):
 
 @dataclass(eq=False)
 class Prefix(Scheme):
-    """The scheme prefix: the first tokens of each set as keys, all of band 0.
+    """The scheme prefix: the rarest tokens of each set as keys, all in band 0.
 
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))

@@ -177,7 +177,9 @@ SUPERSHINGLES = Option(
 
 @dataclass
 class SuperShingle(Scheme):
-    """The scheme supershingle: combinations of super-shingles as keys; `seed`: 0 … 2^64-1.
+    """The scheme supershingle: each combination of B super-shingles is a key.
+
+    `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> round(SuperShingle().recall(0.9), 3)
     0.415

@@ -91,7 +91,7 @@ def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
 
 
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """Hash each non-empty set's `rows` min-hashes in each of `bands` (int64 (B,)): uint64 (n, B).
+    """Hash each non-empty set's `rows` min-hashes in each band (int64 (B,)) to uint64 (n, B).
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)

@@ -106,7 +106,7 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (common, all, exact): hash counts in each pair's union sample; exact: whole sets."""
+    """Return (common, all, exact) for P pairs: counts in the union's sample; exact: all of it."""
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
@@ -127,7 +127,7 @@ def sample_of_min_s(
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """Return a 48-bit hash of each shingle (uint64), which depends on the seed."""
+    """Return a 48-bit hash of each shingle (uint64), seeded with `seed`."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 
@@ -170,7 +170,7 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return which pairs may reach the threshold by the upper bound from their bitmaps (bool).
+    """Return which pairs may reach the threshold, by an overlap bound from their bitmaps (bool).
 
     The words of wide bitmaps are compared one by one: few pairs are left for the last word.
 

@@ -114,7 +114,7 @@ def _next(source: Iterator[bytes], size: int) -> bytes:
 
 
 class _Scan(NamedTuple):
-    """A block divided into finished buckets and a rest."""
+    """A block of lines, divided into finished buckets and an unfinished rest."""
 
     shared: list[bytes]  # the lines of the finished buckets that have more than one
     buckets: int  # how many such buckets
