@@ -45,7 +45,7 @@ class DenseClusters:
             return
         self._compare((head, line) for head in members for line in _lines(head, self._kept))
         open_ = [head for head in members if rule.may_be_kept(head)]
-        # A record kept now may be a better reason for the copies of members removed before it.
+        # A record kept now may be a better reason for copies of members that were removed before.
         self._compare((head, line) for head in open_ for line in _lines(head, self._removed))
         self._compare(_among(members, {head.number for head in open_}))
 
@@ -130,10 +130,10 @@ def decided(
         count += len(removed)
         chained += sum(reason.similarity == NO_PAIR for _, reason in removed)
         yield [heads.records[i] for i, _ in removed], [reason for _, reason in removed]
-    del rule, dense  # the sizes need the memory
+    del rule, dense  # frees memory for the sizes
     sizes = components.sizes()
     if not known_first:
-        # One of each cluster, and all old records, would be kept; an old one is a cluster's root.
+        # One record of each cluster, and all old records, would be kept; an old one is the root.
         chained = edges.count - edges.old - int(np.count_nonzero(sizes[edges.old :])) - count
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)

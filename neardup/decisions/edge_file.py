@@ -21,7 +21,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError
 
 BATCH_BYTES = 1 << 16  # of edges, read at once
-READ_BYTES = 1 << 12  # of one record
+READ_BYTES = 1 << 12  # read at once for one record
 READ_AGAIN = 8  # ids that are cached
 IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
@@ -62,7 +62,7 @@ class Heads(NamedTuple):
     records: list[bytes]
     positions: np.ndarray
     bounds: np.ndarray  # of n+1: record i has edges bounds[i] … bounds[i+1]-1
-    near: np.ndarray  # of E: numbers, and so on as in `Near`
+    near: np.ndarray  # of E: the numbers of the earlier records; the rest as in `Near`
     near_records: list[bytes]
     near_positions: np.ndarray
     similarity: np.ndarray
@@ -115,7 +115,7 @@ class EdgeFile:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
-                    answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # may know more
+                    answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # a better error
                     raise
                 before = heads[-1]
         self.file.flush()

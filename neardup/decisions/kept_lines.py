@@ -58,7 +58,7 @@ def kept_lines(
                 if begin > start:
                     yield chunk[start:begin]
                     last = chunk[begin - 1]
-                if line == len(ends):  # it goes on in the next chunk
+                if line == len(ends):  # the line goes on in the next chunk
                     start = len(chunk)
                     break
                 start = int(ends[line]) + 1

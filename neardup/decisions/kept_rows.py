@@ -158,7 +158,7 @@ class Columns:
         arrow = self._arrow
         try:
             return arrow.array(values).type
-        except OverflowError:  # above 2^63, as shingles are
+        except OverflowError:  # numbers above 2^63, such as shingles
             unsigned = arrow.uint64()
             lists = any(isinstance(value, list) for value in values)
             return arrow.array(values, arrow.list_(unsigned) if lists else unsigned).type

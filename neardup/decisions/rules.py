@@ -110,7 +110,7 @@ class Direct(Rule):
         super().__init__(edges, components)
         self.ranks = np.full(edges.count, OPEN, np.int64)  # or KEPT, or COPY
         self.places = np.zeros(edges.count, np.int64)  # or for a COPY, the number of the first copy
-        self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
+        self.rank, self.where = self.ranks.data, self.places.data  # items are read faster
 
     def is_kept(self, number: int) -> bool:
         return self.rank[number] == KEPT

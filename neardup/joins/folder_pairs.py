@@ -57,7 +57,7 @@ class FolderTree:
     paths: list[bytes] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     _numbers: dict[bytes, int] = field(default_factory=dict)
-    _folders: array[int] = field(default_factory=lambda: array("q"))  # of each file
+    _folders: array[int] = field(default_factory=lambda: array("q"))  # the folder of each file
     _contents: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, root: bytes, path: bytes, content: int) -> None:
@@ -138,10 +138,10 @@ class FolderPair(NamedTuple):
     b: int
     part: int
     whole: int
-    common: int  # files, each content once
+    common: int  # distinct contents in both; only_a, only_b: in one
     only_a: int
     only_b: int
-    bytes: int  # in common
+    bytes: int  # of the common contents
 
 
 def similar_folders(

@@ -32,12 +32,12 @@ from neardup.sets.ragged import chunks, spans
 MOST_BLOCK_BITS = 24  # a table of the values of such a block has 128 MiB
 MOST_FLIPS = 5000
 PAIRS_AT_ONCE = 1 << 16
-# Nanoseconds on one core, of which only ratios matter.
+# Nanoseconds on one core; only their ratios matter.
 LOOK_UP, SORTED = 30, 100
 COMPARED, WORD_COMPARED = (2, 1) if kernels.COMPILED else (40, 20)
 
 Pairs = tuple[np.ndarray, np.ndarray]  # of row numbers, int64
-Rows = tuple[np.ndarray, np.ndarray]  # vectors of records, and how many each has, its own first
+Rows = tuple[np.ndarray, np.ndarray]  # vectors of records (a record's own first), and counts
 
 
 def near_pairs(

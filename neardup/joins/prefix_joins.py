@@ -35,7 +35,7 @@ from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
 from neardup.similarity.measures import Threshold
 
 DROPPED = 0
-STEP = 1 << 18  # collisions in one vector step: 2 MB each for a dozen of arrays
+STEP = 1 << 18  # collisions in one vector step, which has a dozen arrays of 2 MB
 SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
@@ -70,7 +70,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
     found = []
     for y, tokens in enumerate(records.tokens()):
         size = len(tokens)
-        shared: dict[int, int] = {}  # record → how many tokens so far, or DROPPED
+        shared: dict[int, int] = {}  # record → common tokens so far, or DROPPED
         for j, token in enumerate(tokens[: probing_prefix(threshold, size)], 1):
             for x, i in index[token]:
                 if x >= first[y] and shared.get(x) != DROPPED:

@@ -222,7 +222,7 @@ def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Wa
         return exact
     try:
         drawn = _drawn(request, bits, least)
-    except ValueError:  # it would take more keys
+    except ValueError:  # more keys than allowed
         return exact
     return exact if exact.by_chance(dissimilar) <= drawn.by_chance(dissimilar) else drawn
 

@@ -48,12 +48,12 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
 TYPICAL = 100  # elements of a set, if nothing is known about the records
-MOST_BY_CHANCE = 1e-3  # how often dissimilar sets may share a part
+MOST_BY_CHANCE = 1e-3  # the maximum expected number of parts equal in dissimilar sets
 PARTS, TOKENS, ALL = 0, 1, 2
 PARTS_PROMISE = "exact: every pair is equal in one part of the universe"
-SAMPLED_TOKENS = 1 << 18  # compared for one group
+SAMPLED_TOKENS = 1 << 18  # tokens of sample sets compared for one group
 DEARER = 100  # a run prints a warning from this multiple of the cost of the cheapest keys
-WORTH_SAYING = 10  # seconds
+WORTH_SAYING = 10  # seconds, from which a run prints a warning
 MANY = 1e18  # other sets that share a key, if unknown
 # Microseconds, measured on one core; only their ratios matter.
 KEY = 1.0  # to make a key and sort it
@@ -252,7 +252,7 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
     """Estimate the cost of each kind of keys in each size group, from token counts and a sample."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
     count = len(groups.highs)
-    size, group = groups.memberships(sizes)  # which of the sizes, and in which group
+    size, group = groups.memberships(sizes)  # an index into `sizes`, and a group of that size
     members = np.bincount(group, weights=holders[size], minlength=count)
     elements = np.bincount(group, weights=(holders * sizes)[size], minlength=count)
     mean = elements / np.maximum(members, 1)
@@ -280,7 +280,7 @@ def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.n
     group = groups.own(sample.sizes)
     first = by_size.first_tokens(sample, groups.threshold, counts)
     row, token = np.repeat(np.arange(len(sample)), first.sizes), first.values
-    # Others share the key if the token is in their prefix too, as equally rare tokens mostly are.
+    # Other sets share the key if the token is in their prefix, too; equally rare tokens mostly are.
     rarity = np.frexp(counts.of(sample.values))[1]
     frequency = counts.of(token)
     is_first = np.bincount(np.frexp(frequency)[1], minlength=64) / np.maximum(

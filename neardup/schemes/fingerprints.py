@@ -41,7 +41,7 @@ from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 
-DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
+DISTANCE_OF_256 = 31  # bits, for PDQ hashes; other lengths in proportion
 UNRELATED = 0.5  # the share of equal bits in unrelated fingerprints
 MANY = 10**6  # records, for which costs are estimated
 KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters

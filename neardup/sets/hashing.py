@@ -8,8 +8,8 @@ their resemblance (Broder 1997).  r of them make one word, equal with probabilit
 
 *Random hyperplanes* (Charikar 2002): two vectors at an angle θ lie on the same side of one with
 probability 1 - θ/π, if it is drawn from a normal distribution (`hyperplane_sides`).  `signs` draws
-+1 or -1 for each token and dimension, which comes near it for many tokens of similar weight.  A
-sum of 0 gets a random bit, drawn by the smallest word of the set, which similar sets share.
++1 or -1 for each token and dimension, which is almost the same for many tokens of similar weight.
+A sum of 0 gets a random bit, drawn by the smallest word of the set, which similar sets share.
 
 `signs` sums eight dimensions, or four where tokens have weights up to 255, in the lanes of a word:
 
@@ -35,10 +35,10 @@ GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: SplitMix64's step
 # Tokens hashed, or summed, together: two arrays of 256 KiB, or a few, stay in the L2 cache.
 CACHE_TOKENS, SUMMED_TOKENS = 1 << 16, 1 << 15
 SET_TOKENS = 32  # memory for the sums of a set, in tokens
-LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weighs up to 255
+LANE_TOKENS = 255  # tokens whose sum fits in a lane: of 8 bits, or of 16 for weights up to 255
 STEP_BITS, SCALE = 12, 1 << 11  # of normal numbers
 DRAWS = 4  # normal numbers from a random word
-TOTAL_BITS = 39  # of a sum of weights, beside 13 of a number: float64 has all of them exactly
+TOTAL_BITS = 39  # of a sum of weights; with 13 bits of a number, float64 is still exact
 NORMAL_CACHE_TOKENS = 1 << 11
 DISTINCT_AT_ONCE = 1 << 16
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from neardup.runtime import kernels
 
-SHORT = 16  # mean size of a row from which rows are sorted one by one
-LONG = 128  # mean size of two rows above which they are merged pair by pair
+SHORT = 16  # rows are sorted one by one from this mean size
+LONG = 128  # pairs of rows are merged one by one above this mean size of a pair
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
@@ -40,7 +40,7 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values, ascending, and how often each occurs (int64)."""
-    # Small numbers, many of each: counting takes a tenth of the time of sorting.
+    # For small values with many repeats, counting takes a tenth of the time of sorting.
     if values.dtype == np.uint64 and len(values) and int(values.max()) < len(values):
         members = np.bincount(values.astype(np.int64))
         found = np.flatnonzero(members)
@@ -310,7 +310,7 @@ class Forest:
 
     def __init__(self, size: int):
         self.parents = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
-        self._view = self.parents.data  # a memoryview, whose items are read faster
+        self._view = self.parents.data  # a memoryview: its items are read faster
 
     def join(self, a: int, b: int) -> bool:
         """Connect two nodes; return False if they were connected already."""

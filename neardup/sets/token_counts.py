@@ -29,9 +29,9 @@ from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 
 MOST_SETS = 1000
 SAMPLE_TOKENS = 1 << 21  # of the whole sample: a few sets may be as large as all others
-WAITING = SAMPLE_TOKENS // 4  # tokens drawn before the sample is cut again
+WAITING = SAMPLE_TOKENS // 4  # tokens drawn before the sample is reduced again
 MOST_TOKENS = 1_000_000
-TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
+TOKENS_AT_ONCE = 1 << 21  # a mapper counts so many in memory, at some 40 bytes each
 MOST = 10**12 - 1
 
 NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))

@@ -34,9 +34,9 @@ from neardup.sets.hashing import WORD, combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans
 
 CELLS_AT_ONCE = 1 << 15
-STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty
+STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty strips
 MOST_STRIPS = 63
-POINTS = 2  # expected beside log K of each number: few sets have to look higher up
+POINTS = 2  # expected points of each number, besides log K: few sets need more
 RANK_BITS = 40
 
 
@@ -122,7 +122,7 @@ def weighted_minima(
     column[numbers] = np.arange(len(numbers))
     tokens = mix(sets.values ^ random_words(seed, 1, stream=6))
     totals = np.add.reduceat(weights, sets.offsets[:-1])
-    points = int(functions * (np.log2(len(numbers) + 1) + POINTS))  # a guess, for the cost alone
+    points = int(functions * (np.log2(len(numbers) + 1) + POINTS))  # affects only the cost
     waiting = np.arange(len(sets))
     while len(waiting):
         missed = []

@@ -54,7 +54,7 @@ def _low_float(k: int, n: int, tail: float) -> float:
     if k == 0:
         return 0.0
     log_ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-    u = (log(tail) - log_ways) / k  # if k = n, this is the solution already
+    u = (log(tail) - log_ways) / k  # if k = n, this is already the solution
     step = 0.0 if k == n else 1.0
     while step > PRECISION:
         p = exp(u)

@@ -7,7 +7,7 @@ have the same hash.
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
     signature  the smallest hash of x in each of `length` random orders
-    b bits     of each place of a signature: equal minima have equal bits, others one time in 2^b
+    b bits     of each min-hash in a signature: equal minima have equal bits, others with P = 2^-b
                (Li, König, "b-Bit Minwise Hashing", WWW 2010)
 
     resemblance   |MIN_s(M(x)∪M(y)) ∩ M(x) ∩ M(y)| / |MIN_s(M(x)∪M(y))|   unbiased
@@ -39,7 +39,7 @@ from neardup.sets.hashing import GOLDEN, mix, random_words
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run
 from neardup.similarity.measures import Measure
 
-SAMPLE_BITS = 48  # of a hash: 16 above are for the number of a row, so that one plain sort will do
+SAMPLE_BITS = 48  # of a hash: the other 16 are for a row number, so that one plain sort is enough
 PAIR_HASHES = 32  # the fixed cost of a pair, in hashes: no step has 2^16 pairs
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the L2 cache
 MOST_BITS = 16  # of a bitmap, as a power of two

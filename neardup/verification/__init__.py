@@ -27,11 +27,11 @@ class Output(NamedTuple):
     """A kind of --output, and the parts of its joins."""
 
     help: str
-    parts: JoinParts  # of one collection
-    across: "JoinParts | None" = None  # of the R-S join of two
+    parts: JoinParts  # for one collection
+    across: "JoinParts | None" = None  # for the R-S join of two
     between: "JoinParts | None" = None  # with --between, if it differs
     directed: bool = False  # both (x, y) and (y, x) may be written, as for containment
-    decides: str = ""  # what a decision makes of the edges: RECORDS, "clusters", or nothing
+    decides: str = ""  # what a decision makes from the edges: RECORDS, "clusters", or nothing
 
 
 RECORDS = "records"

@@ -75,7 +75,7 @@ def shared_lines(
             yield batch
             batch, size = [], 0
         if scan.large:
-            import tempfile  # as most inputs have no such bucket
+            import tempfile  # here, as most inputs have no such bucket
 
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
                 count, rest = _spill(unfinished, source, unsorted, counters, line_number)
@@ -175,7 +175,7 @@ def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
     """Sort lines with the system's sort, in byte order or by `flags`."""
-    file.seek(0)  # which also writes out what is buffered
+    file.seek(0)  # this also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass
 

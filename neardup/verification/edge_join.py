@@ -57,8 +57,8 @@ class LinkJoin(PairJoin):
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield pairs of sets that the forest does not connect yet, in order of (left, right).
 
-        The lefts of each bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
-        nearly everything, and then more at once cost little and save steps.
+        The left sets of a bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
+        nearly all sets, and then larger steps cost little and are fewer.
         """
         everyone = np.arange(len(batch))
         rank = everyone - np.searchsorted(batch.buckets, batch.buckets)

@@ -52,7 +52,7 @@ class PairJoin:
     counters: Counters
     pairs: EveryPair
     lines: PairLines
-    mark: int = 0  # of the keys on lines, see `answer_lines.mark_of`
+    mark: int = 0  # is in the keys on lines, see `answer_lines.mark_of`
     _dense = False
 
     def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:
@@ -166,7 +166,7 @@ class PairJoin:
         band = own_key >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
-        own = int(not self.scheme.one_a_band)  # whether the key's own band may have a smaller one
+        own = int(not self.scheme.one_a_band)  # 1 if the key's own band may have a smaller key
         open_ = np.flatnonzero(band + np.uint64(own) > low)
         while len(open_):
             sets, place = np.unique((left[open_], right[open_]), return_inverse=True)

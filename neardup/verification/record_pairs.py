@@ -100,7 +100,7 @@ class FirstPair(EveryPair):
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
             return [(ids[0], others[0])]
-        both = (ids, others), (others, ids)  # every new record has a pair of its own
+        both = (ids, others), (others, ids)  # each new record has its own pair
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 
@@ -109,7 +109,7 @@ class PairLines:
     """The part of a join that formats pair lines, with the similarity in six decimals."""
 
     measure: Measure
-    equal = b"1.000000"  # the similarity of two records with one and the same set
+    equal = b"1.000000"  # the similarity of two records with the same set
 
     def begin(self) -> None:
         """Prepare for another batch of buckets, or another large bucket."""
@@ -148,7 +148,7 @@ class CollectionLines(PairLines):
     """Pair lines of two collections (--against)."""
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        # The smaller of two new ids comes first, or with a direction the contained one.
+        # Of two new records the smaller id is first, or with a direction the contained record.
         swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
         first, second = (b, a) if swapped else (a, b)
         fields = [*map(COLLECTION.id_of, (first, second)), similarity]
