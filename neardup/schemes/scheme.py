@@ -230,7 +230,7 @@ class Scheme(ABC):
         return {option.flag: request.value(option) for option in self.options}
 
     def cost(self) -> list[str]:
-        """Return warnings about an expensive run; each names options that would reduce the cost."""
+        """Return lines about the cost of a run: warnings, and options that would reduce it."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
