@@ -2,8 +2,9 @@
 
 A *dense cluster* (`verification.edge_join`) has many similar sets of one bucket, whose n²/2 pairs
 are not among the edges; a decision needs only those with the few records that are kept.  So its
-members come in order of priority, a batch at a time, and are compared with the members kept so far,
-and within the batch with those that may be kept.  Their sets are read from disk when needed.
+members are read in order of priority, a batch at a time.  They are compared with the members kept
+so far, and within the batch with those that may be kept.  Their sets are read from disk when
+needed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """Line positions of each dense cluster's kept members, and of removed members with copies."""
+    """The line positions of kept members of each dense cluster, and of removed ones with copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
@@ -38,18 +39,18 @@ class DenseClusters:
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 
     def with_edges(self, heads: list[Head], rule: Rule) -> None:
-        """Add the edges of a batch within dense clusters, as far as the decision needs them."""
+        """Add to the records of a batch the edges within dense clusters that the decision needs."""
         members = [head for head in heads if head.clusters]
         if not members:
             return
         self._compare((head, line) for head in members for line in _lines(head, self._kept))
         open_ = [head for head in members if rule.may_be_kept(head)]
-        # A record kept now may be a better reason for the copies of members removed before it.
+        # A record kept now may be a better reason for copies of members that were removed before.
         self._compare((head, line) for head in open_ for line in _lines(head, self._removed))
         self._compare(_among(members, {head.number for head in open_}))
 
     def decided(self, heads: list[Head], rule: Rule) -> None:
-        """Remember those members of a batch with which later ones must be compared."""
+        """Store the members of a batch that later members must be compared with."""
         for head in heads:
             kept = bool(head.clusters) and rule.is_kept(head.number)
             if kept or any(member.has_copies for member in head.clusters):
@@ -82,7 +83,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later record, earlier one's line) for pairs in a cluster, at least one in `open_`."""
+    """Yield (later record, line of the earlier) for pairs in a cluster, one at least in `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]
@@ -105,7 +106,7 @@ def decided(
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
     """Yield batches of removed records, in order of priority, and the reason for each.
 
-    collections: there are two, as with --against.
+    collections: True if there are two collections (--against).
     """
     known_first = rule_kind.components_first
     components = Components(edges, known_first)
@@ -129,10 +130,10 @@ def decided(
         count += len(removed)
         chained += sum(reason.similarity == NO_PAIR for _, reason in removed)
         yield [heads.records[i] for i, _ in removed], [reason for _, reason in removed]
-    del rule, dense  # the sizes need the memory
+    del rule, dense  # frees memory for the sizes
     sizes = components.sizes()
     if not known_first:
-        # One of each cluster, and all old records, would be kept; an old one is a cluster's root.
+        # One record of each cluster, and all old records, would be kept; an old one is the root.
         chained = edges.count - edges.old - int(np.count_nonzero(sizes[edges.old :])) - count
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
@@ -143,7 +144,7 @@ def decided(
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
     """Yield (first record of the cluster, record) as tagged ids, in order of records."""
     components = Components(edges, complete=True)
-    first = np.full(edges.count, NOBODY)  # its position, by the number of the component
+    first = np.full(edges.count, NOBODY)  # the position of its line, by component number
     for heads in edges.batches():
         counters.alive()
         component = components.forest.roots(heads.numbers)
@@ -158,7 +159,7 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
 
 
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:
-    """Count the records with an edge to a record of the same id."""
+    """Count the records that have an edge to a record with the same id."""
     ids, near = tag.ids_of(heads.records), tag.ids_of(heads.near_records)
     found = {i for i, id_ in zip(heads.owners().tolist(), near) if ids[i] == id_}
     for i, head in opened.items():

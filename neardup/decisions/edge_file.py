@@ -1,6 +1,6 @@
-"""A file of the edges for a decision, and numbers for their records.
+"""The file of edges that a decision reads, and the numbers of the records in it.
 
-A number is the rank of a record by its place in the input, old records first.  An edge is a line
+The number of a record is its rank by place in the input, old records first.  An edge is on a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
 for each record that is in a pair.
 """
@@ -21,28 +21,28 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError
 
 BATCH_BYTES = 1 << 16  # of edges, read at once
-READ_BYTES = 1 << 12  # of one record
-READ_AGAIN = 8  # ids that are remembered
+READ_BYTES = 1 << 12  # read at once for one record
+READ_AGAIN = 8  # ids that are cached
 IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
-    """An edge to an earlier record, with the similarity and that record's position in the file."""
+    """An edge to an earlier record: that record, its position in the file, and the similarity."""
 
     record: bytes
     number: int
     position: int
     similarity: int  # 0 … IDENTICAL
-    same: bool = False  # one and the same set
+    same: bool = False  # both records have the same set
 
 
 class Membership(NamedTuple):
-    """A record's membership in a dense cluster, as its line in the edge file states it."""
+    """A record's membership in a dense cluster, parsed from a line of the edge file."""
 
     cluster: bytes
     has_copies: bool
     set_text: bytes
-    line: int  # the position where it begins
+    line: int  # the position where that line begins
 
 
 class Head(NamedTuple):
@@ -61,8 +61,8 @@ class Heads(NamedTuple):
     numbers: np.ndarray  # of n
     records: list[bytes]
     positions: np.ndarray
-    bounds: np.ndarray  # of n+1: record i has the edges from bounds[i] to bounds[i+1]
-    near: np.ndarray  # of E: numbers, and so on as in `Near`
+    bounds: np.ndarray  # of n+1: record i has edges bounds[i] … bounds[i+1]-1
+    near: np.ndarray  # of E: the numbers of the earlier records; the rest as in `Near`
     near_records: list[bytes]
     near_positions: np.ndarray
     similarity: np.ndarray
@@ -83,7 +83,7 @@ class Heads(NamedTuple):
         return heads
 
     def alone(self) -> np.ndarray:
-        """Mark the records that are in no dense cluster (bool)."""
+        """Return which records are not in a dense cluster (bool)."""
         return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
@@ -97,7 +97,7 @@ class EdgeFile:
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Write `blocks` of whole lines to an empty file, which must stay open.
 
-        StageError where the lines are not in order, or not edges.
+        StageError if the lines are not in order, or not edges.
         """
         self.tag = tag
         self.file = file
@@ -115,14 +115,14 @@ class EdgeFile:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
-                    answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # may know more
+                    answer_lines.parse_edge_lines([block.partition(b"\n")[0]])  # a better error
                     raise
                 before = heads[-1]
         self.file.flush()
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
         self.count = len(self.places)
-        self.old = int(np.searchsorted(self.places, np.uint64(NEW)))  # these have the first numbers
+        self.old = int(np.searchsorted(self.places, np.uint64(NEW)))  # old ones come first
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
                 "two records have the same place in the input: --keep differs from that of "
@@ -131,12 +131,12 @@ class EdgeFile:
             )
 
     def batches(self) -> Iterator[Heads]:
-        """Yield all records with their edges in order, in batches."""
+        """Yield batches of all records, in order, with their edges."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
             lines = (rest + data).splitlines(keepends=True)
-            end = len(lines) - (data[-1:] != b"\n")  # the last one may be cut short
-            # The lines of a record stay together: its last ones here may not be its last.
+            end = len(lines) - (data[-1:] != b"\n")  # the last line may be incomplete
+            # Keep the lines of a record together: more lines of the last one may follow.
             mark = lines[end - 1].partition(b"\t")[0] + b"\t"
             while end and lines[end - 1].startswith(mark):
                 end -= 1
@@ -146,7 +146,7 @@ class EdgeFile:
         yield self._heads(rest.splitlines(keepends=True), position)
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
-        """Return the record and the set text of the member whose line begins at position `line`."""
+        """Read the member line at position `line`; return the record and the text of its set."""
         (fields,) = answer_lines.parse_edge_lines([self._read(line, b"\n")])
         number = int(self._numbers(fields[:1])[0])
         return Near(fields[0], number, line, 0), answer_lines.member(fields).set_text

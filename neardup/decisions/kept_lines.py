@@ -1,8 +1,9 @@
 """Write the kept records of a file in its own format: lines, rows with their header, or Parquet.
 
 Blank lines, bad ones and records without keys are kept.  Every line ends with LF, since a task of
-Hadoop cannot know how it ended.  A line may be of any length: it is not held in memory.  A byte
-order mark, and the encoding, are those of the input, but a task reads and writes UTF-8.
+Hadoop cannot know how it ended in the input.  A line may be of any length: it is not held in
+memory.  A byte order mark, and the encoding, are those of the input, but a task reads and writes
+UTF-8.
 """
 
 import codecs
@@ -39,7 +40,7 @@ def kept_lines(
     r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 
     `first` is the place of the first line; places that are not in this part are ignored.
-    `check` is called with each removed line that is whole in a chunk.
+    `check` is called with each removed line that is inside one chunk.
 
     >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
     b'a\ncd\n\n'
@@ -57,7 +58,7 @@ def kept_lines(
                 if begin > start:
                     yield chunk[start:begin]
                     last = chunk[begin - 1]
-                if line == len(ends):  # it goes on in the next chunk
+                if line == len(ends):  # the line goes on in the next chunk
                     start = len(chunk)
                     break
                 start = int(ends[line]) + 1
@@ -77,7 +78,7 @@ def kept_lines(
 
 def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
     """Yield chunks with LF as line ends and without a byte order mark."""
-    held = b""  # a CR, after which an LF may come, or what may become a byte order mark
+    held = b""  # a CR that an LF may follow, or the start of a byte order mark
     for chunk in chunks:
         chunk = held + chunk
         held = b""
@@ -126,9 +127,9 @@ def keep_file(
     with_header: bool = True,
     passed: Callable[[int], None] = lambda _: None,
 ) -> bool:
-    """Write the kept records of a file: all but the removed ones listed in `decided`, by place.
+    """Write the kept records of a file: all except those whose places are listed in `decided`.
 
-    Returns False if that was nothing: an empty file has no header, and the next file gets it.
+    Returns False if nothing was written: then the header is still to be written with another file.
     `max_line` and `passed` are as in `read_files`.
     """
     kind, (path, name, first) = form.kind_of(file.name), file
@@ -166,7 +167,7 @@ class Places:
     def __init__(self, decided: IO[bytes], first: int):
         end, records = first + FILE_PLACES, records_from(decided, first)
         self._left = itertools.takewhile(lambda record: record[0] < end, records)
-        self._open = False  # until the next place is asked for
+        self._open = False  # until the next place is requested
         self._id = b""
 
     def __iter__(self) -> Iterator[int]:

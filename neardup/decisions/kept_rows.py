@@ -44,7 +44,7 @@ def keep_as_rows(
 ) -> int:
     """Write the kept rows of all files; return how many bad rows were left out.
 
-    target: the name of the answer, and one of FORMATS but lines
+    target: the name of the output file, and one of FORMATS except lines
     decided, max_line, passed: as in `kept_lines.keep_file`
     """
     name, kind = target
@@ -80,7 +80,7 @@ def _kept(
     decided: IO[bytes],
     passed: Callable[[int], None],
 ) -> Iterator[bytes | None]:
-    """Yield each kept row of a file as a JSON line; None for one that cannot be read."""
+    """Yield each kept row of a file as a JSON line, or None for a row that cannot be read."""
     path, name, first = file
     assert form.fields
     form = form._replace(fields=replace(form.fields, texts=(), ranked=()))
@@ -117,7 +117,7 @@ def _in_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _named_columns(form: InputFormat, files: Sequence[InputFile]) -> list[str]:
-    """Return the columns that tables name, each once; JSON lines name none."""
+    """Return the distinct column names in the headers of the files; JSON lines have no header."""
     names: dict[str, None] = {}
     for path, name, _ in files:
         kind = form.kind_of(name)
@@ -130,7 +130,7 @@ def _named_columns(form: InputFormat, files: Sequence[InputFile]) -> list[str]:
 
 
 class Columns:
-    """The columns of rows seen so far, and for Parquet their types."""
+    """The columns of all rows added so far and, for Parquet, their types."""
 
     def __init__(self, name: str, kind: str, names: Sequence[str]):
         self._name, self._kind, self._field = name, kind, ""
@@ -140,7 +140,7 @@ class Columns:
             self.kinds = dict.fromkeys(names, self._arrow.null())
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add the fields of rows; StageError if a value has no place in a column."""
+        """Add the fields of rows to the columns; StageError if the format cannot hold a value."""
         for name in dict.fromkeys(chain.from_iterable(rows)):
             self._field = name
             values = [row[name] for row in rows if name in row]
@@ -158,13 +158,13 @@ class Columns:
         arrow = self._arrow
         try:
             return arrow.array(values).type
-        except OverflowError:  # above 2^63, as shingles are
+        except OverflowError:  # numbers above 2^63, such as shingles
             unsigned = arrow.uint64()
             lists = any(isinstance(value, list) for value in values)
             return arrow.array(values, arrow.list_(unsigned) if lists else unsigned).type
 
     def _merged(self, a: Any, b: Any) -> Any:
-        """Return the type for values of both; an Arrow error if there is none."""
+        """Return a type for values of types a and b; an Arrow error if there is none."""
         arrow = self._arrow
         for wrap in (lambda kind: kind, arrow.list_):
             signed, unsigned = wrap(arrow.int64()), wrap(arrow.uint64())
@@ -175,7 +175,7 @@ class Columns:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Context manager: raise errors about values as a StageError with the line to type."""
+        """Context manager: turns errors about values into a StageError that names what to type."""
         try:
             yield
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:

@@ -1,7 +1,7 @@
-"""Decide on pairs that are at hand: which records are removed, and the clusters.
+"""Decide from pairs in memory which records are removed, or which clusters they form.
 
-As `decide` does for the edges of a run, but for pairs in memory, and in an order of priority that
-the caller has.  A record is named by its rank in that order, old records (--against) first.
+This is `decide` for pairs in memory instead of the edges of a run; the caller defines the order of
+priority.  A record is named by its rank in that order, old records (--against) first.
 
     pairs (later, earlier, similarity), ranks ─▶ edge lines ─▶ EdgeFile ─▶ decided, clusters
 
@@ -32,22 +32,22 @@ RankedPair = tuple[int, int, float]  # later, and earlier in the order; 0 < simi
 def removed(
     pairs: Iterable[RankedPair], old: int, folder: Path
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield each removed record, the kept one that it duplicates, and their similarity.
+    """Yield each removed record, the kept record that it duplicates, and their similarity.
 
-    A record is removed if it is in a pair, as the later one, with one that is kept; the first `old`
-    ranks are kept.  A pair whose later record must not be removed for the earlier one is left out
-    by the caller.  `folder` is for a temporary file.
+    A record is removed if it is the later record of a pair with a kept one; the first `old` ranks
+    are always kept.  The caller leaves out pairs whose later record must not be removed because of
+    the earlier one.  `folder` is for a temporary file.
     """
     with _edges(pairs, old, folder) as edges:
         counters = Counters("")
-        none = Jaccard(NINE_TENTHS)  # that of sets in dense clusters, of which there are none
+        none = Jaccard(NINE_TENTHS)  # the measure in dense clusters; here are none
         for records, reasons in decide.decided(edges, Direct, none, counters, bool(old)):
             for record, reason in zip(records, reasons):
                 yield _rank(record), _rank(reason.kept), float(reason.similarity)
 
 
 def clusters(pairs: Iterable[RankedPair], folder: Path) -> Iterator[tuple[int, int]]:
-    """Yield each record that is in a pair, behind the first record of its cluster, in order."""
+    """Yield (first record of the cluster, record) for each record in a pair, in their order."""
     with _edges(pairs, 0, folder) as edges:
         for first, record in decide.clusters(edges, Counters("")):
             yield _rank(first), _rank(record)

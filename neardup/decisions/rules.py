@@ -6,8 +6,8 @@ is the most similar of these; ties go to the best priority.  An old record is al
 better reason than a new one.
 
 Copies of a set have an edge to the first of them only.  If that is kept, it is their reason.  If it
-is removed, they are removed for its reason, or for a better one that has come since.  So what is
-held for a removed record is its best reason so far.
+is removed, they are removed for its reason, or for a better reason found since.  So the best reason
+so far is held for each removed record.
 
 --rule cluster: the first record of each connected component is kept.  The others are removed
 because of it, including those that are only *chained* to it, not similar: their line has `-` for
@@ -34,7 +34,7 @@ NOBODY, SMALLEST, UNKNOWN = -1, -1, -2  # in `WholeClusters`
 class Components:
     """The connected components of an `EdgeFile`, in four bytes for each record.
 
-    complete: connect all records now.
+    complete: True to connect all records at once.
     """
 
     def __init__(self, edges: EdgeFile, complete: bool):
@@ -50,7 +50,7 @@ class Components:
                 self.forest.join(number, self._in_dense.setdefault(member.cluster, number))
 
     def sizes(self) -> np.ndarray:
-        """Return how many records each cluster has, by its first record; 0 for any other."""
+        """Return the size of each cluster at the number of its first record, and 0 elsewhere."""
         sizes = np.zeros_like(self.forest.parents)
         for low in range(0, len(sizes), AT_ONCE):
             np.add.at(sizes, self.forest.roots(np.arange(low, min(low + AT_ONCE, len(sizes)))), 1)
@@ -58,24 +58,24 @@ class Components:
 
 
 class Reason(NamedTuple):
-    """The tagged id of the kept record, and the similarity, or `-` if the two are not a pair."""
+    """Why a record is removed: a kept record (tagged id), and the similarity; `-` if no pair."""
 
     kept: bytes
     similarity: bytes
 
 
 class Rule:
-    """The base class of rules, which decide in order of priority which records are kept."""
+    """The base class of rules; a rule decides, in order of priority, which records are kept."""
 
-    components_first = False  # whether they must be complete before the first record
+    components_first = False  # whether all components must be known before the first decision
 
     def __init__(self, edges: EdgeFile, components: Components):
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide those of the records whose decision follows from earlier decisions alone.
+        """Decide the records of a batch for which earlier decisions are enough.
 
-        Returns the reasons, or None for kept records, by their positions among these.
+        Returns {index in the batch: the reason, or None for a kept record}.
         """
         raise NotImplementedError
 
@@ -104,13 +104,13 @@ def as_decimals(similarity: int) -> bytes:
 
 
 class Direct(Rule):
-    """The rule `direct`; it holds a rank and a position of the reason, 16 bytes for each record."""
+    """The rule `direct`; it stores a rank and a position of a reason, 16 bytes for each record."""
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
         self.ranks = np.full(edges.count, OPEN, np.int64)  # or KEPT, or COPY
-        self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
-        self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
+        self.places = np.zeros(edges.count, np.int64)  # or for a COPY, the number of the first copy
+        self.rank, self.where = self.ranks.data, self.places.data  # items are read faster
 
     def is_kept(self, number: int) -> bool:
         return self.rank[number] == KEPT
@@ -165,7 +165,7 @@ class Direct(Rule):
 
     def _keep(self, head: Head) -> None:
         self.rank[head.number] = KEPT
-        # Its partners are removed, and copies of them that are still to come have a better reason.
+        # Its partners are removed; copies of them that are decided later have a better reason.
         for near in head.edges:
             first = self._first_copy(near.number)
             rank = self._rank(near.similarity, head.number)
@@ -176,7 +176,7 @@ class Direct(Rule):
         return self.where[number] if self.rank[number] == COPY else number
 
     def _rank(self, similarity: Any, kept: Any) -> Any:
-        """Return a number, or an array, that is larger for a better reason."""
+        """Return the rank of a reason, or of an array of reasons: larger is better."""
         return similarity + OLD_FIRST * (kept < self.old)
 
 
@@ -193,7 +193,7 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """The rule `cluster`; it holds a similarity and a position, 16 bytes for each record."""
+    """The rule `cluster`; it stores a similarity and a position, 16 bytes for each record."""
 
     components_first = True
 
@@ -209,7 +209,7 @@ class WholeClusters(Rule):
         return bool(self.kept[self.components.forest.root(head.number)] == NOBODY)
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        # All but components with members of dense clusters, and copies of records among these.
+        # All except components with members of dense clusters, and copies of records of this batch.
         component = self.components.forest.roots(heads.numbers)
         alone = ~np.isin(component, component[~heads.alone()])
         new = np.flatnonzero(alone & (self.kept[component] == NOBODY))

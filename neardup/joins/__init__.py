@@ -1,8 +1,8 @@
 """Exact joins in memory: all pairs of rows whose resemblance reaches a threshold.
 
-All give the same pairs.  Read them in the order of the table, simplest first; use `ppjoin_plus`.
-The others show, each in a few lines, what a filter is and what it saves.  JOINS ignore weights;
-WEIGHTED_JOINS compare weighted rows by a weighted measure.
+All joins return the same pairs.  Read them in the order of the table, simplest first; use
+`ppjoin_plus`.  Each of the others shows, in a few lines, what a filter is and what it saves.  JOINS
+ignore weights; WEIGHTED_JOINS compare weighted rows by a weighted measure.
 
 In: rows of tokens, and a threshold.
 Out: pairs of rows, with their overlaps.

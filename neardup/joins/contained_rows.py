@@ -1,14 +1,15 @@
-"""A prefix join of rows whose tokens have fixed weights, by Jaccard or by containment.
+"""A prefix join, by Jaccard or containment, of rows in which a token has one fixed weight.
 
-A token weighs the same in all rows, as a file does in bytes.  With W(x) the total of a row, a pair
-shares a weight of
+A token has the same weight in all rows, such as the bytes of a file.  With W(x) the total of a row,
+a pair shares a weight of
 
     jaccard       t/(1+t)·(W(x) + W(y)): at least t·W(y), and 2t/(1+t)·W(x), where W(x) ≤ W(y)
     containment   t·W(x), where W(x) ≤ W(y)
 
-Tokens are ordered, the rarest first.  If a row must share the weight α, then the first common token
-is one from which on the row still has α: the *prefix* of the row.  So a token that very many rows
-have is looked up by few of them.  (Prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006.)
+Tokens are ordered, the rarest first.  If a row must share a weight of α, its first common token is
+in its *prefix*: the tokens from which on the row still has a weight of α or more.  So a token that
+very many rows have is looked up for few of them.  (Prefix filter: Chaudhuri, Ganti, Kaushik, ICDE
+2006.)
 
 Letters: t the threshold; x, y rows; W total weights.  Cost: a hit for each token of a prefix and
 each row that has it, and a merge of both rows for each candidate pair.
@@ -33,7 +34,7 @@ Wanted = Callable[[np.ndarray, np.ndarray], np.ndarray]  # row numbers of pairs 
 
 
 class RowPairs(NamedTuple):
-    """Pairs of rows: row x has the smaller total (ties: the smaller number); what both share.
+    """Pairs of rows x and y and their common weight; x has the smaller total (ties: number).
 
     x, y: int64 (P,), row numbers; common: int64 (P,), total weight of the common tokens.
     """
@@ -55,7 +56,7 @@ def totals(rows: Ragged) -> np.ndarray:
 def nested_loop_of_weights(
     rows: Ragged, measure: str, threshold: Threshold
 ) -> set[tuple[int, int]]:
-    """Return the pairs (x, y) of `contained_rows`, by the definition.
+    """Return the pairs (x, y) of `contained_rows`, found by comparing every two rows.
 
     >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
     >>> nested_loop_of_weights(rows, "containment", Threshold.parse("1"))
@@ -77,7 +78,7 @@ def nested_loop_of_weights(
 def contained_rows(
     rows: Ragged, measure: str, threshold: Threshold, wanted: Wanted = every_pair
 ) -> RowPairs:
-    """Return the wanted pairs of rows that share something and reach the threshold.
+    """Return pairs of rows that pass `wanted`, share a token and reach the threshold.
 
     >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
     >>> contained_rows(rows, "containment", Threshold.parse("1"))
@@ -96,8 +97,7 @@ def contained_rows(
 
 
 def _rarest_first(rows: Ragged) -> tuple[Ragged, np.ndarray]:
-    """Return the rows with their tokens renamed, so that a rarer one is smaller; and the weight of
-    each token by its new name (int64)."""
+    """Renumber tokens, the rarest as 0; return the rows, and the weight of each number (int64)."""
     renamed, many = ranks(rows.values)
     weights = np.zeros(many, np.int64)
     weights[renamed.astype(np.int64)] = rows.weighed()
@@ -112,7 +112,7 @@ def _weighed(rows: Ragged, weights: np.ndarray) -> Ragged:
 def _candidates(
     rows: Ragged, total: np.ndarray, measure: str, t: Threshold
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs (x, y) that share a token of a prefix, the row with the smaller total first."""
+    """Yield pairs (x, y) of rows that share a prefix token; x has the smaller total weight."""
     order = np.lexsort((np.arange(len(total)), total))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
@@ -125,7 +125,7 @@ def _candidates(
 
 
 def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
-    """Return the tokens of each row from which on it has num/den of its total weight."""
+    """Return the prefixes: tokens from which on a row still has num/den of its total weight."""
     needed = np.array([max(1, -(-each * num // den)) for each in total.tolist()], np.int64)
     before = np.append(0, np.cumsum(rows.weighed()))
     row = np.repeat(np.arange(len(rows)), rows.sizes)

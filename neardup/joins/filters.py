@@ -25,7 +25,7 @@ Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int
 
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
-    """Return the number of first tokens that a set must look up to find every partner.
+    """Return how many of its first tokens a set must look up to find every partner.
 
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4
@@ -34,7 +34,7 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:
-    """Return how many tokens of a set to index so that partners of its size or larger find it.
+    """Return how many first tokens of a set to index so that partners of its size or more find it.
 
     >>> indexing_prefix(Threshold.parse("0.9"), 35)
     2
@@ -61,7 +61,7 @@ def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
 
 
 def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
-    """Return H_max, the maximum number of tokens that differ after a pair's first i and j.
+    """Return H_max, how many tokens of a pair may differ after the first i of x and j of y.
 
     >>> most_apart(Threshold.parse("0.8"), 10, 10, 2, 1, 1)
     1
@@ -147,7 +147,7 @@ class Ordered:
         return [tokens[low:high] for low, high in zip(ends, ends[1:])]
 
     def first_partner(self, t: Threshold) -> np.ndarray:
-        """Return for each record y the first record within the length filter.
+        """Return, for each record y, the first record that the length filter allows as its partner.
 
         >>> records = Ordered.of(Ragged.from_rows([[1], [1, 2], [1, 2, 3]]))
         >>> records.first_partner(Threshold.parse("0.6")).tolist()
@@ -156,7 +156,7 @@ class Ordered:
         return np.searchsorted(self.sizes, t.smallest_partner(self.sizes))
 
     def counts(self, first: np.ndarray) -> dict[str, int]:
-        """Return the number of pairs, and of pairs within the length filter."""
+        """Return the number of all pairs, and of the pairs that pass the length filter."""
         n = len(self)
         return {"all": n * (n - 1) // 2, "length": int((np.arange(n) - first).sum())}
 
@@ -166,7 +166,7 @@ def token_of(keys: np.ndarray, bits: int) -> np.ndarray:
 
 
 def ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the rank of each value (uint64), the rarest first, and the number of distinct values.
+    """Return the rank of each value (uint64; 0: the rarest), and the number of distinct values.
 
     >>> tokens, distinct = ranks(np.array([7, 8, 9, 7, 9, 9], np.uint64))
     >>> tokens.tolist(), distinct

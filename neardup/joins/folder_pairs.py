@@ -1,23 +1,23 @@
-"""Similar folders: trees of folders as sets of contents, and pairs without those inside others.
+"""Similar folders: a folder is a set of file contents; pairs inside other pairs are left out.
 
 A folder is the set of the contents of all files below it.  A content is a number, and weighs 1, or
 its bytes.  Two folders, neither of which is inside the other, are a pair if their sets are similar,
 or if one is contained in the other.
 
-A copied tree has a pair for each of its folders.  Pairs are taken by what they have in common, the
-most first, and of these the most similar.  A pair is folded into one that was taken before where
-each of its folders is inside, above or the same as a folder of that pair:
+A copied tree has a pair for each of its folders.  Pairs are taken in order of what they have in
+common, the largest first (ties: the most similar).  A pair is folded into one that was taken before
+if each of its folders is inside, above or the same as a folder of that pair:
 
     photos      old/photos        taken: 900 files in common
     photos/a    old/photos/a      folded: inside
     photos      old               folded: the same files in common, and others
 
-Folders with equal sets form a class; each is a pair with one of those before it alone, the first
-that it is not inside of, and other folders are compared with the class once.  A folder that has all
-files of the one around it is left out.
+Folders with equal sets form a class.  Each of them is a pair with only one earlier folder of the
+class, the first that does not contain it; other folders are compared with the class once.  A folder
+that has all files of its parent folder is left out.
 
 Very many folders may be similar because of one content alone, a large file.  Each of them is a pair
-with the smallest of them, and with folders around that one, but not with the others.
+with the smallest of them, and with folders that contain the smallest, but not with the others.
 
 Cost: a word for each file and each folder above it, and that of `contained_rows`.
 """
@@ -43,7 +43,7 @@ HAIR = 1e-9  # more than the rounding of floats
 
 @dataclass
 class FolderTree:
-    """Folders 0 … n-1, each before those inside it, and the contents of their files.
+    """Folders 0 … n-1, each numbered before the folders inside it, and the contents of their files.
 
     Files are added in the order of a walk, so that the folders inside f are f+1 … ends[f]-1.
 
@@ -57,7 +57,7 @@ class FolderTree:
     paths: list[bytes] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     _numbers: dict[bytes, int] = field(default_factory=dict)
-    _folders: array[int] = field(default_factory=lambda: array("q"))  # of each file
+    _folders: array[int] = field(default_factory=lambda: array("q"))  # the folder of each file
     _contents: array[int] = field(default_factory=lambda: array("q"))
 
     def add(self, root: bytes, path: bytes, content: int) -> None:
@@ -65,7 +65,7 @@ class FolderTree:
         self._put(self._number(root, dirname(path)), content)
 
     def add_unknown(self, folder: bytes, content: int) -> None:
-        """Add a content to a folder that cannot be read, or to the nearest known one above it."""
+        """Add a content to an unreadable folder, or to the nearest known folder above it."""
         while folder and folder not in self._numbers and dirname(folder) != folder:
             folder = dirname(folder)
         if folder in self._numbers:
@@ -89,7 +89,7 @@ class FolderTree:
         return number
 
     def above(self, folder: int) -> list[int]:
-        """Return a folder and all those around it."""
+        """Return a folder and all folders that contain it, the innermost first."""
         found = []
         while folder >= 0:
             found.append(folder)
@@ -97,7 +97,10 @@ class FolderTree:
         return found
 
     def ends(self) -> np.ndarray:
-        """Return for each folder the number after those inside it (int64 (n,))."""
+        """Return, for each folder, one more than the number of the last folder inside it.
+
+        int64 (n,); a folder without folders inside it counts as its own last one.
+        """
         ends = np.arange(1, len(self.paths) + 1)
         for folder in range(len(self.paths) - 1, 0, -1):
             if (parent := self.parents[folder]) >= 0:
@@ -105,7 +108,7 @@ class FolderTree:
         return ends
 
     def files_below(self) -> list[int]:
-        """Return how many files each folder has, with those of the folders inside it."""
+        """Return the number of files in each folder and the folders inside it."""
         files = np.bincount(np.array(self._folders, np.int64), minlength=len(self.paths)).tolist()
         for folder in range(len(self.paths) - 1, 0, -1):
             if (parent := self.parents[folder]) >= 0:
@@ -113,7 +116,7 @@ class FolderTree:
         return files
 
     def sets(self) -> Ragged:
-        """Return the contents of each folder, with those of the folders inside it."""
+        """Return, for each folder, the set of contents of files in it and the folders inside it."""
         folders, contents = np.array(self._folders), np.array(self._contents, np.uint64)
         parents = np.array(self.parents, np.int64)
         owners, values = [], []
@@ -129,25 +132,25 @@ class FolderTree:
 
 
 class FolderPair(NamedTuple):
-    """A pair of folders, by number, with the similarity part/whole in weights."""
+    """A pair of folder numbers, and the similarity part/whole as a ratio of total weights."""
 
     a: int
     b: int
     part: int
     whole: int
-    common: int  # files, each content once
+    common: int  # distinct contents in both; only_a, only_b: in one
     only_a: int
     only_b: int
-    bytes: int  # in common
+    bytes: int  # of the common contents
 
 
 def similar_folders(
     tree: FolderTree, sizes: np.ndarray, measure: str, threshold: Threshold, by_bytes: bool
 ) -> list[FolderPair]:
-    """Return the pairs of folders, without those folded into others, the largest first.
+    """Return the similar pairs of folders, the largest first, without pairs folded into others.
 
     sizes: int64, the bytes of each content.  By containment, `a` is contained in `b`, and each
-    class of folders has one pair as `a`, with the folder that has most of it.
+    class of folders is `a` in one pair only: `b` is the folder that has most of it.
     """
     rows, ends = tree.sets(), tree.ends()
     weights = sizes if by_bytes else np.ones_like(sizes)
@@ -177,14 +180,14 @@ def similar_folders(
 
 
 class OneContent:
-    """Pairs of sets that are similar by the heaviest content of both alone, and are left out.
+    """A filter that drops pairs of sets that are similar because of one heavy content alone.
 
-    Not left out are pairs with the lightest set that has this heaviest content, or with a folder
-    around that: any set that is similar to another one by this content is so to the lightest.
+    It keeps pairs with the lightest set that has the same heaviest content, or with a folder around
+    it: if a set is similar to another one because of this content, it is similar to the lightest.
     """
 
     def __init__(self, rows: Ragged, tree: FolderTree, folders: np.ndarray, threshold: Threshold):
-        """rows, folders (int64): distinct sets, none of them empty, and a folder of each."""
+        """Take distinct, non-empty sets (`rows`), and for each set a folder that has it (int64)."""
         owner = np.repeat(np.arange(len(rows)), rows.sizes)
         order = np.lexsort((rows.values, -rows.weighed(), owner))[rows.offsets[:-1]]
         self._heaviest, self._weight = rows.values[order], rows.weighed()[order].astype(float)
@@ -197,7 +200,7 @@ class OneContent:
             self._spared[[other for other in around if self._same(row, other)]] = True
 
     def is_enough(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return whether pairs of rows (int64 (P,)) are left out (bool (P,))."""
+        """Return which pairs of rows x and y (int64 (P,)) are dropped (bool (P,))."""
         weight = self._weight[x]
         least = self._threshold * (self._total[x] + self._total[y] - weight)
         similar = self._same(x, y) & (weight > least * (1 + HAIR))
@@ -208,17 +211,17 @@ class OneContent:
 
 
 def _nested(ends: np.ndarray, x: Size, y: Size) -> np.ndarray:
-    """Return whether one of two folders, or of each two (int64 (P,)), is the other or in it."""
+    """Return whether one folder is or contains the other, for two or P pairs (int64 (P,))."""
     return ((x <= y) & (y < ends[x])) | ((y <= x) & (x < ends[y]))
 
 
 def _apart(ends: np.ndarray, some: list[int], others: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first pair of folders, one of each list, neither of which is inside the other."""
+    """Yield the first pair of `some` and `others`, if any, in which neither contains the other."""
     return islice(((a, b) for a, b in product(some, others) if not _nested(ends, a, b)), 1)
 
 
 def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
-    """Return the folders with equal sets."""
+    """Group folders with equal sets; leave out folders that have all files of their parent."""
     sizes, files = rows.sizes.tolist(), tree.files_below()
     members: dict[bytes, list[int]] = {}
     for folder, parent in enumerate(tree.parents):
@@ -231,8 +234,7 @@ def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
 def _unfolded(
     tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs to report: each that no earlier one covers; by containment, of each folder
-    that is contained in others, the first one, which has most of it."""
+    """Yield the pairs that no earlier one covers; by containment, one for each contained folder."""
     folding = Folding(tree, {folder for pair in pairs for folder in pair[:2]})
     contained: set[int] = set()
     for a, b, common in pairs:
@@ -241,16 +243,16 @@ def _unfolded(
                 a, b = b, a
             if a in contained:
                 continue
-            contained.add(a)
+            contained.add(a)  # the first pair of a folder has most of it
         if not folding.covers(a, b):
             folding.take(a, b)
             yield a, b, common
 
 
 class Folding:
-    """The pairs of folders that were taken, which cover those inside and above them.
+    """The taken pairs of folders; a taken pair covers pairs of folders inside or above it.
 
-    Only `folders`, those of all pairs, are looked at.
+    folders: the folders of all pairs; no other folder is considered.
 
     >>> tree = FolderTree()
     >>> for content, path in enumerate([b"a/b/c/x", b"d/e/f/x"]):
@@ -264,8 +266,8 @@ class Folding:
     def __init__(self, tree: FolderTree, folders: set[int]):
         self._tree, self._folders = tree, folders
         self._taken: set[tuple[int, int]] = set()
-        self._above: set[tuple[int, int]] = set()  # each folder around one of a pair
-        self._beside: set[tuple[int, int]] = set()  # a folder of a pair; each around the other one
+        self._above: set[tuple[int, int]] = set()  # folders at or above those of a taken pair
+        self._beside: set[tuple[int, int]] = set()  # a folder of a pair; one at or above the other
 
     def take(self, a: int, b: int) -> None:
         for x, y in ((a, b), (b, a)):
@@ -275,7 +277,7 @@ class Folding:
             self._beside.update((x, above) for above in of_y)
 
     def covers(self, a: int, b: int) -> bool:
-        """Return whether two folders are inside, above or equal to those of a taken pair."""
+        """Return whether each of two folders is inside, above or equal to one of a taken pair."""
         of_a, of_b = self._up(a), self._up(b)
         return (
             (a, b) in self._above

@@ -1,7 +1,8 @@
 """The nested loop, which defines what a join returns, and an inverted index on arrays.
 
-The nested loop compares every two rows and is the oracle of the tests.  The index holds *postings*,
-a token and a set that has it, and counts the tokens that an asking set shares with each other set.
+The nested loop compares every two rows and is the oracle of the tests.  A *posting* is a token and
+a set that has it.  The index holds postings, and counts the tokens that an asking set shares with
+each other set.
 
 Letters: n asking sets, m indexed sets.  A *hit* is a posting with a token that is asked for.  Cost:
 two binary searches for each asking token, and some nanoseconds for each hit.  A step holds STEP
@@ -23,7 +24,7 @@ STEP = 1 << 21
 SPARSE = 4  # cells for each hit, above which hits are sorted instead of counted in a table
 
 Similarity = Callable[[definitions.Weights, definitions.Weights], Fraction]
-# The measures of weighted rows: the similarity, the power it comes in, and what a token adds.
+# The measures of weighted rows: the similarity, to which power, and what a common token adds.
 DEFINITIONS: dict[str, tuple[Similarity, int, Callable[..., int]]] = {
     "jaccard": (definitions.weighted_resemblance, 1, min),
     "dice": (definitions.weighted_dice, 1, min),
@@ -82,7 +83,7 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """Return the pairs of weighted rows that reach a threshold of jaccard, dice or cosine.
+    """Return the pairs of weighted rows whose jaccard, dice or cosine reaches the threshold.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -127,8 +128,7 @@ class InvertedIndex:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield arrays (row, holder, common) in order of rows: asking row and holder share
-        `common` tokens."""
+        """Yield (row, holder, common) in order of rows: row and holder share `common` tokens."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)
@@ -151,7 +151,7 @@ class InvertedIndex:
 
 
 def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """Return the pairs of rows that may reach the threshold of a measure that has no size filter.
+    """Return the pairs of rows that may reach the threshold of a measure without a size filter.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Containment
     >>> sets = Ragged.from_rows([[1, 2], [*range(50)], [2, 99]])

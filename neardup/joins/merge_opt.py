@@ -1,8 +1,9 @@
-"""MergeOpt: merge whole postings lists, the longest ones last (Sarawagi, Kirpal, SIGMOD 2004).
+"""MergeOpt: a join that merges short postings lists, and looks up records in the longest ones.
 
 A partner of y shares T = ⌈t·|y|⌉ tokens with it or more, so T-1 of y's lists cannot make a pair by
-themselves.  The longest ones are set aside and the others merged; only the records found there are
-looked up in the long lists, the shortest first, while the overlap can still be reached.
+themselves (Sarawagi, Kirpal, SIGMOD 2004).  The longest ones are set aside and the others merged;
+only the records found there are looked up in the long lists, the shortest first, while the overlap
+can still be reached.
 
 With weights, a list counts by the most that its token can add, given its weight in y and the
 heaviest one in the list.  What is added up:
@@ -34,10 +35,10 @@ BITS = 32
 
 
 class SharedMinima:
-    """Non-empty rows as records 0 … n-1 by total weight, and the sums of minima of their weights.
+    """Non-empty rows as records 0 … n-1 in order of total weight, compared by Σ min(x_i, y_i).
 
-    row: int64 (n,), the row number of each record; tokens, weights: of each record, as they are
-    added up; first: records first[y] … y-1 may be partners of y, by `filter`.
+    row: int64 (n,), the row number of each record; tokens, weights: those of each record
+    that are added up; first: records first[y] … y-1 may be partners of y, by `filter`.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([1, 9, 8]))
     >>> sums = SharedMinima(rows, Threshold.parse("0.8"))
@@ -54,7 +55,7 @@ class SharedMinima:
         self.first = [bisect_left(self._totals, self.least(y)) for y in range(len(self.row))]
 
     def _set_order(self, rows: Ragged, weights: list[list[int]], totals: list[int]) -> None:
-        """Order the records by their totals (ties: by row), without records of total 0."""
+        """Sort the records by total weight (ties: by row), without records of total 0."""
         some = sorted((i for i, total in enumerate(totals) if total), key=totals.__getitem__)
         self.row = np.array(some, dtype=np.int64)
         self.tokens = [rows.row(i).tolist() for i in some]
@@ -66,7 +67,7 @@ class SharedMinima:
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """Return what a token of weight `own` adds for each of `weights`, none above `heaviest`."""
+        """Return what a token of weight `own` adds for each of `weights` (≤ `heaviest`)."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]
@@ -86,7 +87,7 @@ class SharedMinima:
 
 
 class SharedProducts(SharedMinima):
-    """Records for the cosine: each one's weights are divided by their Euclidean norm.
+    """Non-empty rows as records for the cosine; weights are divided by their Euclidean norm.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
@@ -146,7 +147,7 @@ def _unit(weights: list[int]) -> list[int]:
 
 
 def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold.
+    """Return the pairs of rows whose resemblance reaches the threshold, by MergeOpt.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
     >>> joined = merge_opt(rows, Threshold.parse("0.9"))
@@ -157,7 +158,7 @@ def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """Return the pairs of weighted rows that reach a threshold of jaccard, dice or cosine.
+    """Return the pairs of weighted rows whose jaccard, dice or cosine reaches the threshold.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -169,7 +170,7 @@ def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Join
 
 
 class Postings:
-    """The records that have a token (ascending), its weight in each, and its largest weight."""
+    """The postings list of a token: its records (ascending), weights, and largest weight."""
 
     def __init__(self) -> None:
         self.records: list[int] = []
@@ -177,7 +178,7 @@ class Postings:
         self.heaviest = 0
 
 
-Lists = list[tuple[Postings, int]]  # each with the weight of its token in the record that asks
+Lists = list[tuple[Postings, int]]  # each with the weight of its token in the asking record
 
 
 def _joined(sums: SharedMinima, kind: type) -> Joined:
@@ -215,7 +216,7 @@ def _joined(sums: SharedMinima, kind: type) -> Joined:
 
 
 def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
-    """Return the lists to merge, the long ones set aside, and what these can still add."""
+    """Return the lists to merge, the long lists, and the most that each and later ones add."""
     lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):

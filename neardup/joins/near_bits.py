@@ -3,15 +3,15 @@
 F bits are cut into p parts of at most 64, and each part into as many blocks, m in all.  Two vectors
 that differ in D bits differ in at most ⌊D/p⌋ in one part, and so in at most e = ⌊D/m⌋ in a block of
 this part (Norouzi, Punjani, Fleet, "Fast search in Hamming space with multi-index hashing", CVPR
-2012).  So, block by block, the vectors are sorted by their bits in the block, and those of two
-values that differ in at most e bits are compared: two ranges of neighbours, which stay in the
-cache.  Of most pairs only one word is looked at, the part.
+2012).  So, block by block, the vectors are sorted by their bits in the block.  Vectors are compared
+if their values differ in at most e bits: two ranges of neighbours, which stay in the cache.  For
+most pairs, only one word is read, the part.
 
     block = 0110   ┌ x3 x8      ─┬─ each pair in here,
     block = 0111   └ x1 x5 x9    ┴─ and each of x3 x8 with each of x1 x5 x9
 
-A pair is found in each such block, and yielded at the first one.  m is the number with the smallest
-estimated cost: long blocks have few unrelated vectors, and many values to look up.
+A pair is found in each such block, and yielded in the first one.  m is the number with the smallest
+estimated cost: long blocks have few unrelated candidates, but many values to look up.
 
 Letters: n vectors of F bits in W words; D bits that may differ; p parts, m blocks, e bits in one.
 
@@ -29,15 +29,15 @@ from neardup.runtime import kernels
 from neardup.sets.bit_vectors import WORD_BITS, bits_in, popcount
 from neardup.sets.ragged import chunks, spans
 
-MOST_BLOCK_BITS = 24  # a table of its values has 128 MiB
+MOST_BLOCK_BITS = 24  # a table of the values of such a block has 128 MiB
 MOST_FLIPS = 5000
 PAIRS_AT_ONCE = 1 << 16
-# Nanoseconds on one core, of which only ratios matter.
+# Nanoseconds on one core; only their ratios matter.
 LOOK_UP, SORTED = 30, 100
 COMPARED, WORD_COMPARED = (2, 1) if kernels.COMPILED else (40, 20)
 
 Pairs = tuple[np.ndarray, np.ndarray]  # of row numbers, int64
-Rows = tuple[np.ndarray, np.ndarray]  # vectors of records, and how many each has, its own first
+Rows = tuple[np.ndarray, np.ndarray]  # vectors of records (a record's own first), and counts
 
 
 def near_pairs(
@@ -48,10 +48,10 @@ def near_pairs(
     turn: int = 0,
     turns: int = 1,
 ) -> Iterator[Pairs]:
-    """Yield pairs of rows, of x and y (uint64 (n, W)), that differ in at most `distance` of `bits`.
+    """Yield pairs of rows of x and y (uint64 (n, W)) that differ in at most `distance` bits.
 
-    Without y: pairs of two rows of x.  Each pair is yielded once.  Calls with turn 0 … turns-1
-    share the work.
+    bits: the length of a vector.  Without y: pairs of two rows of x.  Each pair is yielded once.
+    Calls with turn 0 … turns-1 share the work.
 
     >>> x = np.array([[0], [7], [8]], np.uint64)
     >>> [(left.tolist(), right.tolist()) for left, right in near_pairs(x, None, 32, 2)]
@@ -79,9 +79,9 @@ def near_pairs(
 def near_records(
     x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
-    """Yield pairs of records, of x and y: the own vector of one is near any of the other's.
+    """Yield record pairs: the own vector of one is within `distance` bits of a vector of the other.
 
-    As `near_pairs` otherwise.
+    The other arguments are as for `near_pairs`; a pair may be repeated.
 
     >>> x = np.array([[0], [7], [6], [8]], np.uint64), np.array([1, 2, 1])
     >>> [side.tolist() for side in each_once(near_records(x, None, 32, 1))]
@@ -104,7 +104,7 @@ def near_records(
 
 
 def each_once(pairs: Iterable[Pairs]) -> Pairs:
-    """Return the distinct pairs, in order; all are held in memory."""
+    """Return the distinct pairs in ascending order; all are held in memory."""
     held, most = [np.empty(0, np.uint64)], PAIRS_AT_ONCE
     for left, right in pairs:
         held.append(left.astype(np.uint64) << np.uint64(32) | right.astype(np.uint64))
@@ -118,7 +118,7 @@ def each_once(pairs: Iterable[Pairs]) -> Pairs:
 
 
 def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the own vectors and the others, each with the numbers of their records."""
+    """Divide vectors into own and other ones; return each part with its record numbers."""
     vectors, counts = rows
     of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
     own[np.cumsum(counts) - counts] = True
@@ -126,7 +126,7 @@ def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
-    """Return the number of blocks with the smallest cost for n rows and `other`; 0 for none.
+    """Return the number of blocks of lowest estimated cost for n (and `other`) rows; 0: no blocks.
 
     >>> cheapest(256, 31, 1000, None), cheapest(256, 31, 10**6, None), cheapest(64, 3, 10**6, None)
     (0, 16, 4)
@@ -147,12 +147,12 @@ def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
 
 
 def parts_of(bits: int) -> int:
-    """Return into how many parts of at most one word so many bits are cut."""
+    """Return the number of parts of at most one word into which `bits` bits are cut."""
     return -(-bits // WORD_BITS)
 
 
 def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
-    """Yield pairs in few and large arrays, of at most PAIRS_AT_ONCE unless one of them has more."""
+    """Merge arrays of pairs to arrays of up to PAIRS_AT_ONCE pairs; larger ones are not split."""
     held: list[np.ndarray] = []
     size = 0
     for some in pairs:
@@ -168,7 +168,7 @@ def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
 
 
 class BitBlocks(NamedTuple):
-    """The `number` blocks of vectors of `bits` bits that may differ in `distance` of these."""
+    """The division of `bits` bits, of which `distance` may differ, into `number` blocks."""
 
     bits: int
     number: int
@@ -178,14 +178,14 @@ class BitBlocks(NamedTuple):
         return range(self.bits * i // self.number, self.bits * (i + 1) // self.number)
 
     def part(self, i: int) -> range:
-        """Return the bits of the part of block i."""
+        """Return the bit range of the part (at most one 64-bit word) that contains block i."""
         parts = parts_of(self.bits)
         j = i // (self.number // parts)
         return range(self.bits * j // parts, self.bits * (j + 1) // parts)
 
     @property
     def of_block(self) -> int:
-        """In how many bits a block may differ."""
+        """The maximum number of differing bits in a block."""
         return self.distance // self.number
 
     @property
@@ -195,7 +195,7 @@ class BitBlocks(NamedTuple):
     def alike_in(
         self, i: int, x: np.ndarray, y: "np.ndarray | None", share: slice
     ) -> Iterator[Pairs]:
-        """Yield the rows that differ in few bits of block i and of its part.
+        """Yield pairs of rows within `of_block` bits in block i and `of_part` bits in its part.
 
         share: which ranges of rows to compare.
         """
@@ -207,9 +207,9 @@ class BitBlocks(NamedTuple):
                 yield left.order[a], right.order[b]
 
     def is_first(self, i: int, apart: np.ndarray) -> np.ndarray:
-        """Return which pairs are near, and alike in no block before i (bool).
+        """Return which pairs are within `distance` bits and were not found in a block before i.
 
-        apart: uint64 (P, W), the bits that differ; of pairs that are alike in block i.
+        Returns bool (P,).  apart: uint64 (P, W), the differing bits of pairs found in block i.
         """
         first = popcount(apart.ravel()).reshape(apart.shape).sum(axis=1) <= self.distance
         for before in range(i):
@@ -220,10 +220,10 @@ class BitBlocks(NamedTuple):
 
 
 class Sorted(NamedTuple):
-    """Parts of rows in the order of their values in a block, and where each value begins."""
+    """Parts of rows, sorted by their values in a block, and the position where each begins."""
 
     words: np.ndarray  # uint64 (n, 1)
-    order: np.ndarray  # int64 (n,), of which rows they are
+    order: np.ndarray  # int64 (n,), the row of each part
     starts: np.ndarray  # int64 (2^w + 1,)
 
     @classmethod
@@ -235,8 +235,10 @@ class Sorted(NamedTuple):
         return cls(words[:, np.newaxis], order, np.append(0, np.cumsum(sizes)))
 
     def beside(self, other: "Sorted", width: int, most: int) -> Iterator[np.ndarray]:
-        """Yield int64 (k, 4): ranges of these rows, and ranges of other rows, whose values differ
-        in at most `most` bits; each pair of ranges of the same rows once."""
+        """Yield int64 (k, 4): ranges of these and of other rows; values differ in ≤ `most` bits.
+
+        If `other` is self, each pair of ranges is yielded once.
+        """
         values = np.flatnonzero(np.diff(self.starts))
         for flip in flips(width, most):
             there = values ^ flip
@@ -249,7 +251,7 @@ class Sorted(NamedTuple):
 
 
 def flips(width: int, most: int) -> Iterator[int]:
-    """Yield the numbers of `width` bits of which at most `most` are set.
+    """Yield the integers of `width` bits that have at most `most` bits set.
 
     >>> list(flips(3, 1))
     [0, 1, 2, 4]
@@ -264,8 +266,8 @@ def pairs_between(
 ) -> Iterator[Pairs]:
     """Yield pairs of rows of x (uint64 (n, W)) and y that differ in at most `most` bits.
 
-    ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of y; ascending: only
-    those whose row in y is the larger.
+    ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of y; ascending: yield
+    only pairs with the larger row number in y.
     """
     if kernels.COMPILED:
         yield from kernels.close_pairs(x, y, ranges, most, ascending, PAIRS_AT_ONCE)

@@ -1,9 +1,9 @@
-"""All-Pairs, PPJoin and PPJoin+: joins that each add a filter to the previous one.
+"""All-Pairs, PPJoin and PPJoin+: three joins, each of which adds a filter to the previous one.
 
 All-Pairs (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007, for sets) adds to
-the nested loop an index of prefixes and the length filter.  Records come by size, their tokens
-rarest first.  A record asks the index for each token of its prefix, is compared with the records it
-finds, and then puts the same tokens into the index.
+the nested loop an index of prefixes and the length filter.  Records are taken in order of size,
+their tokens rarest first.  Each token of a record's prefix is looked up in the index, the record is
+compared with the records found, and then the same tokens are added to the index.
 
 PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008) adds
 the positional filter, and a shorter prefix in the index.  The positions of a common token bound how
@@ -13,9 +13,9 @@ many tokens both can still share:
     y   a b d │ f g h i
 
 PPJoin+ (the same paper) adds the suffix filter, and here takes all records at once, in vector
-steps.  A *posting* is a token in the indexing prefix of a record x, a *probe* one in the probing
-prefix of a record y, and a *collision* is both with the same token, x before y.  The filters look
-at the last collision of a pair, where their bounds are tightest.
+steps.  A *posting* is a token in the indexing prefix of a record x, a *probe* is a token in the
+probing prefix of a record y, and a *collision* is a posting and a probe with the same token, x
+before y.  The filters look at the last collision of a pair, where their bounds are tightest.
 
 Letters: x < y records; i, j the positions in x and y of the last collision; common the number of
 collisions.  Cost of PPJoin+: sorts of one word for each token, posting, probe and collision.  In
@@ -35,7 +35,7 @@ from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
 from neardup.similarity.measures import Threshold
 
 DROPPED = 0
-STEP = 1 << 18  # collisions in one vector step: 2 MB each for a dozen of arrays
+STEP = 1 << 18  # collisions in one vector step, which has a dozen arrays of 2 MB
 SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
@@ -70,7 +70,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
     found = []
     for y, tokens in enumerate(records.tokens()):
         size = len(tokens)
-        shared: dict[int, int] = {}  # record → how many tokens so far, or DROPPED
+        shared: dict[int, int] = {}  # record → common tokens so far, or DROPPED
         for j, token in enumerate(tokens[: probing_prefix(threshold, size)], 1):
             for x, i in index[token]:
                 if x >= first[y] and shared.get(x) != DROPPED:
@@ -116,8 +116,10 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 class Candidates(NamedTuple):
-    """Candidate pairs of records x and y: the positions i and j of their last common prefix
-    token, and their number of common prefix tokens (int64)."""
+    """Candidate pairs of records x and y, and what is known of their common prefix tokens (int64).
+
+    i, j: positions of the last one in x and y; common: the number of common prefix tokens.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -130,7 +132,7 @@ class Candidates(NamedTuple):
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """Yield the pairs within the length filter that share a prefix token, in batches of records y.
+    """Yield pairs that pass the length filter and share a prefix token, in batches of records y.
 
     In order of token, then record, the postings that a probe finds are side by side:
 
@@ -198,7 +200,7 @@ def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Par
 
 
 def _overlapping(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
-    """Return the candidates that are pairs, as rows (x, y, overlap), shape (P, 3)."""
+    """Return the candidates that reach the threshold, as rows (x, y, overlap): int64 (P, 3)."""
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
     bits, common = np.uint64(records.bits), c.common.copy()
     for low, high in chunks(x[1] - x[0] + y[1] - y[0], PAIR_STEP):

@@ -1,7 +1,7 @@
-"""Schemes: functions from a batch of records to the keys of each record.
+"""Schemes: classes that compute the keys of each record in a batch.
 
-A scheme is one class here and one line in `SCHEMES`; the tests that every scheme must pass take it
-from this table.
+A scheme is one class in this folder and one line in `SCHEMES`.  Tests that every scheme must pass
+run for each scheme in this table.
 
 In: sets, a threshold, and token counts where they are known.
 Out: keys, and what a run can promise.

@@ -23,7 +23,7 @@ def _probability(text: str) -> float:
     except ValueError:
         raise ValueError(f"{text!r} is not a number") from None
     if not 0 < value < 1:
-        raise ValueError(f"{text} is outside 0 < P < 1; only an exact scheme finds every pair")
+        raise ValueError(f"{text} is outside 0 < P < 1; to find every pair, use --exact")
     return value
 
 
@@ -35,7 +35,7 @@ RECALL = Option(
     _probability,
     finds_more="a higher --recall, with more --max-bands if it asks for them, misses fewer",
 )
-DEFAULT_RECALL = 0.9999  # where neither it nor bands and rows are given
+DEFAULT_RECALL = 0.9999  # if --recall, --bands and --rows are omitted
 MOST = Option(
     "--max-bands",
     "N",
@@ -59,14 +59,14 @@ ROWS = Option(
 OPTIONS = (RECALL, MOST, BANDS, ROWS)
 
 HAIR = 1e-12
-NEARLY_ONE = math.nextafter(1, 0)  # no chance is certainty, however floats round it
-DISSIMILAR = 0.1  # the similarity that unrelated records may have
-DEARER = 100  # times the candidate pairs, from which a run prints a warning before it starts
-MOST_WORTH_IT = 64  # bands of one row
+NEARLY_ONE = math.nextafter(1, 0)  # a probability below 1 is never rounded to 1
+DISSIMILAR = 0.1  # the similarity that dissimilar records may have
+DEARER = 100  # a run prints a warning if it has this many times the candidate pairs
+MOST_WORTH_IT = 64  # bands of one row; if more are needed, --exact costs less
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
 Hit = Callable[[float, int], float]
-"""The probability that a band of so many rows agrees, by the similarity; by default s^r."""
+"""(similarity, rows) → the probability that a band of so many rows agrees; by default s^r."""
 
 
 def recall(similarity: float, bands: int, rows: int, hit: Hit = pow) -> float:
@@ -82,7 +82,7 @@ def recall(similarity: float, bands: int, rows: int, hit: Hit = pow) -> float:
 
 
 def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -> int:
-    """Return the minimum number of bands with a recall of `promise` at `similarity`.
+    """Return the minimum number of bands that reaches a recall of `promise` at `similarity`.
 
     >>> bands_needed(0.9, 7, 0.9999)
     15
@@ -90,7 +90,7 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -
     one = hit(similarity, rows)
     if one >= 1:
         return 1
-    # Subtle: a promise that is met exactly may look missed by a hair, in either line.
+    # Subtle: rounding may make a promise that is met exactly look missed, in both lines.
     bands = max(1, math.ceil(math.log1p(-promise) / math.log1p(-one) - HAIR))
     while recall(similarity, bands, rows, hit) < promise - HAIR:
         bands += 1
@@ -98,7 +98,7 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -
 
 
 def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> tuple[int, int]:
-    """Return (bands, rows) that keep the promise with the most rows that `max_bands` allows.
+    """Return (bands, rows) for a recall of `promise`, with as many rows as `max_bands` allows.
 
     With more rows, unrelated records share fewer keys, so fewer false candidates are verified.
     ValueError if even one row needs more bands.
@@ -124,11 +124,11 @@ def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> 
 def asked_for(
     request: Request, agreement: float, max_bands: int, hit: Hit = pow
 ) -> tuple[int, int]:
-    """Return (bands, rows) from --bands and --rows, or else from --recall; `agreement` is the
-    probability that a row agrees for a pair at the threshold.
+    """Return (bands, rows) from --bands and --rows, or else from --recall.
 
-    `max_bands` is the default of --max-bands; where it is too small for the promise, there are as
-    many bands of one row as that needs.  ValueError if the promise cannot be kept.
+    agreement: the probability that a row agrees for a pair at the threshold; max_bands: the default
+    of --max-bands; if it is too small for the recall, as many bands of one row as needed are used.
+    ValueError if the recall cannot be reached.
     """
     promise, most, bands, rows = (request.value(option) for option in OPTIONS)
     if bands is None and rows is None:
@@ -156,9 +156,9 @@ def asked_for(
 
 
 def is_too_low(resemblance: float) -> bool:
-    """Return True if --exact costs less than the bands that the default promise needs.
+    """Return True if --exact costs less than the bands that the default recall needs.
 
-    Where so many bands of one row are needed, nearly all pairs share a key, and many of them.
+    If so many bands of one row are needed, nearly all pairs share a key, and most share many.
 
     >>> is_too_low(0.15), is_too_low(0.1)
     (False, True)
@@ -177,9 +177,9 @@ def dearer(
 ) -> list[str]:
     """Return a warning if dissimilar records share a key far more often than with `instead`.
 
-    here: the probability that they do by `what`, DISSIMILAR or more; agreement, dissimilar: that a
-    row agrees for a pair at the threshold, and for dissimilar records; most: the maximum number of
-    bands.
+    what: the options used; here: the probability with them, DISSIMILAR or more; agreement,
+    dissimilar: the probability that a row agrees for a pair at the threshold, and for dissimilar
+    records; most: the maximum number of bands.
 
     >>> dearer("15 bands of 7 rows", recall(0.1, 15, 7), 0.9, 0.1, 16)
     []

@@ -1,4 +1,4 @@
-"""Keys made from bit vectors by masks, and the scheme SimHash.
+"""Keys from the bits that masks select from bit vectors, and the scheme simhash.
 
 Each bit of a vector is a side of a random hyperplane.  Two sets at an angle θ have a bit equal with
 probability 1 - θ/π (Charikar 2002), so about F·(1 - θ/π) of F bits.  A key is a mask's number and
@@ -16,7 +16,7 @@ Sarma, "Detecting near-duplicates for web crawling", 2007).
 
 *Drawn*.  Each of b masks is r of the F bits, drawn at random.  d differing bits all miss a mask
 with the hypergeometric probability h = C(F-d, r) / C(F, r), so a pair shares a key with probability
-1 - (1 - h)^b.  This serves where so many bits may differ that blocks would be too short.
+1 - (1 - h)^b.  This is used if so many bits may differ that blocks would be too short.
 
 *SimHash*.  k is given (--distance), and m is as large as --max-bands allows for C(m, k) keys.
 
@@ -44,8 +44,8 @@ from neardup.similarity.weighted_measures import TokenWeights
 
 DEFAULT_BITS = 64
 MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
-SELDOM = 1e-3  # how often dissimilar records may share a key, for the sake of missing no pair
-HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
+SELDOM = 1e-3  # the accepted probability that dissimilar records share a key of exact masks
+HAIR = 1e-9  # a share of bits, computed as a float, may be slightly too small
 BITS = Option(
     "--bits",
     "F",
@@ -68,9 +68,9 @@ DISTANCE = Option(
 
 @dataclass(eq=False)
 class EqualBits(UnboundedMeasure):
-    """The share of equal bits in two vectors as a measure; a pair has at least `least` of `bits`.
+    """A measure: the share of equal bits; a pair has at least `least` equal bits of `bits`.
 
-    vectors: from sets, none of them empty, to uint64 (n, W).
+    vectors: computes the bit vectors, uint64 (n, W), of non-empty sets.
     """
 
     vectors: Callable[[Ragged], np.ndarray]
@@ -88,7 +88,7 @@ class EqualBits(UnboundedMeasure):
 
 
 def agreement(cosine: float) -> float:
-    """Return 1 - θ/π, the probability that a bit is equal for vectors of a given cosine.
+    """Return 1 - θ/π, the probability that a bit of two vectors with this cosine is equal.
 
     >>> agreement(1), agreement(0)
     (1.0, 0.5)
@@ -99,7 +99,7 @@ def agreement(cosine: float) -> float:
 def sides(
     sets: Ragged, weights: "TokenWeights | None", seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return, as bits, on which side of hyperplanes low … high-1 each set is: uint64 (n, words)."""
+    """Return a bit for each set and hyperplane low … high-1, the set's side: uint64 (n, words)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)
@@ -107,7 +107,7 @@ def sides(
 
 @dataclass(frozen=True)
 class Blocks:
-    """Masks, each of all but `distance` of the `number` blocks into which `bits` bits are cut.
+    """Masks that select all but `distance` of `number` blocks; the blocks divide `bits` bits.
 
     >>> ways = Blocks(bits=64, number=5, distance=3)
     >>> len(ways), ways.recall(61), ways.recall(60)
@@ -133,7 +133,7 @@ class Blocks:
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability of sharing a key if each bit is equal with P = `agreement`."""
+        """Return the probability of a shared key if each bit is equal with P = `agreement`."""
         block = agreement ** (self.bits / self.number)
         return banding.at_least(self.number - self.distance, self.number, block)
 
@@ -157,7 +157,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (masks, words); each has the bits with the smallest random words."""
+        """The masks, uint64 (masks, words); each selects the bits of smallest random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -167,12 +167,12 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound on `Blocks.by_chance` for these masks."""
+        """Return an upper bound on the probability of a shared key, see `Ways.by_chance`."""
         return banding.recall(agreement, self.number, self.width)
 
 
 class Ways(Protocol):
-    """Masks for vectors of `bits` bits: one for each key."""
+    """The interface of a set of masks for vectors of `bits` bits: one mask for each key."""
 
     @property
     def bits(self) -> int: ...
@@ -185,30 +185,29 @@ class Ways(Protocol):
     def __len__(self) -> int: ...
 
     def recall(self, equal: int) -> float:
-        """Return the probability that two vectors with so many equal bits share a key."""
+        """Return the probability that two vectors with `equal` equal bits share a key."""
         ...
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability that two vectors share a key if each bit is equal with that of
-        `agreement`."""
+        """Return the probability of a shared key if each bit is equal with P = `agreement`."""
         ...
 
 
 def most_blocks(distance: int, max_keys: int, bits: int) -> int:
-    """Return the maximum number of blocks with at most `max_keys` masks, or 0.
+    """Return the maximum number of blocks that needs at most `max_keys` masks; 0 if there is none.
 
     >>> [most_blocks(k, 16, 64) for k in (0, 1, 2, 3, 4, 15, 16)]
     [64, 16, 6, 5, 6, 16, 0]
     """
-    numbers = range(distance + 1, bits + 1)  # with more and more keys
+    numbers = range(distance + 1, bits + 1)  # in order of the number of keys
     return max(takewhile(lambda m: comb(m, distance) <= max_keys, numbers), default=0)
 
 
 def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Ways:
-    """Return the masks set by hand, or else blocks or drawn masks, whichever is more selective.
+    """Return masks by --bands and --rows if given, or else the more selective of Blocks and Drawn.
 
-    least: bits in which a pair agrees; dissimilar: the share of bits in which other records do.
-    ValueError if neither keeps the promise.
+    least: the minimum number of equal bits in a pair; dissimilar: the share of equal bits in
+    dissimilar records.  ValueError if neither kind of masks reaches the recall.
     """
     if any(request.value(option) is not None for option in (banding.BANDS, banding.ROWS)):
         return _drawn(request, bits, least)
@@ -223,7 +222,7 @@ def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Wa
         return exact
     try:
         drawn = _drawn(request, bits, least)
-    except ValueError:  # it would take more keys
+    except ValueError:  # more keys than allowed
         return exact
     return exact if exact.by_chance(dissimilar) <= drawn.by_chance(dissimilar) else drawn
 
@@ -237,7 +236,7 @@ def _drawn(request: Request, bits: int, least: int) -> Drawn:
 
 
 def hits(bits: int) -> banding.Hit:
-    """Return a function for the probability that all bits under a mask agree.
+    """Return a function that computes the probability that all bits under a random mask agree.
 
     Its arguments are the share of equal bits and the mask's width.
 
@@ -252,14 +251,14 @@ def hits(bits: int) -> banding.Hit:
 
 
 def words_of(masks: list[int], bits: int) -> np.ndarray:
-    """Return the masks as rows of words, uint64 (len(masks), W), low bits first."""
+    """Convert masks from integers to rows of words, uint64 (len(masks), W), low bits first."""
     full = (1 << WORD_BITS) - 1
     rows = [[mask >> low & full for low in range(0, bits, WORD_BITS)] for mask in masks]
     return np.array(rows, dtype=np.uint64)
 
 
 def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
-    """Return the keys of vectors (rows of uint64 words) by the masks low … high-1."""
+    """Return the keys of vectors (rows of uint64 words) for the masks low … high-1."""
     masks = ways.masks[low:high]
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
@@ -269,19 +268,19 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
 
 
 def keys_at(ways: Ways, vectors: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    """Return one key of each vector (uint64 (n,)): the one of the given band (int64 (n,))."""
+    """Return the key of each vector i in band bands[i] (int64 (n,)): uint64 (n,)."""
     return scheme.numbered(_hashed((vectors & ways.masks[bands]).T), bands)
 
 
 def _hashed(chosen: np.ndarray) -> np.ndarray:
-    """Hash columns of words, uint64 (W, n), which are changed, to words (n,)."""
+    """Hash n vectors of W words, uint64 (W, n), to n words; the columns are overwritten."""
     if len(chosen) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
         chosen ^= chosen >> np.uint64(32)
     return combine(chosen, seed=0)
 
 
 class BitScheme(Scheme):
-    """The base class of schemes whose keys are bits of a vector under masks."""
+    """The base class of schemes whose keys are the bits that masks select from a vector."""
 
     ways: Ways
 
@@ -298,8 +297,9 @@ class BitScheme(Scheme):
 
 @dataclass
 class SimHash(BitScheme):
-    """The scheme simhash: fingerprints of a pair differ in at most `distance` bits; `seed` (0 …
-    2^64-1) draws the hyperplanes.
+    """The scheme simhash: the fingerprints of a pair differ in at most `distance` bits.
+
+    `seed` (0 … 2^64-1) draws the hyperplanes.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> prints = SimHash(distance=3, blocks=5).vectors(sets)
@@ -343,7 +343,7 @@ class SimHash(BitScheme):
         return f"every pair is found whose fingerprints differ in {most} or fewer"
 
     def cost(self) -> list[str]:
-        """Return a warning if dissimilar records often collide."""
+        """Return a warning if dissimilar records often share a key."""
         here = self.ways.by_chance(agreement(banding.DISSIMILAR))
         if here < banding.DISSIMILAR:
             return []
@@ -358,7 +358,7 @@ class SimHash(BitScheme):
         return Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for a share of equal bits; the share is rounded down to whole bits."""
+        """Return the recall for pairs with this share of equal bits, rounded down to whole bits."""
         return self.ways.recall(int(similarity * self.bits + HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:

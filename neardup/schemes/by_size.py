@@ -1,29 +1,28 @@
-"""Size groups: a pair belongs to the group of its smaller set, and each group has its own kind of
-keys.
+"""Size groups: a pair is in the group of its smaller set; each group has its own kind of keys.
 
 At t = 0.9, sets of 50 to 55 elements are a group.  Larger partners have at most 61, so they are in
-the same group or in the next one, and a set is looked for in at most two groups:
+the same group or in the next one, and a set has keys in at most two groups:
 
     sizes    … 45 ── 49 │ 50 ──── 55 │ 56 ───── 62 │ …
                          own group g   its larger partners: to 61
 
 If |x| ≤ |y| and |x∩y| ≥ t·|x∪y|, then |x△y| ≤ (1-t)/(1+t)·(|x|+|y|), which is d = 6 here.  This
-bound decides the cost of exact schemes.  A group has the sizes of one d: all sizes to 8 allow no
-difference, and are one group.  Each group may use any of these ways:
+bound decides the cost of exact schemes.  All sizes of a group have the same d: sizes up to 8 allow
+no difference, and form one group.  Each group may use any of these kinds of keys (ways):
 
     parts    equal in one of d+1 parts of the universe: exact, and d+1 keys
     tokens   one of the first tokens in common: exact, and (1-t)·n keys (the prefix filter)
-    minhash  MinHash banding: the recall that was asked for, and as many keys as bands
+    minhash  MinHash banding: the requested recall, and as many keys as bands
     all      every set is compared with every other: exact, and one key
 
 The prefix filter: sets of n elements that share ⌈t·n⌉ of them share one of their first n-⌈t·n⌉+1,
 in any order of all tokens (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007).
 With the rare tokens first, few dissimilar sets have one in common.
 
-A way gives the keys of the bands low … high-1 for each row i in group[i], and their maximum number
-by size.  It is `grouped` if the keys of two groups differ.  The keys of `tokens` and `all` are of
-band 0, those of part k of band 1 + 2·k, or one more in every second group, so that the two groups
-of a set have different bands.
+A way makes the keys of bands low … high-1 for each row i in group[i], and returns their maximum
+number by size.  It is `grouped` if the keys of two groups differ.  The keys of `tokens` and `all`
+are in band 0.  The keys of part k are in band 1 + 2·k, or 2 + 2·k in every second group, so that
+the two groups of a set have different bands.
 
 Letters: t the resemblance of a pair, as num/den; d the maximum number of elements that differ.
 """
@@ -43,7 +42,7 @@ from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
-SORTED_TOKENS = 1 << 16  # at once, so that the number of a set fits 16 bits
+SORTED_TOKENS = 1 << 16  # sorted at once, so that the number of a set fits in 16 bits
 LARGEST = 1 << 26  # more elements than a line can have
 MOST_BANDS = (MAX_BANDS - 1) // 2
 SLOTS_AT_ONCE = 1 << 20
@@ -51,7 +50,7 @@ RowKeys = tuple[np.ndarray, np.ndarray]  # row (int64) and key (uint64), one for
 
 
 def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray:
-    """Return the prefix lengths of sets of given sizes (int64), or the sizes without a threshold.
+    """Return the prefix length for each set size (int64); without a threshold, the size itself.
 
     >>> prefix_sizes(np.array([1, 9, 10, 35]), Threshold.parse("0.9")).tolist()
     [1, 1, 2, 4]
@@ -62,14 +61,14 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return the take[i] (int64) rarest tokens of each set i; without counts, by smallest hash.
+    """Return the take[i] (int64) rarest tokens of set i; without counts, those of smallest hash.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
     [2, 3]
     """
     ranks = mix(sets.values)
-    if counts is not None:  # ties go by the upper half of the hash, then to the smaller token
+    if counts is not None:  # ties: by the upper half of the hash, then the smaller token
         ranks >>= np.uint64(32)
         frequencies = np.minimum(counts.of(sets.values), (1 << 32) - 1).astype(np.uint64)
         ranks |= frequencies << np.uint64(32)
@@ -88,7 +87,7 @@ def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragg
 def first_tokens(
     sets: Ragged, threshold: "Threshold | None", counts: "TokenCounts | None"
 ) -> Ragged:
-    """Return the prefix of each set, without tokens that no other record has.
+    """Return the prefix (the rarest tokens) of each set, without tokens that no other record has.
 
     StageError if complete counts do not match the sets.
     """
@@ -106,9 +105,9 @@ def first_tokens(
 
 @dataclass(eq=False)
 class Groups:
-    """G size groups: the largest size of each, and in how many elements its pairs may differ.
+    """G size groups: the largest set size of each, and the maximum difference of a pair in it.
 
-    highs: int64 (G,), ascending; differ: int64 (G,).
+    highs: int64 (G,), ascending; differ: int64 (G,), the number of elements.
 
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
@@ -126,7 +125,7 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: each row's group, then the one before if it may pair there.
+        """Return (row, group), int64: each row's group, and the one before if partners are in it.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
@@ -158,7 +157,7 @@ def _most_apart(t: Threshold, size: int) -> int:
 
 
 def _last_alike(t: Threshold, size: int) -> int:
-    """Return the largest size that has the same d as `size` (see `_most_apart`)."""
+    """Return the largest size that allows as many differing elements as `size`."""
     if t.num == t.den:
         return LARGEST
     more = -(-(_most_apart(t, size) + 1) * (t.den + t.num) // (t.den - t.num))  # |x| + |y| for d+1
@@ -166,7 +165,7 @@ def _last_alike(t: Threshold, size: int) -> int:
 
 
 def by_chance(groups: Groups) -> np.ndarray:
-    """Estimate for each group how many parts are empty in both of two dissimilar sets.
+    """Estimate, for each group, the number of parts that are empty in both of two dissimilar sets.
 
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
     ['0e+00', '2e-04', '2e-05']
@@ -178,11 +177,11 @@ def by_chance(groups: Groups) -> np.ndarray:
 
 @dataclass(eq=False)
 class Parts:
-    """Parts of a set as keys: PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
-    Wen, Feng, VLDB 2015).
+    """A kind of keys: the content of each part of a set, the first level of PartEnum.
 
-    A hash cuts the universe into d+1 parts.  At most d elements differ, so two sets are equal in at
-    least one part, which may be empty.  A key is the sum of a set's hashes in one part.
+    (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen, Feng, VLDB 2015.)  A hash cuts the universe
+    into d+1 parts.  At most d elements differ, so two sets are equal in at least one part, which
+    may be empty.  A key is the sum of a set's hashes in one part.
     """
 
     groups: Groups
@@ -196,7 +195,7 @@ class Parts:
     def keys(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> RowKeys:
         odd = group % 2
         parts = self.groups.differ[group] + 1
-        first = np.maximum((low - odd) // 2, 0)  # … last: those of the bands low … high-1
+        first = np.maximum((low - odd) // 2, 0)  # … last-1: the parts of bands low … high-1
         last = np.maximum(np.minimum((high - odd) // 2, parts), first)
         found = [(np.empty(0, np.int64), np.empty(0, np.uint64))]
         for a, b in chunks(sets.sizes + last - first, SLOTS_AT_ONCE):
@@ -231,8 +230,7 @@ class Parts:
 def _part_sums(
     sets: Ragged, hashes: np.ndarray, parts: np.ndarray, first: np.ndarray, last: np.ndarray
 ) -> np.ndarray:
-    """Return the sum of the lower halves of the hashes in each part first[i] … last[i]-1 of each
-    row i, end to end (float64)."""
+    """Sum the lower halves of the hashes in each part first[i] … last[i]-1 of row i (float64)."""
     row = np.repeat(np.arange(len(sets)), sets.sizes)
     part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
     part = part.astype(np.int64)
@@ -249,7 +247,7 @@ def _part_sums(
 
 @dataclass(eq=False)
 class InAllGroups:
-    """A kind of keys: those of one scheme (`Prefix` or `MinHash`), the same in all size groups."""
+    """A kind of keys: the keys of one scheme (`Prefix`, `MinHash`), the same in all size groups."""
 
     scheme: Scheme
     name: str
@@ -265,7 +263,7 @@ class InAllGroups:
 
 @dataclass(eq=False)
 class All:
-    """A kind of keys: one key for each size group, so that every two of its sets are candidates."""
+    """A kind of keys: one key for each size group; all pairs in the group are candidates."""
 
     seed: int
     name = "all"
@@ -285,7 +283,7 @@ Way = Union[Parts, InAllGroups, All]
 
 @dataclass(eq=False)
 class BySize(Scheme):
-    """A scheme that makes the keys of size group g by ways[choice[g]] (`choice`: int64 (G,))."""
+    """A scheme with one way of making keys for each size group g: ways[choice[g]] (int64 (G,))."""
 
     groups: Groups
     ways: tuple[Way, ...]
@@ -307,17 +305,17 @@ class BySize(Scheme):
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         counts = np.zeros(len(sizes), dtype=np.int64)
         for way, rows, group in self._looked_for(sizes):
-            np.add.at(counts, rows, way.key_counts(sizes[rows], group))  # a row may come twice
+            np.add.at(counts, rows, way.key_counts(sizes[rows], group))  # a row may be repeated
         return counts
 
     def _looked_for(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
-        """Return [(way, rows, groups)], one for each kind of keys that the sizes need."""
+        """Return [(way, rows, groups)]: for each kind of keys in use, the rows that need it."""
         rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
         found = []
         for number in np.unique(way).tolist():
             mine = np.flatnonzero(way == number)
-            if not self.ways[number].grouped:  # the keys for one group are those for both
+            if not self.ways[number].grouped:  # both groups have the same keys
                 mine = mine[np.unique(rows[mine], return_index=True)[1]]
             found.append((self.ways[number], rows[mine], group[mine]))
         return found

@@ -1,31 +1,31 @@
-"""I-Match and SpotSigs: keys made from chosen tokens, those of middle frequency or the rarest.
+"""I-Match and SpotSigs: keys from the tokens of middle frequency, or from the rarest tokens.
 
-*I-Match*: records share a key if they keep the same tokens, neither rare nor everywhere.  Tokens
-are kept by their inverse document frequency, log(N / df) / log N for df of N records; a key is the
-SHA-1 of the sorted tokens kept (Chowdhury, Frieder, Grossman, McCabe, "Collection statistics for
-fast duplicate document detection", 2002).  One token more or less makes another key.  So each
-further lexicon drops a third of all tokens at random, and records that agree in any lexicon share a
-key (Kołcz, Chowdhury, Alspector, "Improved robustness of signature-based near-replica detection via
-lexicon randomization", 2004).
+*I-Match*: records share a key if the same tokens of both are kept, neither rare nor frequent ones.
+Tokens are kept by their inverse document frequency, log(N / df) / log N for df of N records; a key
+is the SHA-1 of the sorted tokens kept (Chowdhury, Frieder, Grossman, McCabe, "Collection statistics
+for fast duplicate document detection", 2002).  One more or one fewer kept token changes the key.
+So each further lexicon drops a third of all tokens at random, and records that agree in any lexicon
+share a key (Kołcz, Chowdhury, Alspector, "Improved robustness of signature-based near-replica
+detection via lexicon randomization", 2004).
 
 Letters: low and high, the idf band (0.1 and 0.9); L lexicons (1), of which number 0 drops nothing.
 Records that differ in d kept tokens share a key where all d are dropped: 1 - (1 - 3^-d)^(L-1).
 
-A record that keeps nothing in a lexicon has no key there, which all such records would share.
+A record that keeps no token in a lexicon has no key for it; all such records would share that key.
 Tokens are single words in both papers; most longer shingles are too rare to be kept.
 
-*SpotSigs*: every pair at the threshold shares a rare token among sets of like size.  Sizes are cut
-into the smallest partitions such that a pair lies in one of them or in two neighbours (Theobald,
+*SpotSigs*: every pair at the threshold shares a rare token among sets of similar size.  Sizes are
+cut into the smallest partitions such that a pair is in one of them or in two neighbours (Theobald,
 Siddharth, Paepcke, "SpotSigs: robust and efficient near duplicate detection in large web
 collections", 2008).  A pair shares one of the first n - ⌈t·n⌉ + 1 tokens, its prefix, with the
 rarest first if they were counted (`exact.Prefix`).  A key is a partition and a token of the prefix.
-A set has those of its own partition and, if it can be the larger set of a pair, of the one before.
+A set has keys for its own partition and, if it can be the larger set of a pair, the one before.
 
     t = 0.9    partitions   1   2   3 … 18   19 20   21 22   23 24   25 26   27 28   29 30 31 …
     size 22    3 tokens     in partition 21 22 and, for partners of size 20, in 19 20
 
-Letters: t (0.9); n, a set's size (100: 11 tokens, 22 keys).  Made for spots, the chains of words
-that begin at a stop word, it suits any sets.
+Letters: t (0.9); n, a set's size (100: 11 tokens, 22 keys).  It was made for spots (chains of
+words that begin at a stop word), but works for any sets.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 DROPPED = np.uint64((1 << 64) // 3)  # a token with a lower word is not in the lexicon
-HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end is inside
+HAIR = 1e-9  # machines may round a power differently; an idf equal to LOW or HIGH is inside
 
 
 def _idf_band(text: str) -> tuple[float, float]:
@@ -80,7 +80,9 @@ LEXICONS = Option(
 
 @dataclass(eq=False)
 class IMatch(Scheme):
-    """Keys from the tokens with an idf of low … high times the highest; `seed` draws the lexicons.
+    """The scheme imatch: keys from tokens with an idf of low … high (1 is the highest possible).
+
+    `seed` (0 … 2^64-1) draws the lexicons.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 4], [1, 3, 9], [1, 8]])
     >>> scheme = IMatch(TokenCounts.of_sets(sets), 0.1, 0.9)  # 2 and 3 are kept
@@ -113,7 +115,7 @@ class IMatch(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """Return the recall in the worst case, in which all tokens that differ are kept."""
+        """Return the recall in the worst case: all tokens in which a pair differs are kept."""
         return float(similarity == 1)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -132,7 +134,7 @@ class IMatch(Scheme):
         return Ragged(keys[there], np.concatenate(([0], np.cumsum(there.sum(axis=1)))))
 
     def _in_band(self, tokens: np.ndarray) -> np.ndarray:
-        """Return which tokens are kept: low ≤ log(N / df) / log N ≤ high, as bounds on df."""
+        """Return which tokens are kept: low ≤ log(N / df) / log N ≤ high, by bounds on df."""
         records = max(self.counts.records, 1)
         least = ceil(records ** (1 - self.high) * (1 - HAIR))
         most = floor(records ** (1 - self.low) * (1 + HAIR))
@@ -147,7 +149,7 @@ class IMatch(Scheme):
 
 
 def _digests(sets: Ragged) -> Iterator[int]:
-    """Yield the first 40 bits of the SHA-1 of each non-empty set."""
+    """Yield the first 40 bits of the SHA-1 of the tokens of each non-empty set."""
     data = memoryview(sets.values.astype("<u8").tobytes())
     offsets = (8 * sets.offsets).tolist()
     for start, stop in zip(offsets, offsets[1:]):
@@ -157,7 +159,7 @@ def _digests(sets: Ragged) -> Iterator[int]:
 
 @dataclass(eq=False)
 class SpotSigs(Prefix):
-    """The scheme spotsigs: first tokens within size partitions as keys of band 0.
+    """The scheme spotsigs: a key is a size partition and one of a set's first tokens (band 0).
 
     >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
     >>> keys = SpotSigs().keys(sets)
@@ -177,7 +179,7 @@ class SpotSigs(Prefix):
         return f"every pair at {self.resemblance} or above is found"
 
     def probe(self) -> str:
-        return Scheme.probe(self)  # its counts refuse nothing
+        return Scheme.probe(self)  # its counts reject no set
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         own, before = self._partitions(sizes)
@@ -200,13 +202,13 @@ class SpotSigs(Prefix):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first size in each size's partition, and in that of its smallest partner."""
+        """Return the first size in each set's partition, and in that of its smallest partner."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 
 def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
-    """Return the smallest size in the partition of each size (int64).
+    """Return, for each size, the smallest size in its partition (int64).
 
     >>> first_sizes(NINE_TENTHS, np.array([1, 18, 19, 20, 21, 22, 23, 1000])).tolist()
     [1, 18, 19, 19, 21, 21, 23, 984]
@@ -218,7 +220,7 @@ def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _starts(threshold: Threshold, most: int) -> np.ndarray:
-    """Return the first size of each partition with several sizes, up to `most` (int64).
+    """Return the first size of each partition of more than one size, up to `most` (int64).
 
     A partition from m to n is followed by one that ends at the largest partner of m - 1.
     """

@@ -2,22 +2,22 @@
 
 *Partition*.  Exact, without token counts: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
 Wen, Feng, VLDB 2015).  A pair in the size group of its smaller set (`by_size`) differs in at most d
-elements, which spoil d of d+1 parts of the universe; a key is the content of one part.  A set has
-d+1 = ⌊(1-t)/t·n⌋+1 keys (4) at the end of its group, and more if it may be the larger set of a pair
-of the group before.  At low t there are many keys, and small parts in which dissimilar records are
-equal.
+elements, so both are equal in one of d+1 parts of the universe; a key is the content of one part.
+A set has d+1 = ⌊(1-t)/t·n⌋+1 keys (4) at the end of its group, and more if it may be the larger set
+of a pair of the group before.  At low t there are many keys, and small parts in which dissimilar
+records are equal.
 
 *Prefix*.  A key is one of a record's first tokens, with the rare ones first: every pair shares one
 of n - ⌈t·n⌉ + 1 (4).  Tokens that only one record has are not keys.  Without token counts it is
-exact too, but slow if some tokens are frequent.  If a measure implies no resemblance, as
+exact too, but slow if some tokens are frequent.  If a measure implies no resemblance, such as
 containment, all tokens are keys.
 
-*Exact*.  The cheapest way in each size group; a few large sets are best all compared, by one key.
-`estimate` works out the costs from the token counts.  Without these, parts are used where
-dissimilar sets hardly ever share one, and tokens elsewhere.
+*Exact*.  The cheapest kind of keys in each size group.  For a few large sets that is one key, by
+which all pairs are compared.  `estimate` computes the costs from the token counts.  Without counts,
+parts are used where dissimilar sets hardly ever share one, and tokens elsewhere.
 
 *Auto*.  At t = 0.9 a set of 35 elements has 4 parts instead of some 15 bands, but one of 300 has
-34.  A size group has parts if these are fewer keys and dissimilar sets seldom share one, and
+34.  A size group uses parts if they are fewer keys and dissimilar sets seldom share one, and
 MinHash otherwise.  Its promise is that of MinHash, or better.
 
 The costs are estimated from how many records have each size and each token, and from a sample:
@@ -47,14 +47,14 @@ from neardup.sets.ragged import Ragged, shared_sizes
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
-TYPICAL = 100  # elements of a set, where nothing is known of the records
-MOST_BY_CHANCE = 1e-3  # how often dissimilar sets may share a part
+TYPICAL = 100  # elements of a set, if nothing is known about the records
+MOST_BY_CHANCE = 1e-3  # the maximum expected number of parts equal in dissimilar sets
 PARTS, TOKENS, ALL = 0, 1, 2
 PARTS_PROMISE = "exact: every pair is equal in one part of the universe"
-SAMPLED_TOKENS = 1 << 18  # compared for one group
-DEARER = 100  # times the work of the cheapest ways, from which a run prints a warning
-WORTH_SAYING = 10  # seconds
-MANY = 1e18  # partners of a set, if unknown
+SAMPLED_TOKENS = 1 << 18  # tokens of sample sets compared for one group
+DEARER = 100  # a run prints a warning from this multiple of the cost of the cheapest keys
+WORTH_SAYING = 10  # seconds, from which a run prints a warning
+MANY = 1e18  # other sets that share a key, if unknown
 # Microseconds, measured on one core; only their ratios matter.
 KEY = 1.0  # to make a key and sort it
 KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # to send a token with a key
@@ -97,12 +97,12 @@ class Partition(BySize):
 
 @dataclass(eq=False)
 class Prefix(Scheme):
-    """The scheme prefix: the first tokens of each set as keys, all of band 0.
+    """The scheme prefix: the rarest tokens of each set as keys, all in band 0.
 
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
     >>> keys = scheme.keys(Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4]]))
-    >>> keys.sizes.tolist()  # of 2 and 1 first tokens, without 5, which no other record has
+    >>> keys.sizes.tolist()  # the first 2 and 1 tokens, without 5: no other record has it
     [1, 1]
     """
 
@@ -141,7 +141,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return the digest of keys made without counts, as complete counts refuse unknown sets."""
+        """Return the digest of keys made without counts: complete counts reject unknown sets."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ class Prefix(Scheme):
 
 
 class Auto(BySize):
-    """The scheme auto: keys of parts for some size groups, and MinHash for the others."""
+    """The scheme auto: contents of parts as keys for some size groups, MinHash for the others."""
 
     options = banding.OPTIONS
     keeps_recall = True
@@ -218,12 +218,12 @@ class Exact(BySize):
             return cls(groups, ways, choice)
         costs = estimate(groups, request.counts)
         seconds = np.where(possible | (np.arange(3) != PARTS)[:, np.newaxis], costs.seconds, np.inf)
-        # Machines may differ in the last digits, so near ties go to the first way.
+        # Machines may differ in the last digits, so near ties go to the first kind of keys.
         rounded = np.round(np.log(np.maximum(seconds, 1e-9)), 3)
         return cls(groups, ways, np.argmin(rounded, axis=0), costs)
 
     def cost(self) -> list[str]:
-        """Return a line of costs for each range of sizes with one kind of keys."""
+        """Return one line about the cost of each range of sizes that uses the same kind of keys."""
         if self.costs is None or not self.costs.keys[ALL].any():
             return []
         used = np.flatnonzero(self.costs.keys[ALL])
@@ -241,7 +241,7 @@ class Exact(BySize):
 
 @dataclass(eq=False)
 class Costs:
-    """The keys, pairs and seconds of each kind of keys in each group: float64 (3, G) each."""
+    """Estimated keys, pairs and seconds, by kind of keys and size group: float64 (3, G) each."""
 
     keys: np.ndarray
     pairs: np.ndarray
@@ -249,10 +249,10 @@ class Costs:
 
 
 def estimate(groups: Groups, counts: TokenCounts) -> Costs:
-    """Estimate the costs from token counts and their sample."""
+    """Estimate the cost of each kind of keys in each size group, from token counts and a sample."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
     count = len(groups.highs)
-    size, group = groups.memberships(sizes)  # which of the sizes, and in which group
+    size, group = groups.memberships(sizes)  # an index into `sizes`, and a group of that size
     members = np.bincount(group, weights=holders[size], minlength=count)
     elements = np.bincount(group, weights=(holders * sizes)[size], minlength=count)
     mean = elements / np.maximum(members, 1)
@@ -272,16 +272,15 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate, for each size group, a set's number of keys of first tokens, and the number of
-    other sets that share one: float64 (G,) each.
+    """Estimate, by size group, a set's first-token keys and the sets that share one: float64 (G,).
 
-    A group without a sample gets the largest numbers.
+    Returns the mean number of each for one set.  A group without a sample gets the largest numbers.
     """
     sample = counts.sample
     group = groups.own(sample.sizes)
     first = by_size.first_tokens(sample, groups.threshold, counts)
     row, token = np.repeat(np.arange(len(sample)), first.sizes), first.values
-    # Others share the key if the token is in their prefix too, as equally rare tokens mostly are.
+    # Other sets share the key if the token is in their prefix, too; equally rare tokens mostly are.
     rarity = np.frexp(counts.of(sample.values))[1]
     frequency = counts.of(token)
     is_first = np.bincount(np.frexp(frequency)[1], minlength=64) / np.maximum(
@@ -306,7 +305,7 @@ def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
 
 
 def _equal(groups: Groups, group: int, sample: Ragged) -> float:
-    """Estimate the share of a group's pairs that agree in a part."""
+    """Estimate the share of a group's pairs of sets that are equal in at least one part."""
     order = np.argsort(sample.sizes, kind="stable")
     sizes = sample.sizes[order]
     low = int(groups.highs[group - 1]) + 1 if group else 1

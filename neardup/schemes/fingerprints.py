@@ -1,19 +1,18 @@
-"""Fingerprints: bit vectors made elsewhere, whose pairs differ in at most D bits.
+"""The scheme fingerprints: finds bit vectors of other programs that differ in at most D bits.
 
 Perceptual hashes of pictures, SimHashes and binary embeddings are compared by their Hamming
-distance.  A record has one or more fingerprints, its own first, and those of variants such as its
-mirror image behind it: two records are a pair if the own fingerprint of one is near any of the
-other.
+distance.  A record has one or more fingerprints: first its own, then those of variants such as its
+mirror image.  Two records are a pair if the own fingerprint of one differs in at most D bits from
+any fingerprint of the other.
 
-Keys are bits under masks (`bit_keys`).  With blocks every pair is found, and otherwise masks are
-drawn, which find a pair at D with probability --recall.  --exact has two kinds of masks, of which
-it takes the cheaper:
+A key is the bits that a mask selects (`bit_keys`).  Blocks find every pair; random masks find a
+pair at D with probability --recall.  --exact uses the cheaper of two kinds of masks:
 
 *Blocks* of all but D of m blocks: `bit_keys.Blocks`.
 
 *Most of a block*.  F bits are cut into m blocks.  One of them has at most e = ⌊D/m⌋ differing bits,
 so two fingerprints agree in one block without e of its bits (Norouzi, Punjani, Fleet, "Fast search
-in Hamming space with multi-index hashing", CVPR 2012, who look up all that differ in e bits
+in Hamming space with multi-index hashing", CVPR 2012; they look up all values that differ in e bits
 instead).
 
     F = 256, D = 31, m = 16, e = 1     16 · 16 keys of 15 bits; unrelated ones share one with 0.0041
@@ -42,16 +41,16 @@ from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 
-DISTANCE_OF_256 = 31  # of PDQ hashes; for other lengths as many in proportion
-UNRELATED = 0.5  # the share of equal bits
-MANY = 10**6  # records, of which costs are told
+DISTANCE_OF_256 = 31  # bits, for PDQ hashes; other lengths in proportion
+UNRELATED = 0.5  # the share of equal bits in unrelated fingerprints
+MANY = 10**6  # records, for which costs are estimated
 KEY, PAIR = 1.0, 0.05  # microseconds; only their ratio matters
-WORTH_SAYING = 1000  # candidate pairs of a record
+WORTH_SAYING = 1000  # candidate pairs for each record, from which a run prints a warning
 
 
 @dataclass(eq=False)
 class Hamming(UnboundedMeasure):
-    """The share of equal bits; a pair has at most `distance` of `bits` different."""
+    """The measure hamming: the share of equal bits; at most `distance` of `bits` bits differ."""
 
     bits: int
     distance: int
@@ -78,7 +77,7 @@ class Hamming(UnboundedMeasure):
 
 @dataclass(frozen=True)
 class NearBlocks:
-    """Masks of one of m blocks without e of its bits, for vectors that differ in at most D.
+    """Masks that select one of m blocks without e of its bits; at most D bits of a pair differ.
 
     >>> ways = NearBlocks(bits=256, number=16, distance=31)
     >>> len(ways), ways.recall(225), ways.recall(224), round(ways.by_chance(0.5), 4)
@@ -116,7 +115,7 @@ class NearBlocks:
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability that two vectors share a key if each bit agrees with `chance`."""
+        """Return the probability of a shared key if each bit is equal with P = `agreement`."""
         missed = 1.0
         for block in self._blocks():
             missed *= 1 - banding.at_least(len(block) - self.left_out, len(block), agreement)
@@ -141,13 +140,13 @@ def exact_ways(bits: int, distance: int) -> bit_keys.Ways:
 
 
 def cost_of(ways: bit_keys.Ways) -> float:
-    """Return the microseconds of a record among MANY unrelated ones."""
+    """Return the microseconds that one record costs among MANY unrelated records."""
     return len(ways) * KEY + ways.by_chance(UNRELATED) * MANY / 2 * PAIR
 
 
 @dataclass(eq=False)
 class Fingerprints(bit_keys.BitScheme):
-    """The scheme fingerprints: records whose fingerprints differ in at most `distance` bits."""
+    """The scheme fingerprints: the fingerprints of a pair differ in at most `distance` bits."""
 
     bits: int
     distance: int
@@ -203,7 +202,7 @@ class Fingerprints(bit_keys.BitScheme):
         ]
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for a share of equal bits, rounded down to whole bits."""
+        """Return the recall for pairs with this share of equal bits, rounded down to whole bits."""
         return self.ways.recall(int(similarity * self.bits + bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -221,7 +220,7 @@ class Fingerprints(bit_keys.BitScheme):
         return self.keys_of(Prints.of(sets, self.bits), low, high)
 
     def keys_of(self, prints: Prints, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Return the keys of bands low … high-1, as `keys` does."""
+        """Return the keys of bands low … high-1, one row for each record of `prints`."""
         keys = bit_keys.keys_of(self.ways, prints.vectors, low, high)
         if len(prints.vectors) == len(prints.counts):
             return keys
@@ -229,14 +228,14 @@ class Fingerprints(bit_keys.BitScheme):
         return Ragged.from_unsorted(keys.values, sizes)
 
     def keys_at(self, prints: Prints, bands: np.ndarray) -> Ragged:
-        """Return the keys of one band of each record, given by number (int64 (n,))."""
+        """Return the keys of each record i in band bands[i] (int64 (n,))."""
         keys = bit_keys.keys_at(self.ways, prints.vectors, np.repeat(bands, prints.counts))
         if len(prints.vectors) == len(prints.counts):
             return Ragged.of_sizes(keys, prints.counts)
         return Ragged.from_unsorted(keys, prints.counts)
 
     def probe(self) -> str:
-        """Return the digest of the keys of some drawn fingerprints."""
+        """Return a digest of the keys of eight fixed fingerprints, in 16 hexadecimal digits."""
         words = random_words(1, 8 * -(-self.bits // BLOCK_BITS)).reshape(8, -1)
         places = np.arange(words.shape[1], dtype=np.uint64) << np.uint64(BLOCK_BITS)
         sets = Ragged((words >> np.uint64(48) | places).ravel(), np.arange(9) * words.shape[1])

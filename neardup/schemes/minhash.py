@@ -1,4 +1,4 @@
-"""MinHash banding, super-shingles, and any scheme on samples of the records (--verify sketch).
+"""MinHash banding, super-shingles, and a scheme that sends samples of sets (--verify sketch).
 
 The minimum of a random hash over a set is equal for two sets with probability s, their resemblance
 (Broder 1997).
@@ -9,7 +9,7 @@ a hash of its r minima (Indyk, Motwani 1998).  Two sets share a key with probabi
 are those of bags, or of consistent weighted sampling (`sets.weighted_sets`).
 
 *Super-shingles*.  M minima are cut into S super-shingles, each a hash of M/S of them, and two sets
-are taken as similar if B super-shingles agree (Broder, Glassman, Manasse, Zweig, "Syntactic
+are treated as similar if B super-shingles agree (Broder, Glassman, Manasse, Zweig, "Syntactic
 clustering of the Web", 1997).  A key is a choice of B super-shingles, one of C(S, B).
 
     84:6:2     super-shingle   0      1      2      3      4      5        each of 14 minima
@@ -45,12 +45,12 @@ from neardup.similarity.weighted_measures import TokenWeights
 
 MAX_BANDS_ASKED = 16
 MAX_MINIMA = 1024
-CHOSEN_AT_ONCE = 1 << 21  # words of super-shingles, when they are put together
+CHOSEN_AT_ONCE = 1 << 21  # words of super-shingles that are combined in one step
 
 
 @dataclass(eq=False)
 class MinHash(Scheme):
-    """The scheme minhash: `bands` bands of `rows` rows; `seed` (0 … 2^64-1) draws the hashes.
+    """The scheme minhash: `bands` bands of `rows` min-hashes; `seed` (0 … 2^64-1) draws the hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> keys = MinHash(bands=2, rows=3, seed=0).keys(sets)
@@ -159,8 +159,7 @@ class Supers:
 
     @cached_property
     def choices(self) -> np.ndarray:
-        """The combinations, int64 (C(S, B), B), ordered so that the first bands need few
-        super-shingles."""
+        """Combinations of super-shingles, int64 (C(S, B), B); the first ones need few of them."""
         choices = combinations(range(self.number), self.agree)
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
@@ -178,7 +177,9 @@ SUPERSHINGLES = Option(
 
 @dataclass
 class SuperShingle(Scheme):
-    """Combinations of super-shingles as keys; `seed` (0 … 2^64-1) draws the hash functions.
+    """The scheme supershingle: each combination of B super-shingles is a key.
+
+    `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> round(SuperShingle().recall(0.9), 3)
     0.415
@@ -231,9 +232,9 @@ class SuperShingle(Scheme):
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """The scheme `inner` on samples: `size` hashes of each set, drawn by `seed`.
+    """A scheme that sends the keys of `inner` and a sample of `size` hashes (`seed`) for each set.
 
-    Reducers read the keys of the whole set from its sample (`similarity.estimated`).
+    Reducers get the keys of the whole set with its sample (`similarity.estimated`).
 
     >>> from neardup.similarity.measures import NINE_TENTHS
     >>> scheme = Sketched.of(Request(NINE_TENTHS, NINE_TENTHS))
@@ -249,7 +250,7 @@ class Sketched(Scheme):
     size: int
     seed: int
     measures: ClassVar[tuple[str, ...]] = ("jaccard",)
-    one_a_band: ClassVar[bool] = False  # whatever the inner one's are: both ways are right
+    one_a_band: ClassVar[bool] = False  # whatever the value of `inner`: False is always correct
 
     @classmethod
     def of(cls, request: Request) -> Sketched:

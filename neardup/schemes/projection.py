@@ -1,14 +1,14 @@
-"""Random projection: the sides of random hyperplanes on which a set lies, as bits cut into bands.
+"""Random projection: one bit for each random hyperplane, the side of the set, cut into bands.
 
 Two sets at an angle θ lie on the same side of a random hyperplane with probability 1 - θ/π, where
 cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate web pages", 2006).  The
 sides of b·r hyperplanes are cut into b bands of r bits; a key is a band's number and a hash of its
 bits.  Two sets share a key with probability 1 - (1 - (1 - θ/π)^r)^b.
 
-This holds for normally distributed hyperplanes, which weighted sets have.  Plain sets have
-hyperplanes of ±1, at a fifth of the work: they come near it with many tokens, and small sets agree
-a little more often.  Weighted sets would not: (1, 1) and (1, 1.3) have the cosine 0.99, and would
-agree in 0.75 instead of 0.96 of all bits.
+This holds for normally distributed hyperplanes, which are used for weighted sets.  Plain sets use
+hyperplanes of ±1, at a fifth of the work: the probability is almost the same for many tokens, and a
+little higher for small sets.  For weighted sets it would be wrong: (1, 1) and (1, 1.3) have the
+cosine 0.99, and would agree in 0.75 instead of 0.96 of all bits.
 
 If another measure verifies the pairs, their cosine follows from their resemblance J:
 
@@ -16,8 +16,8 @@ If another measure verifies the pairs, their cosine follows from their resemblan
 
 since the geometric mean is at most the arithmetic one.  Nothing follows for weighted sets.
 
-*Agreement* (--measure agreement).  A pair is one whose vectors agree in t·F bits or more; its
-similarity is that share, and θ is about π·(1 - share).  Henzinger takes 372 of 384.  With few
+*Agreement* (--measure agreement).  The vectors of a pair agree in t·F bits or more; its similarity
+is the share of equal bits, and θ is about π·(1 - share).  Henzinger takes 372 of 384.  With few
 differing bits, k = F - ⌈t·F⌉, blocks find every pair (`bit_keys`): 16 choices or, for a larger k,
 k + 1.  If dissimilar records would share such short blocks, masks are drawn.  Their promise holds
 for all vectors, since each bit is drawn by itself.
@@ -49,7 +49,7 @@ MAX_BANDS_ASKED = 128
 
 @dataclass(eq=False)
 class AgreeingBits(bit_keys.BitScheme):
-    """The scheme whose pairs agree in `least` bits or more; `seed` (0 … 2^64-1) draws hyperplanes.
+    """The scheme for pairs with `least` or more equal bits; `seed` (0 … 2^64-1) draws hyperplanes.
 
     >>> scheme = AgreeingBits(least=372, ways=bit_keys.Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
@@ -96,7 +96,7 @@ class AgreeingBits(bit_keys.BitScheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for a share of equal bits; the share is rounded up to whole bits."""
+        """Return the recall for pairs with this share of equal bits, rounded up to whole bits."""
         return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -153,7 +153,7 @@ class Projection(Scheme):
         return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
-        """Return the recall at a cosine, as if the hyperplanes were normally distributed."""
+        """Return the recall for a given cosine, assuming normally distributed hyperplanes."""
         return banding.recall(bit_keys.agreement(similarity), self.bands, self.rows)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -175,7 +175,7 @@ class Projection(Scheme):
 
 
 def _least_cosine(request: Request) -> float:
-    """Return the minimum cosine of a pair that reaches the threshold by the requested measure."""
+    """Return the minimum cosine of a pair at the threshold of the requested measure."""
     if request.measure == "cosine":
         return float(request.threshold)
     if (kind := request.value(scheme.WEIGHTS)) != scheme.ONE:

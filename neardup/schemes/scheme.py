@@ -21,15 +21,15 @@ from neardup.similarity.measures import MEASURES, Measure, Threshold
 from neardup.similarity.weighted_measures import Idf, TokenWeights, weighted_measure
 
 MILLION = 10**6
-PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
+PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of the sets that `Scheme.probe` hashes
 HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed in floats
 
 
 class Option(NamedTuple):
-    """An option of one or more schemes, which list it in their `options`.
+    """A command-line option that one or more schemes list in their `options`.
 
-    flag: "--lexicons"; metavar, help: for --help; read: from text to value, with a ValueError that
-    names what is wrong; default: a value; finds_more: advice for `why` about a missed pair.
+    flag: "--lexicons"; metavar, help: for --help; read: parses a text, with a ValueError that names
+    what is wrong; default: a value; finds_more: advice of `neardup why` about a missed pair.
     """
 
     flag: str
@@ -41,13 +41,12 @@ class Option(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A run's parameters for a scheme.
+    """The parameters of a run that a scheme is made from.
 
     threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
-    that follows from it, None where none does; threshold_given: whether it is the user's; exact:
-    every pair is to be found; seed:
-    0 … 2^64-1; counts: how many records have each token, if known; values: the given values of the
-    scheme's own options, by flag.
+    that follows from it, or None if none follows; threshold_given: True if the user gave the
+    threshold; exact: True if every pair must be found; seed: 0 … 2^64-1; counts: how many records
+    have each token, if known; values: the given values of the scheme's own options, by flag.
 
     >>> rows = Option("--rows", "R", "min-hashes in a band", int, default=7)
     >>> Request(Threshold(9, 10), Threshold(9, 10)).value(rows)
@@ -64,17 +63,17 @@ class Request(NamedTuple):
     values: Mapping[str, Any] = {}
 
     def value(self, option: Option) -> Any:
-        """Return the given value of an option, or else its default, which may be None."""
+        """Return the value given for an option, or else the option's default, which may be None."""
         return self.values.get(option.flag, option.default)
 
     @property
     def least(self) -> Threshold:
-        """The minimum resemblance, for schemes whose measures all imply one."""
+        """The minimum resemblance; only for schemes all of whose measures imply one."""
         assert self.resemblance is not None
         return self.resemblance
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed by which reducers notice keys of another scheme, threshold or counts."""
+        """Return a seed that differs by scheme, threshold and counts: reducers detect a mix."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
@@ -138,7 +137,7 @@ WEIGHTS = Option(
 
 
 def required_counts(request: Request, who: str) -> TokenCounts:
-    """Return the token counts; ValueError if there are none."""
+    """Return the token counts of a request; ValueError if there are none."""
     if request.counts is None:
         raise ValueError(
             f"{who} needs --counts: step.py count makes that file, and "
@@ -148,49 +147,49 @@ def required_counts(request: Request, who: str) -> TokenCounts:
 
 
 def weighing(request: Request) -> tuple[TokenWeights | None, int]:
-    """Return the weights (None if all are equal) and a seed; ValueError if idf lacks counts.
+    """Return the token weights (None if all are equal) and a seed; ValueError if idf lacks counts.
 
-    Each kind of weights has a seed of its own, so that reducers notice a mix.
+    Each kind of weights has its own seed, so that reducers detect a mix of kinds.
     """
     kind = request.value(WEIGHTS)
     if kind == ONE:
         return None, request.seed
     if KINDS[kind].by_idf:
         required_counts(request, f"--weights {kind}")
-    # The seed depends neither on who made the counts nor on the threshold.
+    # The seed depends neither on which program made the counts nor on the threshold.
     counts = replace(request.counts, own=False) if request.counts else None
     seed = request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
     return KINDS[kind].weights(request.counts), seed
 
 
 class Scheme(ABC):
-    """The base class of schemes, which give each record of a batch its keys."""
+    """The base class of schemes; a scheme computes the keys of each record in a batch."""
 
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine")
-    """The measures that may verify its pairs; the first one is the default."""
+    """The measures that can verify the scheme's pairs; the first one is the default."""
     options: ClassVar[tuple[Option, ...]] = ()
-    """Its options, beside --threshold, --measure, --seed and --counts."""
+    """The scheme's options, besides --threshold, --measure, --seed and --counts."""
     keeps_recall: ClassVar[bool] = False
-    """True if it finds all pairs, or those at the threshold with probability --recall."""
+    """True if the scheme finds every pair, or a pair at the threshold with probability --recall."""
     counting: ClassVar[bool] = False
     """True if a run should count tokens first."""
     joined_in_memory: ClassVar[bool] = False
-    """True if run_local.sh finds near records first, and makes few of the keys."""
+    """True if run_local.sh joins records in memory first, and makes keys for found pairs only."""
     weights: TokenWeights | None = None
     """None if all tokens have the same weight."""
     one_a_band: ClassVar[bool] = True
-    """True if a set has at most one key of each band."""
+    """True if a set has at most one key in each band."""
     suits_shingle: ClassVar[str | None] = None
-    """The --shingle of its paper; a run with another kind prints a warning."""
+    """The --shingle of the scheme's paper; a run with another kind prints a warning."""
 
     @classmethod
     @abstractmethod
     def of(cls, request: Request) -> Scheme:
-        """Make the scheme for a request; ValueError if it cannot keep the promise."""
+        """Make the scheme for a request; ValueError if it cannot reach the requested recall."""
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        """Return whether a run should count tokens first, given the values of the options."""
+        """Return whether a run with these option values should count tokens first."""
         return cls.counting or (
             WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
         )
@@ -201,12 +200,12 @@ class Scheme(ABC):
         """A sentence for the summary: which pairs are found, and with what probability."""
 
     def travelling(self, sets: Ragged) -> Ragged:
-        """Return what is sent to the reducer in place of the sets; it gives the same `keys`."""
+        """Return the rows sent to reducers instead of the sets; their `keys` are the same."""
         return sets
 
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Return the keys of bands low … high-1, ascending, a row for each set.
+        """Return the keys of bands low … high-1: one row for each set, in ascending order.
 
         A row depends on its set alone, not on the batch.  No set may be empty.
         """
@@ -220,18 +219,18 @@ class Scheme(ABC):
 
     @abstractmethod
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the maximum number of keys for sets of given sizes (int64)."""
+        """Return, for each size of a set, its maximum number of keys (int64)."""
 
     @abstractmethod
     def recall(self, similarity: float) -> float:
         """Return the minimum probability that two sets of a given similarity share a key."""
 
     def option_values(self, request: Request) -> dict[str, Any]:
-        """Return {flag: value} of its options, on which keys depend."""
+        """Return {flag: value} for the scheme's options; the keys depend on these values."""
         return {option.flag: request.value(option) for option in self.options}
 
     def cost(self) -> list[str]:
-        """Return warnings about the cost of a run, and options that would reduce it."""
+        """Return lines about the cost of a run: warnings, and options that would reduce it."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -242,23 +241,23 @@ class Scheme(ABC):
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
-    """Make the keys of n sets from words, one for each set and band (`bands`: int64, ascending).
+    """Make the keys of n sets from one word for each set and band (`bands`: int64, ascending).
 
-    `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
+    `words`: hashes, uint64 (n, bands); a key has the upper bits of its word.
     """
     return Ragged(numbered(words, bands).ravel(), np.arange(len(words) + 1) * len(bands))
 
 
 def numbered(words: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    """Return keys (uint64): a band's number (int64) above a hash, the upper bits of a word."""
+    """Return keys (uint64): a band number (int64) in the upper bits, and a hash from a word."""
     return words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
 
 
 def shown(chance: float) -> str:
-    """Format a probability in six decimals, rounded down so as not to promise too much.
+    """Format a probability with six decimals, rounded down so as not to promise too much.
 
-    Subtle: a float may lie a hair below the probability that it stands for, as 0.29 does, so the
-    hair is added; in fractions, since a product of floats is rounded, too.  Only 1 is 1.
+    Subtle: a float may be slightly below the probability that it represents, such as 0.29, so HAIR
+    is added; in fractions, since a product of floats is rounded, too.  Only 1 is shown as 1.
 
     >>> shown(0.9999419), shown(0.29), shown(0.99999999), shown(1)
     ('0.999941', '0.290000', '0.999999', '1.000000')

@@ -1,7 +1,7 @@
-"""Bit vectors: rows of words, and fingerprints as sets of their blocks.
+"""Bit vectors as rows of 64-bit words, and fingerprints as sets of 16-bit blocks.
 
-A record of fingerprints is the set of their blocks of 16 bits, each with its place and the number
-of the variant, so that it is stored and sent like any other set:
+The fingerprints of a record are stored and sent like any other set: as the set of their blocks of
+16 bits, each with its place and the number of the variant:
 
     variant << 24 | place << 16 | block
 
@@ -47,7 +47,7 @@ def popcount(words: np.ndarray) -> np.ndarray:
 
 
 def bits_apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return in how many bits the rows of x and y (uint64 (P, W)) differ (int64)."""
+    """Return, for each row of x and y (uint64 (P, W)), the number of differing bits (int64)."""
     apart = np.zeros(len(x), np.int64)
     for a, b in zip(x.T, y.T):
         apart += popcount(a ^ b)
@@ -55,7 +55,7 @@ def bits_apart(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def bits_in(rows: np.ndarray, block: range) -> np.ndarray:
-    """Return some neighbouring bits, at most 64, of each row (uint64 (n, W)) as uint64 (n,).
+    """Return a range of up to 64 consecutive bits of each row (uint64 (n, W)) as uint64 (n,).
 
     >>> bits_in(np.array([[0xAB << 56, 0xCD]], np.uint64), range(60, 72)).tolist() == [0xCDA]
     True
@@ -68,7 +68,7 @@ def bits_in(rows: np.ndarray, block: range) -> np.ndarray:
 
 
 class BlockPlaces(NamedTuple):
-    """The positions of the digits of a fingerprint of `bits` bits in its blocks."""
+    """How the hex digits of a `bits`-bit fingerprint are divided into blocks."""
 
     bits: int
 
@@ -81,7 +81,7 @@ class BlockPlaces(NamedTuple):
         return -(-self.bits // BLOCK_BITS)
 
     def tokens(self, digits: np.ndarray, variants: np.ndarray) -> np.ndarray:
-        """Return tokens (uint64 (n, blocks)) of n fingerprints from digits and variant numbers."""
+        """Return n fingerprints as tokens, uint64 (n, blocks), given digits and variant numbers."""
         missing = self.blocks * DIGITS_OF_BLOCK - self.digits  # in front of the last block
         if missing:
             at = self.digits - DIGITS_OF_BLOCK + missing
@@ -96,10 +96,10 @@ class BlockPlaces(NamedTuple):
     def batch(
         self, ids: list[bytes], numbers: np.ndarray, digits: np.ndarray, counts: np.ndarray
     ) -> Batch:
-        """Return records as a batch.
+        """Make a batch of records from the hex digits of their fingerprints.
 
-        digits: uint8 (V, F/4), below 16, those of all fingerprints; counts: int64 (n,), how many
-        fingerprints each record has.
+        numbers: the place of each record; digits: uint8 (V, F/4), below 16, of all fingerprints;
+        counts: int64 (n,), how many fingerprints each record has.
         """
         variants = np.arange(len(digits)) - np.repeat(np.cumsum(counts) - counts, counts)
         offsets = np.append(0, np.cumsum(counts * self.blocks))
@@ -109,14 +109,14 @@ class BlockPlaces(NamedTuple):
 
 @dataclass(eq=False)
 class Prints:
-    """The fingerprints of n records: V rows of W words, all of a record one after the other."""
+    """The fingerprints of n records: V rows of W words; those of a record are consecutive rows."""
 
     vectors: np.ndarray  # uint64 (V, W)
-    counts: np.ndarray  # int64 (n,), of the rows of each record; the first is its own
+    counts: np.ndarray  # int64 (n,), rows of each record; the first is its own fingerprint
 
     @classmethod
     def of(cls, sets: Ragged, bits: int) -> Prints:
-        """Put the blocks together again; WireError if they are not those of fingerprints.
+        """Make fingerprints from sets of their blocks; WireError for sets of any other kind.
 
         >>> sets = Ragged.from_rows([[1, 1 << 16 | 2], [3, 1 << 16, 1 << 24, 1 << 24 | 1 << 16]])
         >>> prints = Prints.of(sets, 32)
@@ -155,9 +155,9 @@ class Prints:
         return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
 
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return one record of each kind, ascending, and the kind of each record (int64).
+        """Return a record of each class of equal ones, ascending, and each record's class (int64).
 
-        Two different records are taken for equal once in 2^64.
+        Two different records are treated as equal with probability 2^-64.
         """
         # Subtle: the highest bits of two words would cancel out in `combine`.
         hashes = combine(mix(np.ascontiguousarray(self.vectors.T)), seed=0)

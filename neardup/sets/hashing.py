@@ -8,8 +8,8 @@ their resemblance (Broder 1997).  r of them make one word, equal with probabilit
 
 *Random hyperplanes* (Charikar 2002): two vectors at an angle θ lie on the same side of one with
 probability 1 - θ/π, if it is drawn from a normal distribution (`hyperplane_sides`).  `signs` draws
-+1 or -1 for each token and dimension, which comes near it for many tokens of similar weight.  A
-sum of 0 gets a random bit, drawn by the smallest word of the set, which similar sets share.
++1 or -1 for each token and dimension, which is almost the same for many tokens of similar weight.
+A sum of 0 gets a random bit, drawn by the smallest word of the set, which similar sets share.
 
 `signs` sums eight dimensions, or four where tokens have weights up to 255, in the lanes of a word:
 
@@ -35,10 +35,10 @@ GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: SplitMix64's step
 # Tokens hashed, or summed, together: two arrays of 256 KiB, or a few, stay in the L2 cache.
 CACHE_TOKENS, SUMMED_TOKENS = 1 << 16, 1 << 15
 SET_TOKENS = 32  # memory for the sums of a set, in tokens
-LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weighs up to 255
+LANE_TOKENS = 255  # tokens whose sum fits in a lane: of 8 bits, or of 16 for weights up to 255
 STEP_BITS, SCALE = 12, 1 << 11  # of normal numbers
 DRAWS = 4  # normal numbers from a random word
-TOTAL_BITS = 39  # of a sum of weights, beside 13 of a number: float64 has all of them exactly
+TOTAL_BITS = 39  # of a sum of weights; with 13 bits of a number, float64 is still exact
 NORMAL_CACHE_TOKENS = 1 << 11
 DISTINCT_AT_ONCE = 1 << 16
 
@@ -81,8 +81,7 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
 
 
 def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
-    """Hash `columns`, uint64 (k, …), along the first axis into words, uint64 (…); the order of
-    the k words matters."""
+    """Hash k words to one along the first axis of `columns`, uint64 (k, …); their order matters."""
     digest = np.empty(columns.shape[1:], dtype=np.uint64)
     digest[...] = seed
     for column in columns:
@@ -92,8 +91,7 @@ def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
 
 
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """Hash the `rows` min-hashes of each set in each given band (int64 (B,)) to a word: uint64 (n,
-    B); no set may be empty.
+    """Hash each non-empty set's `rows` min-hashes in each band (int64 (B,)) to uint64 (n, B).
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)
@@ -117,11 +115,10 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
 
 
 def _minima(mixed: np.ndarray, starts: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return the min-hashes, uint32 (rows, B, n), of n sets; the mixed tokens (uint32, odd) of set
-    i begin at starts[i].
+    """Return the min-hashes, uint32 (rows, B, n), of n sets; set i begins at mixed[starts[i]].
 
-    A hash function multiplies by a random odd factor, uint32 (B, rows): each odd product is equally
-    likely.
+    mixed: hashed tokens, uint32, odd.  A hash function multiplies by a random odd factor, uint32
+    (B, rows): each odd product is equally likely.
     """
     if len(starts) == 1 and len(mixed) > CACHE_TOKENS:  # a large set, piece by piece
         cuts = range(0, len(mixed), CACHE_TOKENS)
@@ -171,11 +168,10 @@ def signs(sets: Ragged, weights: "np.ndarray | None", seed: int, low: int, high:
 def _sums(
     random: np.ndarray, weights: "np.ndarray | None", starts: np.ndarray, dimensions: range
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for n sets, the weight of the tokens with a 1 in each of 64 dimensions, int64 (64,
-    n), and of all tokens, int64 (n,).
+    """Return the total weight, by set, of tokens with a 1 in each dimension, and of all tokens.
 
-    Lane i of the word shifted by j is dimension j·lanes + i.  Heavy tokens have one lane, and take
-    the bits that they would have in four.
+    Shapes: int64 (64, n) and (n,).  Lane i of the word shifted by j is dimension j·lanes + i.
+    Heavy tokens have one lane, and use the bits that they would have in four.
     """
     heavy = weights is not None and int(weights.max()) > LANE_TOKENS
     lane = 8 if weights is None else 64 if heavy else 16
@@ -220,7 +216,7 @@ def quantiles() -> np.ndarray:
 def hyperplane_sides(
     sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return sign bits as `signs` does, from normal instead of ±1 projections."""
+    """Return the sign bits of normally distributed projections, in the format of `signs`."""
     first_word, last_word = low // 64, -(-high // 64)
     result = np.empty((len(sets), max(last_word - first_word, 0)), dtype=np.uint64)
     exact = _cut(weights, sets.offsets).astype(np.float64)[:, np.newaxis]

@@ -1,7 +1,7 @@
-"""Sets as flat arrays: `Ragged` rows, runs of equal values, a `Batch` of records, disjoint sets.
+"""Sets as flat arrays: `Ragged` rows, runs of equal values, `Batch`es of records, union-find.
 
 Rows of different lengths are two flat arrays (compressed sparse rows).  The tokens of records are
-rows, and so are their keys: `shared` returns what two records have in common of either.
+rows, and so are their keys: `shared` returns the common tokens, or keys, of two records.
 
 A batch is some thousand records, the unit of work of every stage: numpy is fast only in bulk.
 
@@ -17,8 +17,8 @@ import numpy as np
 
 from neardup.runtime import kernels
 
-SHORT = 16  # mean size of a row from which rows are sorted one by one
-LONG = 128  # mean size of two rows above which they are merged pair by pair
+SHORT = 16  # rows are sorted one by one from this mean size
+LONG = 128  # pairs of rows are merged one by one above this mean size of a pair
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
@@ -40,7 +40,7 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values, ascending, and how often each occurs (int64)."""
-    # Small numbers, many of each: counting takes a tenth of the time of sorting.
+    # For small values with many repeats, counting takes a tenth of the time of sorting.
     if values.dtype == np.uint64 and len(values) and int(values.max()) < len(values):
         members = np.bincount(values.astype(np.int64))
         found = np.flatnonzero(members)
@@ -51,7 +51,7 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return the order (int64) that sorts values (uint64) by their rows (int64), then by value."""
+    """Return the order (int64) that sorts values (uint64) by row (`owner`: int64), then value."""
     order = np.argsort(values)
     # A stable sort of 16-bit numbers is a radix sort.
     narrow = owner[order].astype(np.min_scalar_type(int(owner.max(initial=0))))
@@ -69,13 +69,13 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return for each element how many follow in its run (int64): 1, 0, 0 for runs of 2 and 1."""
+    """Return how many elements of its run follow each element (int64): 1, 0, 0 for sizes 2, 1."""
     ends = np.cumsum(members)
     return np.repeat(ends, members) - np.arange(members.sum()) - 1
 
 
 def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (left, right), int64: each index i with the later[i] indices after it."""
+    """Return pairs (left, right), int64: each index i with each of the next later[i] indices."""
     everyone = np.arange(len(later))
     return np.repeat(everyone, later), spans(everyone + 1, later)
 
@@ -85,7 +85,7 @@ class Ragged:
     """n rows of uint64 values, each row ascending and without repeats.
 
     values: uint64 (T,); offsets: int64 (n+1,), from 0 to T; weights: int64 (T,), above 0, or None
-    where each value weighs 1.
+    if each value has weight 1.
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> rows.sizes.tolist(), rows.row(2).tolist()
@@ -104,16 +104,16 @@ class Ragged:
 
     @classmethod
     def of_sizes(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """Make rows of values that are in order, given how many each row has (int64 (n,))."""
+        """Make rows from values that ascend in each row, given the row sizes (int64 (n,))."""
         return cls(values, _offsets(sizes))
 
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """Make rows from unsorted values (uint64), end to end, and drop repeats; sizes: int64."""
+        """Make rows from unsorted values (uint64), row after row; drop repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits > 64:
             return _from_long_words(values, sizes)
-        # Value and number of the row fit one word: one sort does it.
+        # A row number and a value fit in one word: one sort is enough.
         word = np.uint32 if bits <= 32 else np.uint64
         shift = 8 * word(0).itemsize - len(sizes).bit_length()
         rows = np.arange(len(sizes), dtype=word) << word(shift)
@@ -188,7 +188,7 @@ def _taken(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
 
 
 def _from_long_words(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows as `from_unsorted` does, of values too large to pack with a row number."""
+    """Make rows as `from_unsorted` does, from values too large to pack with a row number."""
     offsets = _offsets(sizes)
     if len(values) < SHORT * len(sizes):
         values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
@@ -215,15 +215,14 @@ def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
 
 
 def shared_sizes(rows: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return how many common values the rows left[p] and right[p] have (int64 (P,))."""
+    """Return the number of common values of the rows left[p] and right[p] (int64 (P,))."""
     if kernels.COMPILED:
         return kernels.shared_sizes(rows.values, rows.offsets, left, right)
     return shared(rows, left, right).sizes
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
-    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a heavier element gets a range of
-    its own.
+    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a heavier element is alone.
 
     >>> chunks(np.array([2, 2, 2, 9, 1]), 4)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
@@ -257,7 +256,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """Return what `_shared_step` returns, row by row, for long rows of too large values."""
+    """Do the work of `_shared_step` row by row: for long rows of values too large to pack."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -267,7 +266,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """Return what `_shared_step` returns, using ranks, for short rows of too large values."""
+    """Do the work of `_shared_step` with ranks: for short rows of values too large to pack."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)
@@ -281,12 +280,12 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Batch:
-    """A batch of records: ids[i] has the tokens sets.row(i), ascending, distinct, at least one."""
+    """A batch of records: record ids[i] has the tokens sets.row(i), at least one."""
 
     ids: list[bytes]
     sets: Ragged
-    without_shingles: tuple[int, ...] = ()  # the numbers, in its block, of lines of empty sets
-    # uint64 (n,): the line of each, in its block or as `reading.blocks` counts them.
+    without_shingles: tuple[int, ...] = ()  # line numbers, in the block, of empty sets
+    # uint64 (n,): the line number of each record, in its block or as `reading.blocks` counts.
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
     # uint64 (n, R), or (0, 0): values of R fields, for `lines.tagged_ids`.
     ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
@@ -299,7 +298,7 @@ class Batch:
 
 
 class Forest:
-    """A union-find structure of n nodes, none connected at first, with path halving (Tarjan 1975).
+    """A union-find structure of n nodes, at first unconnected, with path halving (Tarjan 1975).
 
     >>> forest = Forest(4)
     >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
@@ -311,7 +310,7 @@ class Forest:
 
     def __init__(self, size: int):
         self.parents = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
-        self._view = self.parents.data  # a memoryview, whose items are read faster
+        self._view = self.parents.data  # a memoryview: its items are read faster
 
     def join(self, a: int, b: int) -> bool:
         """Connect two nodes; return False if they were connected already."""

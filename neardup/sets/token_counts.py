@@ -1,6 +1,6 @@
-"""Token counts: how many records have each token, and each size, and a sample of the records.
+"""Token counts: the number of records with each token and of each size, and a sample of records.
 
-The prefix filter and I-Match ask how rare a token is.  Two map-reduce steps count before them:
+The prefix filter and I-Match need to know how rare a token is.  Two map-reduce steps count first:
 
     record lines → t0…042 TAB 1    → (shuffle) → 999999999982:t0…042 TAB 17 → (shuffle) → counts
                    s0…035 TAB 1                   000000000000:s0…035 TAB 1200
@@ -9,13 +9,13 @@ The prefix filter and I-Match ask how rare a token is.  Two map-reduce steps cou
 
 `t` is a token, `s` a size, and `r` a set of the sample behind its hash.  The second key begins with
 10^12 - 1 less the count, so that the most frequent tokens come first; the first million of them are
-kept.  Any other token is in one record, or in no more than the last of a million.
+kept.  Any other token is in one record, or in no more records than the last of the million.
 
 `run_local.sh` and the cluster count in pieces on disk; `TokenCounter` has all distinct tokens in
 memory, at 16 bytes each.
 
-The sample is the sets with the smallest hashes, which are among the smallest of each part of the
-input.  Equal sets count as one.
+The sample consists of the sets with the smallest hashes.  Each of them is in the sample of its part
+of the input, so parts can be sampled one by one.  Equal sets count as one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,10 +28,10 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 
 MOST_SETS = 1000
-SAMPLE_TOKENS = 1 << 21  # of all together: a few sets may be as large as all others
-WAITING = SAMPLE_TOKENS // 4  # tokens drawn before the sample is cut again
+SAMPLE_TOKENS = 1 << 21  # of the whole sample: a few sets may be as large as all others
+WAITING = SAMPLE_TOKENS // 4  # tokens drawn before the sample is reduced again
 MOST_TOKENS = 1_000_000
-TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
+TOKENS_AT_ONCE = 1 << 21  # a mapper counts so many in memory, at some 40 bytes each
 MOST = 10**12 - 1
 
 NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
@@ -39,7 +39,7 @@ Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how of
 
 
 class Sample:
-    """A sample of the sets that were drawn: those with the smallest hashes, in order of hash."""
+    """A sample of all sets passed to `draw`: those with the smallest hashes, in order of hash."""
 
     def __init__(self) -> None:
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
@@ -90,12 +90,11 @@ class Sample:
 
 @dataclass(eq=False)
 class TokenCounts:
-    """The number of records with each size and with each frequent token, and a sample of the
-    records.
+    """The number of records of each size and with each frequent token, and a sample of records.
 
     sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
     (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
-    of the sets; own: whether they are of the very records that are compared.
+    of the sets; own: True if exactly the records to be compared were counted.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9]]))
     >>> counts.records, counts.of(np.array([5, 7, 100], np.uint64)).tolist()
@@ -133,12 +132,12 @@ class TokenCounts:
         return self.own and len(self.tokens) < MOST_TOKENS
 
     def digest(self) -> tuple[int, ...]:
-        """Return numbers that identify the counts."""
+        """Return a checksum of the counts: four integers."""
         weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
         return self.records, len(self.tokens), int(weighed), int(self.own)
 
     def description(self) -> str:
-        """Return a line that identifies the counts."""
+        """Return one line of text that identifies the counts: number of records and checksum."""
         sum_ = 0
         for column in self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values:
             sum_ = crc32(column.astype("<u8").tobytes(), sum_)
@@ -154,7 +153,7 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent tokens of two or more records each, ascending, with frequencies."""
+    """Return the MOST_TOKENS most frequent tokens, ascending, and their frequencies (all > 1)."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]
@@ -162,7 +161,7 @@ def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarr
 
 
 def partial_counts(batches: Iterable[Ragged]) -> Iterator[tuple[Column, Column]]:
-    """Yield the counts of sizes and of tokens for each group of a few million tokens."""
+    """Yield the counts of sizes and of tokens for each group of batches of a few million tokens."""
     held: list[Ragged] = []
     size = 0
     for sets in batches:

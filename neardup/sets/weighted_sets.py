@@ -34,14 +34,14 @@ from neardup.sets.hashing import WORD, combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans
 
 CELLS_AT_ONCE = 1 << 15
-STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty
+STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty strips
 MOST_STRIPS = 63
-POINTS = 2  # expected beside log K of each number: few sets have to look higher up
+POINTS = 2  # expected points of each number, besides log K: few sets need more
 RANK_BITS = 40
 
 
 def bags(sets: Ragged) -> Ragged:
-    """Return weighted rows as plain sets, with w different elements for a value of weight w."""
+    """Convert weighted rows to plain sets, with w different elements for a value of weight w."""
     if sets.weights is None:
         return sets
     values = np.repeat(sets.values, sets.weights)
@@ -65,7 +65,7 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the values with repeats within each row replaced by different values."""
+    """Replace the second, third … of equal values in a row by hashes of value and ordinal."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((values, owner))
     starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))
@@ -85,8 +85,7 @@ def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def _poisson_table() -> np.ndarray:
-    """Return the bounds (uint64) for Poisson numbers of mean 1: the number of bounds ≤ a random
-    word."""
+    """Return bounds (uint64): the number of bounds ≤ a random word is Poisson(1)-distributed."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
@@ -102,7 +101,7 @@ POISSON = _poisson_table()
 def weighted_band_words(
     sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
 ) -> np.ndarray:
-    """Return `hashing.band_words` for weighted sets: uint64 (n, B).
+    """Hash the samples of each weighted set in each band to a word, as `band_words`: uint64 (n, B).
 
     weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
     """
@@ -115,8 +114,7 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Return a consistent weighted sample of each set for each hash function in `numbers`
-    (int64, ascending): uint64 (n, len(numbers))."""
+    """Sample n sets by m hash functions (`numbers`: int64, ascending): uint64 (n, m)."""
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
         return samples
@@ -124,7 +122,7 @@ def weighted_minima(
     column[numbers] = np.arange(len(numbers))
     tokens = mix(sets.values ^ random_words(seed, 1, stream=6))
     totals = np.add.reduceat(weights, sets.offsets[:-1])
-    points = int(functions * (np.log2(len(numbers) + 1) + POINTS))  # a guess, for the cost alone
+    points = int(functions * (np.log2(len(numbers) + 1) + POINTS))  # affects only the cost
     waiting = np.arange(len(sets))
     while len(waiting):
         missed = []
@@ -141,8 +139,7 @@ def weighted_minima(
 
 
 class _Seen(NamedTuple):
-    """The tokens of several sets (uint64), the weight and the set of each token, and the total
-    weight of each set (int64)."""
+    """Tokens of several sets (uint64), each token's weight and set, and set weights (int64)."""
 
     tokens: np.ndarray
     weights: np.ndarray
@@ -153,7 +150,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples of n sets, (n, width), and which sets have a sample in each column (bool)."""
+    """Return samples of n sets, (n, width), and which sets have one in every column (bool)."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -162,7 +159,7 @@ def _lowest(
         words, ranks, owner, place = _points(some, points, column)
         slot = owner * width + place
         lower = np.flatnonzero(ranks < lowest[slot])
-        while len(lower):  # of several for one slot the last is stored: a few rounds are enough
+        while len(lower):  # of several points for a slot the last is stored: few rounds
             lowest[slot[lower]], samples[slot[lower]] = ranks[lower], words[lower]
             lower = lower[ranks[lower] < lowest[slot[lower]]]
     full = np.isfinite(lowest).reshape(-1, width).all(axis=1)
@@ -177,7 +174,7 @@ def _strips(weights: np.ndarray) -> np.ndarray:
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of the points seen, about `points` for each set."""
+    """Return (words, ranks, sets, columns) of the points that sets see, about `points` each."""
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)

@@ -1,4 +1,4 @@
-"""The definitions of similarities, as exact fractions where they are rational.
+"""Definitions of the similarity measures; the value is an exact fraction if it is rational.
 
 The fast code is tested against them.  x and y are collections, read as sets, or weighted sets.
 
@@ -42,8 +42,7 @@ def containment(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def dice(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the number of common elements as a share of the mean size; at least one set must not
-    be empty.
+    """Return the Dice coefficient: common elements / mean size; not both sets may be empty.
 
     >>> dice("a", "ab")
     Fraction(2, 3)
@@ -83,7 +82,7 @@ def weighted_resemblance(x: Weights, y: Weights) -> Fraction:
 
 
 def weighted_dice(x: Weights, y: Weights) -> Fraction:
-    """Return Σ min of the weights of two weighted sets, as a share of their mean total weight."""
+    """Return the Dice coefficient of weighted sets: Σ min of the weights / mean total weight."""
     least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
     return Fraction(2 * least, sum(x.values()) + sum(y.values()))
 

@@ -1,4 +1,4 @@
-"""Resemblance estimated from samples, where the sets themselves are too large to send.
+"""Resemblance estimated from samples of sets that are too large to send.
 
 One row of numbers is sent for each set, in place of the set:
 
@@ -48,7 +48,7 @@ def sample_size(text: str) -> int:
 
 
 def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
-    """Return the rows that are sent in place of sets: their keys and samples.
+    """Return the rows that are sent instead of the sets: the keys and the sample of each set.
 
     >>> sets, keys = Ragged.from_rows([[1, 2, 3], [*range(99)]]), Ragged.from_rows([[7, 9], [7]])
     >>> sampled(sets, keys, size=16, seed=0).sizes.tolist()
@@ -73,7 +73,7 @@ def samples_of(rows: Ragged) -> Ragged:
 
 
 def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
-    """Return the keys from low to high-1 of each row; none for rows with another sample `size`."""
+    """Return the keys low … high-1 in each row; rows of another sample `size` have no keys."""
     marked = rows.where(rows.values == MARK + np.uint64(size)).sizes > 0
     mine = (rows.values >= np.uint64(low)) & (rows.values < np.uint64(high))
     return rows.where(mine & np.repeat(marked, rows.sizes))
@@ -81,13 +81,13 @@ def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
 
 @dataclass(eq=False)
 class EstimatedJaccard(UnboundedMeasure):
-    """Jaccard similarity estimated from samples of `size` hashes."""
+    """The measure jaccard, estimated from samples of `size` hashes."""
 
     threshold: Threshold
     size: int
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Return the pairs whose confidence interval has its upper end at or above the threshold.
+        """Return the pairs whose confidence interval ends at or above the threshold.
 
         Subtle: `part` and `whole` are the ends of the interval here, in millionths.
         """

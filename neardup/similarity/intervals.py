@@ -1,9 +1,9 @@
-"""Exact confidence intervals of a share (Clopper, Pearson 1934), in floats, or in decimals that are
-the same on every machine.
+"""Exact confidence intervals of a probability (Clopper, Pearson 1934), in floats or decimals.
 
-k of n independent trials were hits, each with probability p.  The interval has every p under which
+k of n independent trials were hits, each with probability p.  The interval has every p for which
 neither k hits or more nor k or fewer have a probability below α/2: it misses p in at most a share α
-of all experiments, for any n and p.  Samples without replacement, such as sketches, miss it less.
+of all experiments, for any n and p.  Samples without replacement, such as sketches, miss p less
+often.
 
 In floats (`clopper_pearson`) the lower end solves Pr[X ≥ k] = α/2.  In u = log p, the log of that
 tail is concave and below the line log C(n,k) + k·u, so Newton's method climbs to the solution from
@@ -13,8 +13,9 @@ where the line meets log α/2, and never passes it.  The terms of the tail fall:
 
 The ends are right to 10 digits at n = 4000, and to 7 at n = 10^7.
 
-In millionths, rounded outwards (`exact_interval`), floats find the place, and the same sum in
-decimals of 40 digits, which only add, multiply and divide, decides: every machine gets the same.
+In millionths, rounded outwards (`exact_interval`), floats find the ends, and the same sum in
+decimals of 40 digits corrects them.  Decimals only add, multiply and divide, so that the result is
+the same on every machine.
 
 Letters: n trials, k hits, p the probability of a hit, α = 1 - confidence.  Cost: 0.1 ms in floats,
 and 5 ms for n = 10^7; in decimals 1 ms for n = 256, and some ms for n = 10,000.
@@ -32,7 +33,7 @@ _DECIMALS = Context(prec=40, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_E
 _NEGLIGIBLE = Decimal("1e-32")  # of the largest term
 _ONE = Decimal(1)
 NEGLIGIBLE = 1e-17  # of a sum that is at least 1
-PRECISION = 1e-13  # of p, relative; the last step of Newton's method is far below it
+PRECISION = 1e-13  # of p, relative; the last step of Newton's method is far smaller
 
 
 def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
@@ -49,11 +50,11 @@ def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
 
 
 def _low_float(k: int, n: int, tail: float) -> float:
-    """Return the p for which X, binomial with n trials and chance p, has Pr[X ≥ k] = tail."""
+    """Return p such that Pr[X ≥ k] = tail, for binomial X with n trials of probability p."""
     if k == 0:
         return 0.0
     log_ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-    u = (log(tail) - log_ways) / k  # if k = n, this is the solution already
+    u = (log(tail) - log_ways) / k  # if k = n, this is already the solution
     step = 0.0 if k == n else 1.0
     while step > PRECISION:
         p = exp(u)
@@ -65,7 +66,7 @@ def _low_float(k: int, n: int, tail: float) -> float:
 
 
 def _terms(k: int, n: int, odds: float) -> float:
-    """Return Pr[X ≥ k] / Pr[X = k], X binomial with n trials and odds p/(1-p) of a hit."""
+    """Return Pr[X ≥ k] / Pr[X = k], for binomial X with n trials and odds p/(1-p) of a hit."""
     total, last, start, width = 1.0, 1.0, 0, 64
     while last > NEGLIGIBLE * total and start < n - k:
         i = np.arange(start, min(start + width, n - k))
@@ -108,7 +109,7 @@ def _ways(k: int, n: int) -> Decimal:
 
 
 def _tail(k: int, n: int, millionths: int) -> Decimal:
-    """Return Pr[X ≥ k] / C(n, k), X binomial with n trials and chance `millionths`/10^6 < k/n."""
+    """Return Pr[X ≥ k] / C(n, k), for binomial X with n trials of P = `millionths`/10^6 < k/n."""
     d = _DECIMALS
     p = d.divide(Decimal(millionths), Decimal(MILLION))
     q = d.subtract(_ONE, p)
@@ -123,7 +124,7 @@ def _tail(k: int, n: int, millionths: int) -> Decimal:
 
 
 def _power(base: Decimal, exponent: int) -> Decimal:
-    """Return a power by squaring, since `Decimal`'s own may differ between versions."""
+    """Return base^exponent by squaring; the power of `Decimal` may differ between versions."""
     result = _ONE
     while exponent:
         if exponent & 1:

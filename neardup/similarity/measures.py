@@ -9,8 +9,8 @@ the threshold are lost.
     overlap      |x∩y| / min(|x|, |y|)
     containment  |x∩y| / |x|, of x in y: a pair has one for each direction
 
-A measure also has the least resemblance of its pairs, which a scheme for Jaccard must find; a small
-set inside a large one has next to none.
+A measure also has the minimum resemblance of its pairs: the threshold of a scheme that finds pairs
+by their Jaccard similarity.  A small set inside a large one has a resemblance close to 0.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from neardup.sets.ragged import Ragged, shared_sizes
 
 Size = TypeVar("Size", int, np.ndarray)
 Fractions = tuple[np.ndarray, np.ndarray]  # part and whole
-MAX_DENOMINATOR = 10**9  # times the size of a set, up to 10^9, fits int64
+MAX_DENOMINATOR = 10**9  # times the size of a set (up to 10^9) fits in int64
 ANY_SIZE = (1 << 32) - 1
 
 
@@ -56,8 +56,7 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> "Threshold":
-        """Return `value` rounded down to a denominator ≤ 10^9 if needed; ValueError if that is
-        0."""
+        """Round `value` down to a denominator ≤ 10^9 if needed; ValueError if the result is 0."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
@@ -74,7 +73,7 @@ class Threshold:
         return f"{float(self):.9g}"
 
     def exactly(self) -> str:
-        """Return the threshold as text that `parse` reads back.
+        """Return the threshold as text that `parse` reads back without loss.
 
         >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly()
         ('0.9', '1/3')
@@ -83,7 +82,7 @@ class Threshold:
         return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
 
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
-        """Return where common/union (int64 arrays) reaches the threshold (bool)."""
+        """Return for which pairs common/union (int64 arrays) reaches the threshold (bool)."""
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
@@ -103,7 +102,7 @@ NINE_TENTHS = Threshold(9, 10)
 
 
 def parse_fraction(text: str) -> Fraction:
-    """Read a fraction such as "0.25" or "1/4"; ValueError for anything else."""
+    """Parse a fraction such as "0.25" or "1/4"; ValueError for anything else."""
     try:
         return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
     except (ValueError, ZeroDivisionError):
@@ -113,7 +112,7 @@ def parse_fraction(text: str) -> Fraction:
 class Verified(NamedTuple):
     """Pairs at or above the threshold: row numbers, and the similarity part/whole.
 
-    int64 arrays; part and whole may hold Python's integers.
+    All are int64 arrays; part and whole may also be arrays of Python integers (object).
     """
 
     left: np.ndarray
@@ -133,7 +132,7 @@ class Measure(Protocol):
         ...
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which sets of x and y elements may be a pair if they share at most `common`."""
+        """Return which pairs of sets of sizes x and y may be similar with an overlap ≤ `common`."""
         ...
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
@@ -161,7 +160,7 @@ class SetMeasure(UnboundedMeasure):
 
     @property
     def resemblance(self) -> "Threshold | None":
-        """The minimum resemblance of a pair, or None if it can be next to 0."""
+        """The minimum resemblance of a pair, or None if it can be close to 0."""
         return None
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
@@ -264,7 +263,7 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Return where dot / √(x·y) reaches the threshold (bool); whole numbers, x and y above 0."""
+    """Return for which pairs dot / √(x·y) reaches the threshold (bool); integers, x, y > 0."""
     cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():
@@ -286,9 +285,9 @@ def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
 
 def _root_in_millionths(part: int, whole: int) -> int:
     """Return √(part / whole) in millionths, rounded half-even."""
-    square = 4 * 10**12 * part  # … / whole: of twice the result
+    square = 4 * 10**12 * part  # divided by `whole`: the square of twice the result
     twice = isqrt(square // whole)
-    tie = twice % 4 == 1 and twice * twice * whole == square  # only a rational root can be one
+    tie = twice % 4 == 1 and twice * twice * whole == square  # only for a rational root
     return (twice + 1) // 2 - tie
 
 
@@ -316,7 +315,7 @@ def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
 
 
 def fraction_text(value: Fraction) -> bytes:
-    """Return a fraction with six decimals, rounded half-even.
+    """Format a fraction with six decimals, rounded half-even.
 
     >>> fraction_text(Fraction(2, 3)), fraction_text(Fraction(1))
     (b'0.666667', b'1.000000')
@@ -327,5 +326,5 @@ def fraction_text(value: Fraction) -> bytes:
 def rounded_millionths(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Return part/whole in millionths, rounded half-even."""
     quotient = part * 10**6 // whole
-    twice = 2 * (part * 10**6 - quotient * whole)  # np.divmod takes no Python integers
+    twice = 2 * (part * 10**6 - quotient * whole)  # np.divmod does not accept Python integers
     return quotient + ((twice > whole) | ((twice == whole) & (quotient % 2 == 1)))

@@ -1,12 +1,13 @@
 """Sketches: small samples of sets to estimate resemblance and containment, and bitmaps of sets.
 
 One seeded random order of all shingles makes the samples of all sets comparable (Broder 1997).  A
-shingle's place in it is a hash of 48 bits: of 500 sets of a million shingles, one loses a shingle.
+shingle's place in it is a hash of 48 bits: in one of 500 sets of a million shingles, two shingles
+have the same hash.
 
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
     signature  the smallest hash of x in each of `length` random orders
-    b bits     of each place of a signature: equal minima have equal bits, others one time in 2^b
+    b bits     of each min-hash in a signature: equal minima have equal bits, others with P = 2^-b
                (Li, König, "b-Bit Minwise Hashing", WWW 2010)
 
     resemblance   |MIN_s(M(x)∪M(y)) ∩ M(x) ∩ M(y)| / |MIN_s(M(x)∪M(y))|   unbiased
@@ -25,8 +26,8 @@ sets differ, a shingle is in one of them only:
 
     |x△y| ≥ popcount(bitmap(x) xor bitmap(y))   and   2·|x∩y| = |x| + |y| - |x△y|
 
-64 bits say little about sets of a hundred shingles; twice as many bits as shingles tell nearly all
-dissimilar sets apart.
+64 bits rule out few pairs of sets of a hundred shingles; twice as many bits as shingles rule out
+nearly all dissimilar pairs.
 
 Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
 """
@@ -38,7 +39,7 @@ from neardup.sets.hashing import GOLDEN, mix, random_words
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run
 from neardup.similarity.measures import Measure
 
-SAMPLE_BITS = 48  # of a hash: 16 above are for the number of a row, so that one plain sort will do
+SAMPLE_BITS = 48  # of a hash: the other 16 are for a row number, so that one plain sort is enough
 PAIR_HASHES = 32  # the fixed cost of a pair, in hashes: no step has 2^16 pairs
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the L2 cache
 MOST_BITS = 16  # of a bitmap, as a power of two
@@ -105,8 +106,7 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return, for P pairs, how many hashes in the sample of the union are in both sets and how
-    many in all (int64), and whether both sketches are whole sets (bool)."""
+    """Return (common, all, exact) for P pairs: counts in the union's sample; exact: all of it."""
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
@@ -123,17 +123,17 @@ def sample_of_min_s(
         sampled = rank < limit[low:high][pair]
         all_[low:high] = np.bincount(pair[sampled], minlength=high - low)
         both[low:high] = np.bincount(pair[sampled & twice], minlength=high - low)
-    return both, all_, whole
+    return both, all_, whole  # int64, int64, bool
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """Return a seeded 48-bit hash of each shingle (uint64)."""
+    """Return a 48-bit hash of each shingle (uint64), seeded with `seed`."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 
 
 def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Sort each row of values laid end to end."""
+    """Make rows from values laid end to end, and sort each row."""
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     parts = [
         Ragged.from_unsorted(values[ends[low] : ends[high]], sizes[low:high])
@@ -143,13 +143,13 @@ def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:
-    """Return a bitmap of 64 bits for each row, uint64 (n, 1); no row may be empty."""
+    """Return a bitmap of 64 bits for each row: uint64 (n, 1); no row may be empty."""
     bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
 def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """Return bitmaps with two to four bits for each shingle of an average set, uint64 (n, words).
+    """Return bitmaps with 2 to 4 bits for each shingle of a set of mean size: uint64 (n, words).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)
@@ -170,9 +170,9 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return which pairs may reach the threshold, judging by their bitmaps (bool).
+    """Return which pairs may reach the threshold, by an overlap bound from their bitmaps (bool).
 
-    The words of wide bitmaps are compared one by one: few pairs are left for the last.
+    The words of wide bitmaps are compared one by one: few pairs are left for the last word.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> measure, sets = Jaccard(NINE_TENTHS), Ragged.from_rows([range(9), range(10), range(20)])

@@ -1,18 +1,18 @@
 """Weights of tokens, and exact measures of weighted sets.
 
-A token is weighted by its count in a record, by its rarity, or as the line says.  The idf weight of
-a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its inverse document
-frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records weighs 8, one in
-a thousandth of them 80.  A weight is k or more where N / df ≥ 2^((k - 1/2) / 8), compared in
-integers: every machine gets the same weights.
+The weight of a token is its count in a record, depends on its rarity, or is given on the line.  The
+idf weight of a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its
+inverse document frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records
+weighs 8, one in a thousandth of them 80.  A weight is k or more where N / df ≥ 2^((k - 1/2) / 8),
+compared in integers: every machine gets the same weights.
 
-Similarities are fractions of whole numbers; x_i is the weight of token i in x, 0 if it has none:
+Similarities are fractions of integers; x_i is the weight of token i in x, 0 if x lacks the token:
 
     jaccard   Σ min(x_i, y_i) / Σ max(x_i, y_i)
     dice      2·Σ min(x_i, y_i) / (Σ x_i + Σ y_i)
     cosine    Σ x_i·y_i / √(Σ x_i² · Σ y_i²)
 
-With Σ min for what two sets share and Σ x_i for their sizes, the first two are the formulas of
+With Σ min as the overlap of two sets and Σ x_i as the size of x, the first two are the formulas for
 plain sets.
 """
 
@@ -49,8 +49,7 @@ class Idf:
 
     @cached_property
     def _limits(self) -> np.ndarray:
-        """The maximum number of records that have a token of weight 255, 254, … 1: int64,
-        ascending, without zeros."""
+        """The maximum document frequency for weights 255, 254, … 1: int64, ascending, above 0."""
         power = self.counts.records**16
         roots = []
         for k in range(MOST_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors
@@ -62,7 +61,7 @@ class Idf:
 class TokenWeights:
     """How tokens are weighted: by repeats, by the input, by idf, or by several of these.
 
-    repeats: they are counts; own: they are on the line of the record.
+    repeats: weights are counts; own: weights are given on the line of the record.
     """
 
     repeats: bool = False
@@ -81,7 +80,7 @@ class TokenWeights:
 
 
 class CommonPlaces(NamedTuple):
-    """The pair number of each common value, and its two indices in `rows.values` (int64)."""
+    """The number of the pair of each common value, and its two indices in `rows.values` (int64)."""
 
     pair: np.ndarray
     left: np.ndarray
@@ -103,23 +102,23 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Find the common values of each pair by one sort, of pair number (high bits) and value."""
+    """Find the common values of each pair by sorting words: pair number (high bits), value."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
     values = rows.values[places]
     shift = 64 - len(left).bit_length()
-    if len(values) and int(values.max()) >> shift:  # no room for the number beside a value
+    if len(values) and int(values.max()) >> shift:  # no room for the pair number
         values = np.unique(values, return_inverse=True)[1].astype(np.uint64)
     packed = values | pair.astype(np.uint64) << np.uint64(shift)
-    order = np.argsort(packed, kind="stable")  # of equals, that of the left row comes first
+    order = np.argsort(packed, kind="stable")  # of equal words, the left row's is first
     first = np.flatnonzero(packed[order[1:]] == packed[order[:-1]])
     return CommonPlaces(pair[order[first]], places[order[first]], places[order[first + 1]])
 
 
 @dataclass(eq=False)
 class MinSum(UnboundedMeasure):
-    """A measure of weighted sets that counts the smaller of a token's two weights as shared.
+    """A measure of weighted sets in which the overlap is Σ min of the weights of common tokens.
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -149,7 +148,7 @@ class MinSum(UnboundedMeasure):
 
 @dataclass(eq=False)
 class WeightedCosine(UnboundedMeasure):
-    """The measure of weighted sets by the cosine of the angle between them."""
+    """The measure cosine for weighted sets: the cosine of the angle between two sets."""
 
     threshold: Threshold
     weights: TokenWeights

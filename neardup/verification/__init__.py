@@ -1,7 +1,7 @@
-"""Verification: from buckets to pairs of similar records.
+"""Verification: finds the pairs of similar records in buckets of records with a common key.
 
 In: keyed lines in order of keys.
-Out: pair lines, each written in one bucket: that of the smallest key both records have.
+Out: pair lines, each written in one bucket only: that of the smallest common key.
 May import: runtime, sets, similarity, lines.
 
 An output is one line in `OUTPUTS`, made of three parts: which pairs of sets are verified
@@ -27,11 +27,11 @@ class Output(NamedTuple):
     """A kind of --output, and the parts of its joins."""
 
     help: str
-    parts: JoinParts  # of one collection
-    across: "JoinParts | None" = None  # of the R-S join of two
-    between: "JoinParts | None" = None  # of that with --between, where it is another one
-    directed: bool = False  # both (x, y) and (y, x) may be written, as containment has them
-    decides: str = ""  # what a decision makes of the edges: RECORDS, "clusters", or nothing
+    parts: JoinParts  # for one collection
+    across: "JoinParts | None" = None  # for the R-S join of two
+    between: "JoinParts | None" = None  # with --between, if it differs
+    directed: bool = False  # both (x, y) and (y, x) may be written, as for containment
+    decides: str = ""  # what a decision makes from the edges: RECORDS, "clusters", or nothing
 
 
 RECORDS = "records"
@@ -56,7 +56,7 @@ OUTPUTS = {
         decides="clusters",
     ),
 }
-# --output pairs where pairs are verified by samples (--verify sketch).
+# --output pairs if pairs are verified by samples (--verify sketch).
 ESTIMATED = Output(
     "every pair that may be one, with an interval", JoinParts(lines=record_pairs.IntervalLines)
 )

@@ -1,8 +1,8 @@
 """A batch of buckets that are joined together, as arrays.
 
 In a bucket, records with equal sets become one set with several ids: a set is decoded once, and a
-thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, whatever the
-order of the engine.
+thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, in whatever
+order an engine sends them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import wide_bitmaps
 
 TOGETHER_BYTES = 2 << 20  # of records from arrays, in one batch
-RECORD_BYTES = 64  # the overhead of one, beside its tokens and its id
+RECORD_BYTES = 64  # the overhead of a record, besides its tokens and its id
 TOKENS_AT_ONCE = 1 << 23  # less than a second's work
 PAIR_TOKENS = 32  # the overhead of a pair, as tokens to compare
 
@@ -30,7 +30,7 @@ PAIR_TOKENS = 32  # the overhead of a pair, as tokens to compare
 def in_batches(
     keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
 ) -> Iterator[BucketBatch]:
-    """Yield batches of buckets, given that record records[i] (int64) has key keys[i] (uint64)."""
+    """Yield batches of buckets of records; record records[i] (int64) has key keys[i] (uint64)."""
     order = np.argsort(keys, kind="stable")
     keys, records = keys[order], records[order]
     starts = starts_of_runs(keys)
@@ -45,7 +45,7 @@ def in_batches(
 
 
 def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the memory in bytes of records, given token counts and id lengths (int64)."""
+    """Return the memory of each record in bytes, given token counts and id lengths (int64)."""
     return sizes.astype(np.int64) * 8 + lengths + RECORD_BYTES
 
 
@@ -57,7 +57,7 @@ def lengths_of(ids: list[bytes]) -> np.ndarray:
 def _ids_of_sets(
     records: Iterable[tuple[tuple[Any, ...], bytes]],
 ) -> tuple[dict[tuple[Any, ...], list[bytes]], list[list[bytes]], list[int]]:
-    """Return each distinct set's ids, the repeated ids, and the index of each set's first record.
+    """Group ids by set: return a set's ids, its repeated ids, and the index of its first record.
 
     records: (set with its bucket, id), with equal ids of a set one after the other.
     """
@@ -77,13 +77,13 @@ def _ids_of_sets(
 
 
 def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
-    """Return the order of records by their keyed lines, given ascending keys."""
+    """Return the indices of records in byte order of their keyed lines; keys must ascend."""
     names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
     by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
     order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]
     alike = ~first_of_run(keys) & ~first_of_run(sets.sizes[order])
     pairs = np.column_stack((order[:-1], order[1:]))[alike[1:]]
-    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # ordered by their sets then
+    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # then by their sets, too
         texts, sizes = encode_sets(sets), sets.sizes.tolist()
         return sorted(order.tolist(), key=lambda i: (keys[i], sizes[i], names[i], texts[i]))
     return order.tolist()
@@ -95,7 +95,7 @@ class BucketBatch:
 
     keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
     int64 (n,), the set's number in the join as a whole; ids: n lists, each ascending and distinct;
-    repeats: n lists of those ids that came again, each time; sets: n rows.
+    repeats: n lists of repeated ids, one entry for each repeat; sets: n rows.
     """
 
     keys: np.ndarray
@@ -107,7 +107,7 @@ class BucketBatch:
 
     @classmethod
     def of_lines(cls, lines: list[bytes], first_node: int = 0) -> BucketBatch:
-        """Make a batch from keyed lines, in any order, of whole buckets or of a piece of one."""
+        """Make a batch from keyed lines, in any order, of whole buckets or a piece of one."""
         found, repeats, _ = _ids_of_sets(
             ((key, size, set_), id_) for key, size, id_, set_ in parse_keyed_lines(sorted(lines))
         )
@@ -169,7 +169,7 @@ class BucketBatch:
         return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
 
     def beside(self, later: BucketBatch) -> BucketBatch:
-        """Return two pieces of one bucket as one batch."""
+        """Concatenate two pieces of one bucket into one batch."""
         return BucketBatch(
             np.concatenate((self.keys, later.keys)),
             np.concatenate((self.buckets, later.buckets)),
@@ -180,7 +180,7 @@ class BucketBatch:
         )
 
     def windows(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
-        """Return (first, stop): by its size, set i may pair with sets first[i] ≤ j < stop[i]."""
+        """Return (first, stop): by size, set i may pair with sets first[i] … stop[i]-1."""
         place = self.buckets << 32 | self.sets.sizes  # ascending
         largest = np.minimum(measure.largest_partner(self.sets.sizes), (1 << 32) - 1)
         widest = self.buckets << 32 | largest
@@ -189,7 +189,7 @@ class BucketBatch:
     def pairs(
         self, left: np.ndarray, low: np.ndarray, high: np.ndarray, pool: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield each left[i] with pool[low[i]:high[i]], in order, in steps of bounded work."""
+        """Yield pairs of left[i] and each of pool[low[i]:high[i]], in batches of bounded work."""
         counts = np.maximum(high - low, 0)
         for start, stop in chunks(counts * (self.sets.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
             some = counts[start:stop]

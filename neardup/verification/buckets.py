@@ -1,15 +1,15 @@
 """Buckets from sorted keyed lines, and the removal of copies within a large bucket.
 
 Most keys belong to one record, and such a line is skipped without being decoded: only its first
-fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the other
-buckets batch up until there is enough work for the join.  Held in memory: one block, the batch, and
+fourteen bytes are read, in one vector step for a whole block of lines.  The lines of other buckets
+are collected until there is enough work for the join.  Held in memory: one block, the batch, and
 the bucket at the end of the block.  A bucket too large for that goes to a temporary file
-(`SpilledBucket`) and comes back a piece at a time.
+(`SpilledBucket`) and is read back a piece at a time.
 
 Copies in a large bucket are found while it is read.  In byte order, its lines are in order of size
 and then of id: equal sets have one size, and the first line of a set has the smallest of its ids.
-Sets of one size are held, up to `KNOWN_BYTES`.  The others pass with their copies, to be sorted by
-set; then copies follow the first line of their set, and only one set at a time is held.
+Sets of one size are held, up to `KNOWN_BYTES`.  Further sets are kept with their copies and sorted
+by set; then copies follow the first line of their set, and only one set at a time is held.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
 KNOWN_BYTES = 8 << 20
 SET_BYTES = 256  # the overhead of a set that is held with its line
-BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # the first id of each set first
+BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # flags: the first id of each set first
 Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
 
 
@@ -56,7 +56,7 @@ def shared_lines(
     """Yield the lines of buckets with several records: many small buckets, or one large one.
 
     `blocks` hold whole keyed lines in ascending order of keys.  A spilled bucket's file is deleted
-    with the next step.
+    when the next item is requested.
     """
     source = iter(blocks)
     batch: list[bytes] = []
@@ -75,7 +75,7 @@ def shared_lines(
             yield batch
             batch, size = [], 0
         if scan.large:
-            import tempfile  # as most inputs have no such bucket
+            import tempfile  # here, as most inputs have no such bucket
 
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
                 count, rest = _spill(unfinished, source, unsorted, counters, line_number)
@@ -105,7 +105,7 @@ def batches_of_lines(
 def _next(source: Iterator[bytes], size: int) -> bytes:
     """Return the next blocks of `source`, concatenated: at least `size` bytes unless it ends.
 
-    So its lines are not looked at again with each block.
+    So the unfinished lines are not scanned again with each block.
     """
     blocks = [next(source, b"")]
     while size > sum(map(len, blocks)) and blocks[-1]:
@@ -114,7 +114,7 @@ def _next(source: Iterator[bytes], size: int) -> bytes:
 
 
 class _Scan(NamedTuple):
-    """A block divided into finished buckets and a rest."""
+    """A block of lines, divided into finished buckets and an unfinished rest."""
 
     shared: list[bytes]  # the lines of the finished buckets that have more than one
     buckets: int  # how many such buckets
@@ -157,7 +157,7 @@ def _spill(
     """
     count = 0
     for block in chain([start], source):
-        _, ends, high, low = lines_of(block, line_number + count)  # raises where they are damaged
+        _, ends, high, low = lines_of(block, line_number + count)  # raises if they are damaged
         if not count:
             key = high[0], low[0]
         others = np.flatnonzero((high != key[0]) | (low != key[1]))
@@ -175,7 +175,7 @@ def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
     """Sort lines with the system's sort, in byte order or by `flags`."""
-    file.seek(0)  # which also writes out what is buffered
+    file.seek(0)  # this also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass
 
@@ -183,7 +183,7 @@ def sort_lines(
 def without_copies(
     spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
 ) -> Iterator[Copies]:
-    """Write a spilled bucket to `result`, without the copies of sets.
+    """Write the lines of a spilled bucket to `result`, without later lines of equal sets (copies).
 
     Yields the copies in order, a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
     and all copies are found.

@@ -4,14 +4,14 @@ A thousand copies of one video make 499,500 pairs, and 999 of them connect the t
 `LinkJoin` adds to `PairJoin`: a pair of sets that is already connected is neither verified nor
 written, so a bucket of n similar sets costs about n comparisons and not n²/2.
 
-Its forest is Kruskal's (1956) over the verified pairs in order of (left, right).  An edge with
-another owner key connects here without being written: the bucket of that key comes first in the
-order of keys, and has edges enough to connect the two.
+Its forest is Kruskal's (1956) over the verified pairs in order of (left, right).  An edge whose
+owner key is another key connects two sets here without being written: the bucket of the owner key
+is earlier in the order of keys, and its edges connect the two.
 
-`EdgeJoin` writes all pairs, as a decision needs them, but for dense clusters.  A *dense cluster* is
-a tree of more than `DENSE` similar sets in one bucket, of whose pairs a decision needs those with
-the few records that are kept.  So its sets are sent on as they are, at about n comparisons and n
-lines.  No two sets of different trees are similar.
+`EdgeJoin` writes all pairs, which a decision needs, except those in dense clusters.  A *dense
+cluster* is a tree of more than `DENSE` similar sets in one bucket.  Of its pairs, a decision needs
+only those with the few records that are kept.  So its sets are written instead of its pairs, at
+about n comparisons and n lines.  No two sets of different trees are similar.
 """
 
 import tempfile
@@ -55,10 +55,10 @@ class LinkJoin(PairJoin):
     def _open(
         self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield pairs that are not connected yet, in order of (left, right).
+        """Yield pairs of sets that the forest does not connect yet, in order of (left, right).
 
-        The lefts of each bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
-        nearly everything, and then more at once cost little and save steps.
+        The left sets of a bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
+        nearly all sets, and then larger steps cost little and are fewer.
         """
         everyone = np.arange(len(batch))
         rank = everyone - np.searchsorted(batch.buckets, batch.buckets)
@@ -80,7 +80,7 @@ class LinkJoin(PairJoin):
                 yield a[still], b[still]
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
-        # Equal sets first, since those of a bucket may be in any two of its pieces.
+        # Equal sets first, since two equal sets may be in any two pieces of a bucket.
         with (
             tempfile.TemporaryFile() as most_gone,
             tempfile.TemporaryFile() as by_set,
@@ -131,7 +131,7 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 
 
 class EdgeJoin(LinkJoin):
-    """The join that finds all pairs but those of dense clusters, which are left to the decision."""
+    """The join that finds all pairs except those in dense clusters; the decision compares these."""
 
     _found = PairJoin._found
 
@@ -147,7 +147,7 @@ class EdgeJoin(LinkJoin):
 
     def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> None:
         for _ in self._edges(batch, first, stop):
-            """Each is in the forest now."""
+            """Each edge was added to the forest."""
 
     def _trees(self, batch: BucketBatch, some: np.ndarray) -> Iterator[bytes]:
         """Yield lines for pairs in small trees, and for members of large trees (dense clusters)."""

@@ -1,13 +1,13 @@
-"""The join of the reducer: from a batch of buckets to the lines of all pairs.
+"""The join of the reducer: finds all pairs in a batch of buckets, and formats their lines.
 
 It adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter is a
 window over the sets in order of size; a pair is verified in one bucket only, that of its *owner
-key*, the smallest key that both sets have; and all of it in vector steps.
+key*, the smallest key that both sets have; and all work is done in vector steps.
 
-The keys are made again from the sets, so nothing but shingles is sent.  Near-copies mostly share
-one of the first bands, and few pairs stay to be compared in many.  So the keys of bands are made
-only as far as needed: band 0, then 1, then 2-3, 4-7 …, and each time only for the sets of pairs
-that have not shared a key so far.
+The keys are made again from the sets, so nothing but shingles is sent.  Near-copies mostly share a
+key of one of the first bands, and few pairs must be compared in many bands.  So the keys of bands
+are made only as far as needed: band 0, then 1, then 2-3, 4-7 …, and each time only for the sets of
+pairs that have not shared a key so far.
 """
 
 from collections.abc import Iterator
@@ -27,24 +27,24 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket
 from neardup.verification.record_pairs import EveryPair, PairLines
 
-SAMPLE = 16  # one in so many sets is checked against its key
+SAMPLE = 16  # one in 16 sets is checked against its key
 Found = Iterator[Verified]
 
 
 class Keys(Protocol):
-    """The interface of a scheme that a join needs: keys of sets."""
+    """The part of the interface of `Scheme` that a join needs."""
 
     one_a_band: ClassVar[bool]
 
     def keys(self, sets: Ragged, low: int, high: int) -> Ragged:
-        """Return the keys of bands low … high-1, ascending, a row for each set."""
+        """Return the keys of bands low … high-1: one row for each set, in ascending order."""
 
 
 @dataclass
 class PairJoin:
     """The join that finds and writes all pairs in each bucket.
 
-    pairs, lines: which records are pairs, and what is written of them; see `record_pairs`.
+    pairs, lines: which records are pairs, and which lines are written; see `record_pairs`.
     """
 
     scheme: Keys
@@ -52,7 +52,7 @@ class PairJoin:
     counters: Counters
     pairs: EveryPair
     lines: PairLines
-    mark: int = 0  # of the keys on lines, see `answer_lines.mark_of`
+    mark: int = 0  # is in the keys on lines, see `answer_lines.mark_of`
     _dense = False
 
     def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:
@@ -65,7 +65,7 @@ class PairJoin:
             yield from self._whole(work)
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
-        """Prepare for a batch, or for the pieces of a bucket, with this many sets."""
+        """Prepare for a batch, or for all pieces of one bucket, with this total number of sets."""
 
     def _whole(self, batch: BucketBatch) -> Iterator[bytes]:
         self._check(batch)
@@ -86,7 +86,7 @@ class PairJoin:
         yield from self._written(batch, *batch.windows(self.measure))
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
-        """Join each piece with itself, and with every later one within the length filter."""
+        """Join each piece of a bucket with itself, and with the later ones that sizes allow."""
         starts, counts = list(spilled.starts()), []
         for start in starts:
             self.counters.alive()
@@ -107,7 +107,7 @@ class PairJoin:
                 yield from self._written(both, np.full(len(both), len(piece)), stop)
 
     def _check(self, batch: BucketBatch) -> None:
-        """Raise StageError unless the keys on a sample of lines are those of their sets."""
+        """Raise StageError unless sampled lines have the keys that are computed from their sets."""
         some = np.arange(0, len(batch), SAMPLE)
         if not self._owned(batch, some).all():
             raise StageError(
@@ -124,7 +124,7 @@ class PairJoin:
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the similar pairs in the windows, if their owner key is the key of the bucket."""
+        """Yield the similar pairs in the windows whose owner key is the key of the bucket."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             yield self._similar(batch, left, right)
@@ -158,7 +158,7 @@ class PairJoin:
                     yield self.lines.format(a, b, similarity)
 
     def _first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return True where two sets of one bucket share no key smaller than the bucket's.
+        """Return for which pairs of sets the bucket's key is the smallest common key (bool).
 
         left, right: int64.
         """
@@ -166,7 +166,7 @@ class PairJoin:
         band = own_key >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
-        own = int(not self.scheme.one_a_band)  # whether the key's own band may have a smaller one
+        own = int(not self.scheme.one_a_band)  # 1 if the key's own band may have a smaller key
         open_ = np.flatnonzero(band + np.uint64(own) > low)
         while len(open_):
             sets, place = np.unique((left[open_], right[open_]), return_inverse=True)
@@ -178,7 +178,7 @@ class PairJoin:
         return first
 
     def _owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """Return True for sets (int64) whose keys, made again, include their bucket's key."""
+        """Return which sets (int64) have their bucket's key among the keys made again (bool)."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)
@@ -191,7 +191,7 @@ class PairJoin:
 
 
 def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Return True where rows a[p] and b[p] share a key below bound[p].
+    """Return for which p rows a[p] and b[p] share a key below bound[p] (bool).
 
     >>> keys = Ragged.from_rows([[1, 5, 9], [5, 9], [9]])
     >>> _share_below(keys, np.array([0, 0]), np.array([1, 2]), np.array([9, 9], np.uint64)).tolist()

@@ -32,7 +32,7 @@ Ids = Iterable[tuple[bytes, bytes]]
 
 @dataclass
 class EveryPair:
-    """The part of a join that makes every two similar records a pair.
+    """The part of a join that selects pairs of records: any two similar records.
 
     across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between).
@@ -45,7 +45,7 @@ class EveryPair:
     first_only = False
 
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
-        """Return the pairs of sets with a pair of records that the collections allow."""
+        """Return the pairs of sets that have at least one pair of records to compare."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
         if self.first_only and not self.between:
             new = ~old
@@ -55,7 +55,7 @@ class EveryPair:
         return left[chosen], right[chosen]
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
-        """Return how many pairs of records the given pairs of sets stand for."""
+        """Return the number of pairs of records to compare in the given pairs of sets."""
         count = np.dot(batch.records[left], batch.records[right])
         if self.across:
             old = batch.old_records
@@ -73,7 +73,7 @@ class EveryPair:
         return chain(product(new, old), () if self.between else combinations(new, 2))
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
-        """Return the pairs of records between two similar sets."""
+        """Return the pairs of records of two similar sets, given the ids of both."""
         pairs = product(ids, others)
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
@@ -82,9 +82,9 @@ class EveryPair:
 
 
 class FirstPair(EveryPair):
-    """Pairs of the first records of sets; the copies of a set are tied to its first record.
+    """The part of a join that selects pairs of first records of sets, and of a first and a copy.
 
-    Old records are always kept: the new copies of an old set are tied to its first old record.
+    Old records are always kept: the new copies of an old set are paired with its first old record.
     """
 
     compared, found = COMPARISONS, USED
@@ -100,16 +100,16 @@ class FirstPair(EveryPair):
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
             return [(ids[0], others[0])]
-        both = (ids, others), (others, ids)  # every new record has a pair of its own
+        both = (ids, others), (others, ids)  # each new record has its own pair
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 
 @dataclass
 class PairLines:
-    """Pair lines, with the similarity in six decimals."""
+    """The part of a join that formats pair lines, with the similarity in six decimals."""
 
     measure: Measure
-    equal = b"1.000000"  # the similarity of two records with one and the same set
+    equal = b"1.000000"  # the similarity of two records with the same set
 
     def begin(self) -> None:
         """Prepare for another batch of buckets, or another large bucket."""
@@ -125,12 +125,12 @@ class PairLines:
         return answer_lines.format_pair(a, b, similarity, self.measure.directed)
 
     def id_of(self, id_: bytes) -> bytes:
-        """Return an id as the user gave it."""
+        """Return an id as in the input, without a tag."""
         return id_
 
 
 class IntervalLines(PairLines):
-    """Pair lines with an interval, where the sets are samples (--verify sketch)."""
+    """Pair lines with a confidence interval, for sets that are samples (--verify sketch)."""
 
     def similarities(self, found: Verified) -> list[bytes]:
         return [
@@ -139,7 +139,7 @@ class IntervalLines(PairLines):
         ]
 
     def equal_sets(self, batch: BucketBatch, i: int) -> bytes:
-        # Equal samples are of equal sets for certain only where they are whole sets.
+        # Equal samples prove that sets are equal only if the samples are whole sets.
         row = np.array([i])
         return self.similarities(self.measure.verified(batch.sets, row, row))[0]
 
@@ -148,7 +148,7 @@ class CollectionLines(PairLines):
     """Pair lines of two collections (--against)."""
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        # The smaller of two new ids comes first, or with a direction the contained one.
+        # Of two new records the smaller id is first, or with a direction the contained record.
         swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
         first, second = (b, a) if swapped else (a, b)
         fields = [*map(COLLECTION.id_of, (first, second)), similarity]
@@ -162,12 +162,12 @@ class CollectionLines(PairLines):
 
 
 class EdgeLines(PairLines):
-    """Edge lines for a decision: every record in a pair begins a line."""
+    """Edge lines for a decision; every record of a pair is the first field of some line."""
 
     equal = answer_lines.SAME_SET
 
     def begin(self) -> None:
-        self._present: set[bytes] = set()  # the records that have a line of their own by now
+        self._present: set[bytes] = set()  # records that have begun a line
 
     def similarities(self, found: Verified) -> list[bytes]:
         return eighteen_decimals(found.part, found.whole)
