@@ -1,4 +1,4 @@
-"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as a cluster's tasks.
+"""The main functions of mapper.py, reducer.py, dedup_reducer.py and step.py, in pipes or tasks.
 
 A program reads the files that it is given; a task reads its part of the input of a job.  The steps
 of a job on a cluster that are neither mapper nor reducer are step.py's:
@@ -176,7 +176,7 @@ def input_blocks(
 
 
 def list_of_files(name: str | None) -> str:
-    """Return the path `name` of the list of all input files; UsageError if it is None."""
+    """Return `name`, the path of the list of all input files; UsageError if it is None."""
     if name is None:
         raise UsageError(
             "a task does not know the place of its part in the input; give it --input-files, as "
@@ -234,7 +234,7 @@ def _run_stage(
     name: str,
     counts: TokenCounts | None = None,
 ) -> None:
-    """Run a stage on the records of the named files."""
+    """Parse the command line, run a stage on the records of its files, and write the output."""
     asked.add_argument("files", **FILES)
     asked.add_verbosity()
     args = asked.parse_args(sys.argv[2:])
@@ -338,7 +338,7 @@ def checked(
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
-    """Raise StageError unless two listings of the input, rows with the name first, agree."""
+    """Raise StageError unless two listings of the input are equal; rows begin with file names."""
     if changed := sorted(set(before) ^ set(after)):
         raise StageError(
             f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"

@@ -1,4 +1,4 @@
-"""Folders on the cluster: their names, what a run may remove, and what it keeps there.
+"""Folders of a run on the cluster: their names, locks and removal, and archives for later runs.
 
     /data/pairs                          OUTPUT, with the empty file _neardup when it is whole
     /data/_neardup-0123456789abcdef.pairs    data between jobs
@@ -41,7 +41,7 @@ REPLICAS = ("-D", "dfs.replication=10")  # as for files that Hadoop itself sends
 
 
 def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:
-    """Raise UsageError for names that Hadoop would misread, or inputs that might be removed.
+    """Raise UsageError if Hadoop would misread a name, or --overwrite might remove an input.
 
     `answers` are OUTPUT and perhaps the folder of --removed.
     """
@@ -93,7 +93,7 @@ def _may_remove(output: str, pattern: str) -> bool:
 
 
 def path_of(uri: str) -> str:
-    """Return the absolute path of a URI or a relative path."""
+    """Return the absolute path on the cluster of a URI, or of a path relative to a user's home."""
     path = urlsplit(uri).path
     user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     return posixpath.normpath(posixpath.join("/user", user, path))
@@ -104,7 +104,7 @@ def exists(folder: str) -> bool:
 
 
 def remove_answers(outputs: list[str]) -> None:
-    """Remove the output folders of earlier runs; StageError if one has no mark."""
+    """Remove output folders that exist; StageError if one lacks _neardup, the mark of our runs."""
     there = list(filter(exists, outputs))
     for output in there:
         if not exists(f"{output}/{MARK}"):
@@ -118,7 +118,7 @@ def remove_answers(outputs: list[str]) -> None:
 
 
 def marking(outputs: list[str]) -> list[str]:
-    """Return the command that marks folders as answers by an empty file, _neardup, in each."""
+    """Return the command that marks folders as output of our runs: it creates _neardup in each."""
     return [watching.hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
@@ -136,7 +136,7 @@ def is_of_job(output: str, number: str) -> bool:
 
 
 def remove(folders: list[str], trash: bool = False) -> None:
-    """Remove folders; if this fails, print the command to run."""
+    """Remove folders; if that fails, print the command that removes them."""
     command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
     if not watching.succeeds(command):
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
@@ -161,7 +161,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of the archive on the cluster, uploaded if missing; "" if that fails."""
+    """Upload an archive to the cluster if missing; return its path there, or "" after a failure."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:

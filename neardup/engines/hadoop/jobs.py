@@ -30,7 +30,7 @@ MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decisio
 
 @dataclass
 class Submission:
-    """The options of run_hadoop.sh and, from `maps` on, what is measured before the jobs start."""
+    """The options of run_hadoop.sh; fields from `maps` on are computed before the jobs start."""
 
     options: Options
     inputs: list[str]
@@ -61,7 +61,7 @@ class Submission:
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the command line of the job that counts tokens and set sizes, in several parts."""
+    """Return the command line of the job that counts tokens and set sizes; its output has parts."""
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -76,7 +76,7 @@ def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
-    """Return the command line of the job that finds the keys that two records share."""
+    """Return the command line of the job that finds keys shared by two or more records."""
     options, files = _task_options(asked, counts)
     mapper = task(asked, "step.py", "share", "map", *options)
     reducer = task(asked, "step.py", "share", "reduce", *options)
@@ -86,7 +86,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
-    """Return the command line of the job that finds pairs, or the edges for a decision."""
+    """Return the command line of the job that finds pairs, or edges if a decision needs them."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
     mapper = task(asked, "mapper.py", "--blocks", *of_keys, *options)
@@ -96,7 +96,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """Return the pairs job with enough memory for mappers to mmap `mapped` bytes of files."""
+    """Return the command line of the pairs job with memory for mappers to mmap `mapped` bytes."""
     # The user's -D comes after it, and wins.
     place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
@@ -140,7 +140,7 @@ def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
 
 
 def _reading(asked: Submission) -> sizes.Properties:
-    """Return the properties of a job that reads records."""
+    """Return the Hadoop properties of a job that reads records."""
     return {
         **sizes.map_properties(asked.memory),
         sizes.MAPS: asked.maps,
@@ -149,13 +149,13 @@ def _reading(asked: Submission) -> sizes.Properties:
 
 
 def _records(asked: Submission, old: bool = True) -> list[str]:
-    """Return the -input options of a job that reads records."""
+    """Return the -input options of a job that reads records; if `old`, also those of --against."""
     names = [*asked.inputs, *(asked.options.against if old else ())]
     return [word for name in names for word in ("-input", name)]
 
 
 def _sorted(lines: str) -> list[str]:
-    """Return the options of a job whose mappers pass on an earlier job's lines unchanged."""
+    """Return the options of a job that sorts an earlier job's lines; its mapper is the identity."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
@@ -218,7 +218,7 @@ def task(asked: Submission, script: str, *words: str) -> str:
 
 
 def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:
-    """Return the options of a task; files have the names under which tasks see them."""
+    """Return the options of a task; files are named as in the task's folder."""
     options = replace(
         asked.options,
         # The list of input files marks old ones; a name might have a blank.
@@ -244,7 +244,7 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
-    """Return the -files option for local files, {name in a task: path}, and for any input list."""
+    """Return the -files option that ships local files {name in a task: path} and the input list."""
     every = {**({LIST: asked.places} if asked.places else {}), **(files or {})}
     for path in every.values():
         _check_name(Path(path))
@@ -253,7 +253,7 @@ def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[
 
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """Return the options that give tasks files on the cluster, {name in a task: path}."""
+    """Return the options that copy files from the cluster to tasks, {name in a task: path}."""
     # -files and -archives would need the name of the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []
@@ -274,7 +274,7 @@ def _with_numpy(asked: Submission) -> dict[str, Path]:
 
 
 def keep_on_cluster(asked: Submission) -> None:
-    """Let all jobs use one copy of numpy on the cluster, if it can be kept there."""
+    """Upload numpy to the cluster once for all jobs; without it, each job ships its own copy."""
     if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
         return  # the property's only value is the user's
     for name, archive in _with_numpy(asked).items():

@@ -1,4 +1,4 @@
-"""Archives for the nodes: our code and, on request, numpy or a virtual environment.
+"""Archives that are sent to the nodes: our code and, on request, numpy or a virtual environment.
 
 They are kept, so that a command that run_hadoop.sh prints can be run again: in .ship/ if only this
 user may write there, and otherwise in the user's cache.
@@ -76,7 +76,7 @@ def check_version(version: "str | None") -> None:
 
 
 def our_code() -> Path:
-    """Return the path of an archive of the scripts and neardup/; equal code gives equal bytes."""
+    """Archive the scripts and neardup/; return the archive's path; equal code gives equal bytes."""
     # An installed package lacks the scripts.
     scripts = {name: SCRIPT.format(*main).encode() for name, main in SCRIPTS.items()}
     files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))
@@ -96,8 +96,7 @@ def our_code() -> Path:
 
 
 def numpy(version: str = "") -> Path:
-    """Return the path of an archive of numpy, for this machine's system and Python, or for Linux
-    and the Python of a version, such as 3.9."""
+    """Return the path of an archive of numpy, for our Python or for Linux and Python `version`."""
     machine = platform.machine() if sys.platform == "linux" else "x86_64"
     system = f"manylinux2014_{machine}"  # for any Linux with glibc 2.17 or later
     wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
@@ -115,7 +114,7 @@ def numpy(version: str = "") -> Path:
 
 
 def virtual_environment() -> Path:
-    """Pack a virtual environment with numpy, for nodes that have Python at the same path."""
+    """Return the path of an archived virtual environment; nodes need Python at the same path."""
 
     def install(path: Path) -> None:
         folder = str(path.parent / CONTENT)
@@ -127,7 +126,7 @@ def virtual_environment() -> Path:
 
 
 def kept_bytes(data: bytes) -> Path:
-    """Write bytes to a file named by their hash; return its path."""
+    """Write bytes to a file named after their hash, unless it exists; return its path."""
     name = f"{hashlib.sha256(data).hexdigest()[:16]}.tsv"
     return _kept(name, lambda path: path.write_bytes(data))
 
@@ -152,7 +151,7 @@ def _made(name: str, make: Callable[[Path], object]) -> Path:
 
 
 def folder() -> Path:
-    """Return the folder of archives; StageError if there is no private one."""
+    """Return the folder for archives; StageError if none is writable by this user only."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
     # Several installations, of different versions, share a cache.

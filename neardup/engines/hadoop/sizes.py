@@ -1,4 +1,4 @@
-"""The numbers of a job's tasks, estimated from the sizes of its input, and their memory settings.
+"""Numbers of map and reduce tasks, estimated from the input's size, and their memory settings.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
@@ -69,7 +69,7 @@ def heap(memory: int) -> int:
 
 
 def sort_buffer(memory: int) -> int:
-    """Return the size of a mapper's sort buffer in megabytes."""
+    """Return the size of a mapper's sort buffer, for a container of `memory`; both in megabytes."""
     return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
 
 
@@ -83,7 +83,7 @@ def map_properties(memory: int) -> Properties:
 
 
 def reduce_properties(memory: int) -> Properties:
-    """Return the properties of reducers, and of the mappers' output for them."""
+    """Return the Hadoop properties of reducers, and of the mapper output that they fetch."""
     return {
         "mapreduce.reduce.memory.mb": memory,
         "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
@@ -106,7 +106,7 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """Return the files that names, patterns and folders match; StageError if listing fails."""
+    """List files on the cluster for names, patterns and folders; StageError if listing fails."""
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)

@@ -202,7 +202,7 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
 
 
 class Commands(NamedTuple):
-    """The jobs of a run in order, {name: command}, and {folder of answers: name of its job}.
+    """The commands of a run's jobs, in order, by name; and the job that writes each output folder.
 
     between: the folder for data between jobs; "" if there is one job.
     """
@@ -227,7 +227,7 @@ class Commands(NamedTuple):
 
 
 def planned(asked: jobs.Submission) -> Commands:
-    """Return the commands of all jobs that these options need."""
+    """Return the commands of all jobs that the options require, without running them."""
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = asked.options.output == "kept"
@@ -261,7 +261,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs and print the summary; leave only the answers, or nothing after a failure."""
+    """Run the jobs, print the summary, remove temporary folders; remove output after a failure."""
     settings = settings_before_counts(asked.options)
     token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
@@ -303,7 +303,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
 
 
 def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
-    """Raise StageError unless all jobs have read the same records and lines."""
+    """Raise StageError unless all jobs have read the same records, keys and lines."""
     if KEYS in ended:
         first = ended[KEYS].counters()
         again = {phases.AGAIN[name]: count for name, count in first.items() if name in phases.AGAIN}

@@ -1,4 +1,4 @@
-"""Hadoop on this machine: its programs, its jobs while they run, and why they failed."""
+"""Hadoop's command-line programs: find them, run jobs, and report why a job failed."""
 
 import os
 import re
@@ -51,7 +51,7 @@ def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[
 
 
 def streaming_jar() -> str:
-    """Return HADOOP_STREAMING_JAR, or the path of the jar in an installation of Hadoop."""
+    """Return the path of the Streaming jar: HADOOP_STREAMING_JAR, or the one of an installation."""
     if named := os.environ.get("HADOOP_STREAMING_JAR"):
         return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
@@ -122,7 +122,7 @@ def succeeds(command: Sequence[str]) -> bool:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr, if the terminal is still there."""
+    """Print a line on stderr; do nothing if stderr is closed."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
@@ -139,7 +139,7 @@ class Job:
         self.said: list[str] = []
 
     def run(self) -> None:
-        """Run the client to its end, or end it on an exception; StageError if the job fails."""
+        """Run the client and wait; terminate it on an exception; StageError if the job fails."""
         print(f"\n{shlex.join(self.command)}\n", file=sys.stderr, flush=True)
         with subprocess.Popen(
             self.command,
@@ -164,7 +164,7 @@ class Job:
             raise StageError(self._reason() or "the job failed; see Hadoop's messages above")
 
     def _hear(self, raw: bytes) -> None:
-        """Show and remember a line that the client prints."""
+        """Print a line of the client on stderr, and append it to `said`."""
         line = raw.decode("utf-8", "backslashreplace")
         self.said.append(line.rstrip("\n"))
         sys.stderr.write(line)
@@ -196,12 +196,12 @@ class Job:
 
     @property
     def number(self) -> str:
-        """The job's number, such as 1_0001; "" if it was not submitted, as when OUTPUT exists."""
+        """The job's number, such as 1_0001; "" if none was submitted."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 
     def _reason(self) -> str:
-        """Return why the job failed: why Hadoop did not start it, or our tasks' first message."""
+        """Return the reason of a failed job: Hadoop's for not starting it, or a task's message."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"
@@ -213,7 +213,7 @@ class Job:
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
-        """Return our counters of the whole job, which Hadoop prints last."""
+        """Return our counters of the whole job, from the last lines of the client; {} if none."""
         if "\tneardup" not in self.said:
             return {}
         last = len(self.said) - self.said[::-1].index("\tneardup")

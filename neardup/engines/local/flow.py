@@ -52,7 +52,7 @@ def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
 
 
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Write pair lines, or edges; return the plan, with token counts if they were needed."""
+    """Write pairs, or edges for a decision, to files; return the plan with any token counts."""
     source: plans.Source = plans.parsed_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
@@ -107,7 +107,7 @@ def count(plan: Plan, k: int, keys_of: Callable[[Plan, int, Counters], Iterable[
 
 
 def prune_keys(plan: Plan, k: int) -> None:
-    """Prune the keys of worker k's share of the partitions, from all mappers and indexes."""
+    """Prune the postings of all mappers and indexes in worker k's share of the partitions."""
     settings = plan.settings
     known = key_pruning.RecordSketches(
         plan.paths("record_sketches"), plan.segments, settings.against, settings.between
@@ -136,7 +136,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write each of mapper k's records once for each of its keys that pruning kept."""
+    """Write each of mapper k's records once for each key that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
@@ -150,7 +150,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records with keys left of mapper k, and of its share of each index segment."""
+    """Yield mapper k's records that still have keys, and its share of those in index segments."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):

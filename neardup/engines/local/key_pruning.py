@@ -52,14 +52,14 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return (size, with the top bit set for old records; bitmap) of each record: uint64 (n, 2)."""
+    """Return each record's size, with the top bit set if it is old, and bitmap: uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
 
 
 class Known(NamedTuple):
-    """Sketches of records, as columns."""
+    """Sketches of some records, as arrays: whether each is old, its size and its bitmap."""
 
     old: np.ndarray  # bool
     sizes: np.ndarray  # int64
@@ -108,7 +108,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Write those postings of one partition whose record may be in a pair at the posting's key.
+    """Read the postings of a partition; write those whose record may be in a pair at that key.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -133,7 +133,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Write all postings and the group of a hot key, which has too many records for memory."""
+    """Write all postings of a hot key (too many records for memory), each with the key's group."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
@@ -167,7 +167,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask (bool) over `place`: postings with a possible partner in their bucket.
+    """Return a mask (bool) over `place`: True if the bucket holds a possible partner.
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.
@@ -217,7 +217,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings that `prune` kept of one mapper or segment, in order of records."""
+    """The postings that `prune` kept for one mapper or segment, read in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
@@ -253,7 +253,7 @@ class SharedKeys:
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
-    """Return, for each record, the smallest key of each of its groups in `pruned`'s rows.
+    """Return, for each record, the smallest key of each of its groups; rows are from `pruned`.
 
     records: uint64, ascending, the record of each row, and one that is larger than all.
     """

@@ -1,4 +1,4 @@
-"""The plan of a run on this machine, its workers, and its records.
+"""The plan of a local run, and its first step: workers parse the records and count tokens.
 
 Records are parsed once and kept on disk, so that the second pass reads arrays.
 """
@@ -131,7 +131,7 @@ def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, in
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
-    """Start the system's sort of lines in files, in bounded memory; it writes to `descriptor`."""
+    """Start the system's `sort` on files, in bounded memory; it writes to `descriptor`."""
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
     workers.start("sort", program(command, stdout=descriptor))
@@ -177,7 +177,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
-    """Yield batches of mapper k's records, which `parsed_records` wrote to disk."""
+    """Yield batches of mapper k's records from the file that `parsed_records` wrote."""
     with open(plan.path("records", k), "rb") as file:
         while file.peek(1):
             ids, values, *more, places, ranks = pickle.load(file)
@@ -228,7 +228,7 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write partial counts, by partition of the tokens; return the number of bytes."""
+    """Write partial counts of tokens and sizes, and a sample of sets; return the bytes written."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
@@ -273,5 +273,5 @@ def _summed(rows: np.ndarray) -> Column:
 
 
 def _best(some: Column, more: Column) -> Column:
-    """Return the most frequent tokens of two lists, ordered by token."""
+    """Merge two lists of distinct tokens; return the most frequent ones, ordered by token."""
     return most_frequent(*map(np.concatenate, zip(some, more)))

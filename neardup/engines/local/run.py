@@ -163,7 +163,7 @@ def written_whole(
 
 
 def check_report(name: str, options: table.Options) -> None:
-    """Raise an error if there can be no page of a run with these options."""
+    """Raise an error if --report has no name, or needs exact pairs or jinja2 that are missing."""
     if name == "":
         raise UsageError("--report: expected the name of a file, got ''")
     if options.verify != table.EXACT:
@@ -172,7 +172,7 @@ def check_report(name: str, options: table.Options) -> None:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """Return a command line without `--`, with ./ before the names behind it that begin with -.
+    """Remove `--` from a command line, and put ./ before later names that begin with -.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -185,7 +185,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Return the options, completed from indexes of --against, and a line for each index used."""
+    """Complete options from the indexes of --against; return them and a line for each index."""
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:

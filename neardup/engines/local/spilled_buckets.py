@@ -1,4 +1,4 @@
-"""Records and their keys in files of arrays, from the mappers to the reducers of one machine.
+"""Files of arrays that carry records and their keys from mappers to reducers on one machine.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
@@ -34,7 +34,7 @@ _WEIGHTS = np.dtype(np.int64)
 
 
 class SpilledRun(NamedTuple):
-    """A run in a file of buckets: n records with their sets and ids, in order of keys."""
+    """One run of a bucket file: n records with their keys, sets and ids, in order of keys."""
 
     file: BinaryIO
     keys: np.ndarray  # uint64 (n,), below 2^52, ascending
@@ -141,7 +141,7 @@ def buckets_of(
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
 ) -> "Iterator[BucketBatch | SpilledBucket]":
-    """Yield the buckets of a partition: batches of many small ones, or one large one.
+    """Yield the buckets of a partition: small ones together in batches, each large one alone.
 
     A large one is in a file, which is removed with the next step; those of the mappers are removed
     at the end.  `passed` is called with the bytes of them that are done.

@@ -102,7 +102,7 @@ class Workers(AbstractContextManager["Workers"]):
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in a child process, and exit that process at the end."""
+        """Run a task in this child process, then exit the process."""
         code, broken = FAILED, False
 
         def watched() -> None:
@@ -159,7 +159,7 @@ def turns() -> Callable[[], Iterator[int]]:
 
 
 def program(command: list[str], stdout: int) -> Callable[[], None]:
-    """Return a task that executes a command with its output sent to a descriptor."""
+    """Return a task that executes a command, with standard output redirected to `stdout`."""
 
     def task() -> None:
         if not shutil.which(command[0]):
@@ -278,7 +278,7 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """Begin a stage with a total; if `together`, each worker counts up to the whole total.
+        """Begin a stage with a total; if `together`, each worker reports progress of all workers.
 
         A name that is not one of the stages is shown as the end of the last one.
         """

@@ -160,7 +160,7 @@ class NearDuplicates(MRJob):
 
 
 def with_plain_names(arguments: list[str]) -> list[str]:
-    """Return the arguments without `--`, with ./ before the names behind it that begin with -.
+    """Remove `--` from the arguments, and put ./ before later names that begin with -.
 
     From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
 

@@ -85,7 +85,7 @@ class Launcher:
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the names of the inputs on the cluster if `elsewhere`, or else of those here."""
+        """Return the names of the inputs on the cluster, or without `elsewhere` of local ones."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -114,7 +114,7 @@ class Launcher:
             return [*here, *sizes.listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
 
     def on_this_machine(self) -> Mapping[str, int]:
-        """Run the jobs; their tasks write reports and messages below the folder of the run."""
+        """Run the jobs, print a summary of their tasks' reports, and return the counts."""
         folder = self.how.local_tmp_dir
         os.environ["NEARDUP_REPORT"] = folder
         path = f"{os.path.dirname(self.typed.SCRIPT)}:{os.environ.get('PYTHONPATH', '')}"
@@ -146,7 +146,7 @@ class Launcher:
         return job.settings.scheme.promise
 
     def count_tokens(self, flags: list[str]) -> Path:
-        """Run the job that counts tokens, and return a file for --counts."""
+        """Run the job that counts tokens; return the path of a file for --counts."""
         job = self.another([COUNT_TOKENS, *flags])
         job.options.output_dir = job.options.step_output_dir = None
         job.options.cat_output = True
@@ -161,7 +161,7 @@ class Launcher:
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """Return a further job on the same input."""
+        """Return a new job on the same input, with further options."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
@@ -190,7 +190,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the names of the files that the input `name` stands for, as tasks see them."""
+        """Return the files that an input `name` matches, named as tasks read them."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -207,7 +207,7 @@ class Launcher:
 
 
 def adapt_local_runners() -> None:
-    """Make mrjob's local runners decompress files in blocks, and end each task with its worker.
+    """Make mrjob's local runners decompress files in blocks, and end a task when its worker ends.
 
     mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
     and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
@@ -237,7 +237,7 @@ def message_of_a_task(folder: str) -> str:
 
 
 def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
-    """Set the properties of a Hadoop job that neither -D nor mrjob.conf sets."""
+    """Set a Hadoop job's properties by the size of its input, unless -D or mrjob.conf sets them."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
     lines = sizes.line_bytes(files, settings)
@@ -282,7 +282,7 @@ def ending_its_job(runner: Any) -> Iterator[None]:
 def names_given(
     given: Sequence[Sequence[str]], elsewhere: Callable[[str], bool]
 ) -> list[list[str]]:
-    """Return absolute names of old and new files; keep `-` and names that are `elsewhere`.
+    """Return absolute names of old and new files; `-` and names on the cluster are unchanged.
 
     A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
     StageError for what cannot be read.

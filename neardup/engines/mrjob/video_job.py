@@ -1,4 +1,4 @@
-"""Pairs of videos as jobs of mrjob, in one process or in several.
+"""Find pairs of videos with mrjob jobs, in one process or in several.
 
     python3 -m neardup.engines.mrjob.video_job -r local films.prints > pairs.tsv
 
@@ -47,7 +47,7 @@ RUNNERS = (None, "inline", "local")
 
 
 class VideoPairs(MRJob):
-    """One job of the pairs of videos; or, as a user types it, all of them."""
+    """The mrjob class for video pairs: runs one job or, when a user starts it, all jobs in turn."""
 
     SORT_VALUES = True  # a print comes before what meets it
 
@@ -101,7 +101,7 @@ class VideoPairs(MRJob):
             write_all(lines_of([str(folder / JOBS[-1].name)]))
 
     def _run_one(self, job: VideoJob, prints: list[str], folder: Path) -> None:
-        """Run one job, whose output becomes a file of the folder."""
+        """Run one job, and write its output to a file in `folder` with the name of the job."""
         flags = [f"--map-step={job.mapper}", f"--reduce-step={job.reducer}"]
         flags += ["--copies"] if job.copies else []
         flags += [f"--clusters={folder / CLUSTERS}"] if job.reducer == "common" else []

@@ -119,7 +119,7 @@ class Reports(AccumulatorParam[list[bytes]]):
 
 
 class SparkJob:
-    """A near-duplicate search on DataFrames of lines, as `spark_lines` makes them."""
+    """A near-duplicate search on DataFrames of lines, which `spark_lines` makes."""
 
     def __init__(self, spark: SparkSession, tasks: Tasks, settings: Settings):
         self.spark, self.tasks, self.settings = spark, tasks, settings
@@ -127,7 +127,7 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Return the answer as blocks of lines (`value`, binary), each without its last line end.
+        """Return a DataFrame of blocks of answer lines (`value`, binary) without the last LF.
 
         With two rounds, this call carries out the first one.
         """
@@ -162,8 +162,7 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return the columns id and text under their default names; UsageError for a missing column or
-    another type."""
+    """Return columns id and text under default names; UsageError if one is missing or mistyped."""
     for name in (id_, text):
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; the columns are {', '.join(df.columns)}")

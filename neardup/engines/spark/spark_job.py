@@ -1,4 +1,4 @@
-"""The program that spark-submit runs: from files to a folder of pairs, and a summary."""
+"""The program that spark-submit runs: read files, write a folder of pairs, print a summary."""
 
 import argparse
 import logging
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError for an unreadable input."""
+    """Write OUTPUT, and print the summary on stderr; StageError if too few lines are records."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
@@ -104,7 +104,7 @@ def _carry_out(
 
 
 def _nothing(settings: Settings) -> dict[str, Any]:
-    """Return zero counts of all stages, so that a summary has every line."""
+    """Return a report with zero for each count, so that the summary has every line."""
     counters = Counters("mapper")
     list(pairs.map_records([], settings, counters))
     list(pairs.reduce_buckets([], settings, counters))

@@ -146,7 +146,7 @@ def submitting(args: argparse.Namespace) -> list[str]:
 
 
 def environment(args: argparse.Namespace) -> dict[str, str]:
-    """Return the environment of spark-submit; a local Spark must not listen to other machines."""
+    """Return the environment of spark-submit; a local Spark listens on 127.0.0.1 only."""
     quiet = ("PySpark does not yet fully support:FutureWarning", "Unable to cleanly:RuntimeWarning")
     own = {"SPARK_LOCAL_IP": "127.0.0.1"} if args.master.startswith("local") else {}
     return {"PYTHONWARNINGS": ",".join(f"ignore:{what}" for what in quiet), **own, **os.environ}

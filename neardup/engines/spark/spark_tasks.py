@@ -1,4 +1,4 @@
-"""The tasks of a Spark job, which exchange Arrow batches with the columns part, block and report:
+"""The tasks of a Spark job; they exchange Arrow batches with the columns part, block and report.
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
@@ -209,8 +209,7 @@ def report_of(counters: Counters) -> bytes:
 
 
 def prepare() -> None:
-    """Mark this process as a task, which prints nothing; keep temporary files in a folder that
-    Spark removes even after a crash."""
+    """Mark this process as a task, which prints nothing; use Spark's folder for temporary files."""
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     for folder in filter(os.path.isdir, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
         os.environ["TMPDIR"] = tempfile.tempdir = folder
