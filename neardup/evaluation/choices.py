@@ -74,7 +74,7 @@ class Cost(NamedTuple):
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
-    """Yield the settings of a run that promise `recall` for pairs by the measure called `name`.
+    """Yield settings of a run that promise at least `recall` for pairs by the measure `name`.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
@@ -95,7 +95,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
-    """Estimate what a setting finds and costs; `asked` are the options that define a pair."""
+    """Estimate the recall and cost of a setting; `asked` are the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme

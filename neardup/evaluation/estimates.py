@@ -48,8 +48,7 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Return the weights of the sampled lines that are records (`good`, bool); StageError if
-        fewer than two are."""
+        """Return the weights of the records (`good`, bool) in a sample; StageError below two."""
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
@@ -70,7 +69,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Histograms of pairs by resemblance, float64 (BINS,) each.
+    """Estimated histograms of the input's pairs by resemblance, float64 (BINS,) each.
 
     window: left by the length filter; possible: left by bitmaps, too; matches: at the threshold or
     above; resemblance: the mean of a bin.  seen: the number of matches in the sample.
@@ -83,7 +82,7 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """Return how many pairs of a histogram share a key, as the mean over all seeds."""
+        """Return the expected number of a histogram's pairs that share a key, over all seeds."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
@@ -95,7 +94,7 @@ class CandidateCounts:
 
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
-    """Compare all pairs of sampled records; return the histograms of their resemblance."""
+    """Compare all pairs of sampled records; return histograms of pairs by resemblance."""
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0
@@ -117,7 +116,7 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
 def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield (left, right, common values), int64, for overlapping pairs within the length filter."""
+    """Yield (left, right, common values), int64: overlapping pairs that pass the length filter."""
     for left, right, common in InvertedIndex.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
@@ -127,7 +126,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Estimate the input's candidate pairs from those of the sample; None if these are too many."""
+    """Estimate the input's candidate pairs from those of the sample, or None if it has too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -190,7 +189,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, from separate halves of the sample unless it is whole.
+        """Return a survey and token counts, from two halves of the sample unless it is complete.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  In records that were counted, no token that two of them share would look rare.

@@ -68,7 +68,7 @@ def add_option(
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
-    """Return the settings, whose scheme does not matter, and the measure of fingerprints or sets.
+    """Return settings with an arbitrary scheme, and the exact measure of fingerprints or sets.
 
     Weights do not count.  UsageError for anything wrong, in --weights too.
     """
@@ -139,7 +139,7 @@ FREE = {"--strict", "--max-bad"}  # may differ from the run
 
 
 class AskedRun(NamedTuple):
-    """The options of a run, without those of its output, and its input files."""
+    """The options of an earlier run, except output options, and its input files."""
 
     name: str  # of the answer, or of the run's own file
     arguments: list[str]
@@ -163,7 +163,7 @@ class AskedRun(NamedTuple):
         return cls(name, arguments, old + run.files, indexes)
 
     def check_files(self) -> None:
-        """Raise StageError for a file of the run that cannot be read again."""
+        """Raise StageError if an input of the run was standard input or no longer exists."""
         for file in self.files:
             if not os.path.isfile(file):
                 gone = "was standard input" if file == "-" else "no longer exists"
@@ -197,7 +197,7 @@ def refuse_others(
 def pair_lines(
     records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
 ) -> Iterator[bytes]:
-    r"""Yield the pair lines of those pairs of rows (int64) that reach the threshold.
+    r"""Yield the pair lines of those pairs left[p], right[p] (int64) that reach the threshold.
 
     An id is never paired with itself; an id of several records may form a pair several times.
 
@@ -218,7 +218,7 @@ def pair_lines(
 
 
 def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
-    """Yield the parsed lines of the files; a StageError names the line that is wrong."""
+    """Yield the parsed lines of the files; StageError for a line that cannot be parsed."""
     for block in read_files(files, MAX_LINE):
         for number, line in enumerate(block.data.splitlines(), block.line):
             if line:

@@ -80,7 +80,7 @@ def explained(
     measure: "str | None",
     texts: Texts,
 ) -> Lines:
-    """Return the lines (name, text) that explain two ids, given their records and texts."""
+    """Return lines (name, text) on why two ids are a pair or not, given their records and texts."""
     scheme = settings.scheme
     own = scheme.measures[0]  # of its promise
     name = measure or own
@@ -162,7 +162,7 @@ def _head(letter: str, records: Batch, id_: bytes, bits: int) -> tuple[str, str]
 
 
 def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) -> Batch:
-    """Choose a record of A and one of B: a pair that is printed, else the most similar two."""
+    """Choose a record of A and one of B: a pair that is found, or else the most similar two."""
     rows = [[i for i, other in enumerate(records.ids) if other == id_] for id_ in ids]
     left, right = np.array(list(product(*rows)), dtype=np.int64).T
     found = settings.measure.verified(records.sets, left, right)
@@ -199,7 +199,7 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Return lines of advice: options with which a missed pair would be found."""
+    """Return lines of advice: options that would find a missed pair."""
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []

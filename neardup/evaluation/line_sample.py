@@ -65,7 +65,7 @@ def as_block(lines: list[bytes]) -> Any:
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """Draw at most `lines` lines of files (`-` is stdin), or rows of tables as JSON lines."""
+    """Draw at most `lines` random lines of files (`-`: stdin), or rows of tables as JSON lines."""
     dice = np.random.default_rng(seed)
     in_cells = [
         name
@@ -125,8 +125,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in the cell at byte `start`, the count of overlong ones, and
-    the bytes read."""
+    """Return the lines that begin in the cell at byte `start`, overlong lines, and bytes read."""
     with open(name, "rb", buffering=0) as file:
         before = min(start, 1)  # a line end there begins a line with the cell
         file.seek(start - before)
@@ -155,7 +154,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """Sample lines from the start of each file, at most the same number of bytes of each."""
+    """Sample lines from the start of each file; the limit in bytes is the same for each file."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -180,7 +179,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return the first rows of a table as JSON lines, 0, and the share of it that they are."""
+    """Return a table's first rows as JSON lines, 0 overlong ones, and the share read or None."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
@@ -198,7 +197,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> First:
 
 
 def _first_lines(form: InputFormat, name: str, limit: int) -> First:
-    """Return the first lines, how many are too long, and the share of the file read, or None."""
+    """Return a file's first lines, the number of overlong ones, and the share read or None."""
     with form.dialect.opened(name, name) as (stream, *_):
         data = stream.read(limit)
         more = stream.read(1)

@@ -67,7 +67,7 @@ def shown_records(
     others: bool = False,
     names: Sequence[str] = (),
 ) -> ShownRecords:
-    """Read the texts, or the shingles, of chosen ids.
+    """Read files, and return the texts (or shingles) of chosen ids, with the number of records.
 
     among, others, names: as in `read_files`
     """
@@ -92,7 +92,7 @@ def shown_records(
 def noting(
     blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
-    """Yield the blocks unchanged, and add the distinct texts of chosen ids to `held`."""
+    """Yield blocks unchanged; as they pass, add the distinct texts of chosen ids to `held`."""
     for block in blocks:
         there = form.fields or any(id_ in block.data for id_ in ids)  # rows may escape ids
         for id_, text in texts_of(block, form) if there else ():
@@ -134,7 +134,7 @@ def _runs(units: Units, width: int) -> list[Units]:
 
 
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """Yield the spots of a text: each antecedent with its chain of words."""
+    """Yield the spot signatures of a text: each antecedent with its chain of words."""
     for start in range(len(words)):
         if words[start] in shingling.ANTECEDENTS:
             places = [start]
@@ -155,7 +155,7 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare two texts word by word, in canonical form; equal words, and lines, are as in A.
+    """Compare two texts by words in canonical form; equal words and line breaks are those of A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]

@@ -1,4 +1,4 @@
-"""The choice of a shingle length, from a sample of texts.
+"""Choose a shingle length, given a sample of texts.
 
 A shingle too short is in most texts, and unrelated texts are alike: one of k letters, of an
 alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,
@@ -94,7 +94,7 @@ class Length:
 
 
 def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> list[Length]:
-    """Measure all shingle lengths on the texts: first lengths in words, then in characters."""
+    """Measure each shingle length on the texts: first lengths in words, then in characters."""
     usual = sum(map(len, texts.texts)) // len(texts) + 1
     drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
     random = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
@@ -158,7 +158,7 @@ def _met(alike: np.ndarray, least: float, recall: float) -> float:
 
 
 def best_length(lengths: Sequence[Length]) -> Length:
-    """Choose the best length; if none qualifies, the one at which random pairs are least alike."""
+    """Choose the best length; if none qualifies, the one with the least similar random pairs."""
     of_units = [[each for each in lengths if each.shingler.unit == unit] for unit in LENGTHS]
     firsts = [next((each for each in some if each.parts_dissimilar), None) for some in of_units]
     able = [each for each in firsts if each]
@@ -197,7 +197,7 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
 
 
 def few_seen(count: int, what: str) -> str:
-    """Return a warning if a recommendation is from a small sample, or "".
+    """Return a warning that a recommendation rests on a small sample, or "" if it does not.
 
     >>> few_seen(99, "texts"), few_seen(100, "texts")
     (', from only 99 texts', '')

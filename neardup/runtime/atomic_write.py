@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and temporary folders, swept after a run was killed.
+"""Atomic writing of files, and temporary folders, which a later run removes after a crash.
 
     TMPDIR/neardup.run.XXXXXXXX        what is kept between the stages
     FOLDER/.neardup.run.XXXXXXXX       an answer, until it is whole and gets its name in FOLDER
@@ -42,7 +42,7 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """Make a folder that stays locked until this process and its forks have ended."""
+    """Make a temporary folder; it is locked until this process and its forks have ended."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
@@ -64,7 +64,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
-    """Remove the folders of this user's killed runs."""
+    """Remove the temporary folders in `where` that killed runs of this user left behind."""
     with suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
@@ -147,7 +147,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Context manager: yield the path of a new file that replaces `name` on exit, with its mode."""
+    """Context manager: yield a new file's path; on exit it replaces `name` and keeps its mode."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"

@@ -1,4 +1,4 @@
-"""The counts of a stage, and how they are reported.
+"""Count what a stage does; report the counts to Hadoop, to a file, or on stderr.
 
 stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
 file where NEARDUP_REPORT names a folder; and else on stderr.
@@ -85,7 +85,7 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count a repeated id, and keep the smallest such id."""
+        """Count a repeated id, and remember the smallest repeated id."""
         self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
@@ -114,7 +114,7 @@ class Counters:
             summary.judged(own["counts"], self.max_bad)
 
     def _report_to_hadoop(self) -> None:
-        """Print Hadoop counters, and write ids, which counters cannot hold, to the task's log."""
+        """Print Hadoop counters; write ids to the task's log, because counters cannot hold them."""
         own = self.as_dict()
         for name, count in own["counts"].items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)

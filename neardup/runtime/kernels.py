@@ -37,7 +37,7 @@ def _load() -> "ctypes.CDLL | None":
 
 
 def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare what the kernels return; AttributeError if one is missing."""
+    """Declare the return types of the kernels; AttributeError if a kernel is missing."""
     library.parse_shingles.restype = library.close_pairs.restype = ctypes.c_int64
     return library
 
@@ -67,7 +67,7 @@ def _signed(values: np.ndarray) -> np.ndarray:
 
 
 def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Parse lines `ID SHINGLE…`, which end with LF or CRLF, to rows of values (uint64).
+    """Parse lines `ID SHINGLE…` that end with LF or CRLF; return values (uint64) and line columns.
 
     Without `distinct` the values are as they stand.  Also return five columns, int64 (n, 5), for
     the n lines that are not blank: the number of the line, where its id begins and ends, where its
@@ -85,7 +85,7 @@ def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray
 def band_words(
     values: np.ndarray, offsets: np.ndarray, seed: int, factors: np.ndarray, bands: np.ndarray
 ) -> np.ndarray:
-    """Return the words (uint64 (n, B)) of `hashing.band_words`; factors: uint32 (B, rows), odd."""
+    """Compute `hashing.band_words`, uint64 (n, B); factors: odd numbers, uint32 (B, rows)."""
     n, (number, rows), count = len(offsets) - 1, factors.shape, -(-factors.size // LANES) * LANES
     padded = np.ones(count, np.uint32)
     padded[: factors.size] = factors.ravel()
@@ -106,7 +106,7 @@ def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.n
 def shared_sizes(
     values: np.ndarray, offsets: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return how many values the rows left[p] and right[p] (int64 (P,)) have in common (int64)."""
+    """Return, for each p, how many values rows left[p] and right[p] share; all int64 (P,)."""
     sizes = np.empty(len(left), np.int64)
     pairs = (_signed(left), _signed(right), len(left))
     _call("shared_sizes", _unsigned(values), _signed(offsets), *pairs, sizes)

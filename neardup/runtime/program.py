@@ -40,7 +40,7 @@ LONGEST = 300  # of a longer line the options are easier to see alone
 
 
 class StageError(Exception):
-    """An error of the input or the machine that stops the program; exit code 1."""
+    """An error in the input or on the machine that stops the program; exit code 1."""
 
 
 class UsageError(Exception):
@@ -48,7 +48,7 @@ class UsageError(Exception):
 
 
 class WireError(StageError):
-    """An error in a line between two stages, which no stage of this program can have written."""
+    """A malformed line between two stages, which none of our stages can have written."""
 
 
 def as_called(text: str) -> str:
@@ -57,7 +57,7 @@ def as_called(text: str) -> str:
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """Return "; did you mean …?", or "" if no name is similar.
+    """Return "; did you mean NAME?" with the most similar name, or "" if none is similar.
 
     >>> nearest("--treshold", ["--threshold", "--recall"])
     '; did you mean --threshold?'
@@ -69,7 +69,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def not_one_of(word: str, names: Iterable[str]) -> str:
-    """Return a message about a word that is not one of the names.
+    """Return a message that `word` is not one of the names, and which one may be meant.
 
     >>> not_one_of("json", ["text", "jsonl"])
     "'json' is not one of text, jsonl; did you mean jsonl?"
@@ -86,7 +86,7 @@ def shown(line: bytes, limit: int = 60) -> str:
 
 
 def typed_with(*options: str) -> str:
-    """Return the user's command with further options, or the options alone.
+    """Return the user's command with further options, or only the options if it is unknown.
 
     >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'
@@ -95,7 +95,7 @@ def typed_with(*options: str) -> str:
 
 
 def typed_numbering() -> str:
-    """Return the user's command changed to number rows, or a command that numbers them first."""
+    """Return the user's command with an option that numbers rows, or a command to run before it."""
     by_tasks = _words()[:1] in ([], [ON_CLUSTER], [ON_SPARK], [JOB])
     return NUMBER_ROWS if by_tasks else typed_with("--id", "")
 
@@ -119,7 +119,7 @@ def piped(command: str, name: str = "", *options: str) -> str:
 
 
 def typed_files() -> list[str]:
-    """Return the arguments that are files, or - for standard input."""
+    """Return the user's arguments that are existing files or `-`, standard input."""
     return [word for word in _words()[1:] if word == "-" or os.path.isfile(word)]
 
 
@@ -137,7 +137,7 @@ def _words() -> list[str]:
 
 
 def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return a command with options inserted first, replacing their other values.
+    """Return a command with options inserted before all others, without their earlier values.
 
     >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
@@ -220,7 +220,7 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
 @contextmanager
 def interrupted(left: str) -> Iterator[None]:
-    """Context manager: add `left`, what was left unchanged, to the message after Ctrl-C."""
+    """Context manager: on Ctrl-C, add `left`, such as "a.txt left as before", to the message."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
@@ -270,7 +270,7 @@ def _reader_gone() -> bool:
 
 
 def _first_to_fail(folder: str) -> bool:
-    """Return whether no other process of this run has reported an error."""
+    """Return True if this is the first process of the run to report an error."""
     try:
         if os.path.isdir(folder):
             os.mkdir(os.path.join(folder, "failed"))
@@ -299,7 +299,7 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Context manager: add `path` to an OSError without a file name, as that of a full disk."""
+    """Context manager: add `path` to an OSError without a file name, such as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -312,7 +312,7 @@ def cores() -> int:
 
 
 def job_command() -> list[str]:
-    """Return the words to type for the job: the script beside the package, or `neardup run`."""
+    """Return the words to type for a run: ./run_local.sh if it exists, or `neardup run`."""
     if sys.argv[0].startswith(AS_COMMAND):
         return ["neardup", "run"]
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")

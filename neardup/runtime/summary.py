@@ -1,4 +1,4 @@
-"""The summary of a run, and the check that its input was in the right format.
+"""Summarize a run, and check at its end that the input was in the expected format.
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
 and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
@@ -201,7 +201,7 @@ def _in_short(
     promise: str,
     wrote: "Sequence[str] | None",
 ) -> list[str]:
-    """Return lines for the result, each kind of trouble, the promise, and the time.
+    """Return the short summary: the result, each kind of problem, the promise, and the time.
 
     `wrote`: the files of a whole run; None for a stage.
     """
@@ -221,7 +221,7 @@ def _in_short(
 
 
 def _many(count: int, names: str) -> str:
-    """Format a number and a noun.
+    """Format a count and its noun, in the singular if the count is 1.
 
     >>> _many(1, "repeated ids"), _many(2000, "records without a key")
     ('1 repeated id', '2,000 records without a key')
@@ -257,7 +257,7 @@ def _all_counts(
     notes: Mapping[str, str],
     promise: str,
 ) -> list[str]:
-    """Return lines for each count, the promise, and the seconds of each stage."""
+    """Return the long summary: a line for each count, the promise, and the seconds per stage."""
     shown = [name for name in ORDER if name in counts]
     lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
     if promise:
@@ -306,7 +306,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """Return a remark on repeated ids that names the smallest."""
+    """Return a remark for a summary that quotes the smallest repeated id."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
@@ -320,7 +320,7 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the seconds of each stage, from its first start to its last end."""
+    """Return {stage: seconds} from the first start to the last end of the stage's processes."""
     spans: dict[str, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report["started"]):
         start, end = spans.get(report["stage"], (report["started"], report["ended"]))
@@ -363,7 +363,7 @@ def in_words(share: Fraction) -> str:
 
 
 def _advice(counts: Mapping[str, int]) -> str:
-    """Return what the bad lines look like, and what to type.
+    """Return advice: the format that the bad lines seem to have, and the option to type.
 
     >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
     'they look like CSV; type: --input csv'

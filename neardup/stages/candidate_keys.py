@@ -63,7 +63,7 @@ SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
 
 
 def digests_of(keys: np.ndarray) -> np.ndarray:
-    """Return digests (uint64, below 2^40) of keys, to look up in a filter."""
+    """Return 40-bit digests (uint64) of keys, for looking them up in a filter."""
     return mix(keys) >> np.uint64(64 - DIGEST_BITS)
 
 
@@ -73,7 +73,7 @@ def partition_of(digests: np.ndarray, partitions: int) -> np.ndarray:
 
 
 def rows_of(keys: Ragged) -> np.ndarray:
-    """Return (key, hash of the record) for each key of some records: uint64 (n, 2).
+    """Return a row (key, hash of its record) for each key of the records: uint64 (n, 2).
 
     >>> rows = rows_of(Ragged.from_rows([[1, 2], [], [3]]))
     >>> rows[:, 0].tolist(), len(set(rows[:, 1].tolist()))
@@ -113,7 +113,7 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
 
 
 def _members(rows: np.ndarray) -> np.ndarray:
-    """Return how many rows have the key of each row (int64), for rows sorted by key."""
+    """Return, for each row, how many rows have its key (int64); rows must be sorted by key."""
     starts = starts_of_runs(rows[:, 0])
     members = np.diff(starts, append=len(rows))
     return np.repeat(members, members)
@@ -160,7 +160,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """Return the text (uint64) of a filter of `words` words: no bits set, line ends included."""
+    """Return an empty filter of `words` words as text (uint64), including its line ends."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END
@@ -182,7 +182,7 @@ def bit_in_word(bit: np.ndarray) -> np.ndarray:
 
 
 def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield (partition, partitions, digests, words, start) for each part of a filter in a text.
+    """Yield (partition, partitions, digests, words, start) for each part of a filter's text.
 
     start: the index of its first word, in units of eight bytes.  Files begin at page boundaries.
 
@@ -250,7 +250,7 @@ def _sets_four(words: Any, digests: Any) -> Any:
 
 
 def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each digest's filter word, as a number below 2^32, and its bits there (uint64)."""
+    """Return each digest's filter word, as a number below 2^32, and its bits in it (uint64)."""
     mixed = mix(digests + np.uint64(1))
     low, high = (mixed.astype(np.int64) >> shift & 0xFFFF for shift in (0, 16))
     bits = _TWO_BITS[low]
@@ -264,7 +264,7 @@ def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
 
 @dataclass(eq=False)
 class BloomFilter:
-    """A Bloom filter of keys, as the text of all its parts.
+    """A blocked Bloom filter of keys; its parts are kept as text and looked up without decoding.
 
     text: uint64; for each part: starts (int64), the index of its first word; words (uint64), how
     many; four (bool), whether keys set four bits.
@@ -278,7 +278,7 @@ class BloomFilter:
 
     @classmethod
     def of(cls, text: bytes | mmap.mmap, options: bytes) -> BloomFilter | None:
-        """Make a filter of all parts, in any order; None if the text is empty.
+        """Make a filter from the text of all its parts, in any order; None if the text is empty.
 
         StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).
         """

@@ -45,7 +45,7 @@ def partitions_for(input_bytes: int) -> int:
 
 
 def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
-    """Write rows (uint64 (n, 2)) to files by the lowest bits of their keys."""
+    """Write each row of uint64 (n, 2) to the file that the lowest bits of its key select."""
     parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
     order = np.argsort(parts, kind="stable")
     bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
@@ -84,7 +84,7 @@ class KeyRange(NamedTuple):
 def key_ranges(
     sources: Sequence[Source], bits: int = KEY_BITS, most: int = sys.maxsize
 ) -> list[KeyRange]:
-    """Cut the keys of some files into ranges of at most ROWS_AT_ONCE rows, or of one hot key.
+    """Divide the keys of files into ranges, each with at most ROWS_AT_ONCE rows or one hot key.
 
     Ranges are larger where there would be more than `most` of them.
     """

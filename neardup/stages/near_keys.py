@@ -1,4 +1,4 @@
-"""Which keys of fingerprints to post, found by an exact join instead of a shuffle of all keys.
+"""Choose which keys of fingerprints to use, by an exact join instead of a shuffle of all keys.
 
 A fingerprint has a hundred keys or more, most of which nobody shares, or only strangers.  On one
 machine all fingerprints fit into memory, so those that are near each other are found first
@@ -29,8 +29,7 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 @dataclass(eq=False)
 class NearRecords:
-    """Records by the files that they come from, the distinct ones among them, and marks of the keys
-    that these share with near ones."""
+    """Distinct records of files, and marks of the keys they share with ones within the distance."""
 
     scheme: Fingerprints
     every: bool  # mark all bands in which two records share a key, and not only the first one
@@ -41,7 +40,7 @@ class NearRecords:
 
     @classmethod
     def of(cls, scheme: Scheme, files: "list[list[Prints]]", every: bool) -> "NearRecords":
-        """Find the equal records; files: fingerprints, some records after the other."""
+        """Group equal records; files: for each file, its fingerprints in parts, in order."""
         assert isinstance(scheme, Fingerprints)
         none = Prints.of(Ragged.from_rows([]), scheme.bits)
         prints = Prints.end_to_end([none, *chain.from_iterable(files)])
@@ -50,7 +49,7 @@ class NearRecords:
         return cls(scheme, every, prints.take(first), alike, np.append(0, np.cumsum(counts)))
 
     def marks(self, turn: int = 0, turns: int = 1) -> list[np.ndarray]:
-        """Return the marks of the records of each file (int64, ascending), numbered by file.
+        """Return the marks of each file (int64, ascending); records are numbered within it.
 
         Calls with all turns share the work.
         """
@@ -80,7 +79,7 @@ class NearRecords:
         return [marks[low:high] - start for low, high, start in zip(cuts, cuts[1:], starts)]
 
     def _mark(self, left: np.ndarray, right: np.ndarray) -> None:
-        """Mark the first band, or every one, in which distinct records (int64) share a key.
+        """Mark the first band, or every band, in which left[p] and right[p] (int64) share a key.
 
         As in `pair_join`, keys of more and more bands are made for fewer and fewer pairs.
         """
@@ -104,8 +103,7 @@ class NearRecords:
 
 
 def marked_keys(scheme: Scheme, parts: Iterable[Prints], marks: np.ndarray) -> Iterator[Ragged]:
-    """Yield the marked keys of each part of a file, a row for each record; marks: of the file, see
-    `NearRecords`."""
+    """Yield the marked keys of each part of a file, a row per record; marks: see `NearRecords`."""
     assert isinstance(scheme, Fingerprints)
     done = 0
     for part in parts:
@@ -118,6 +116,6 @@ def marked_keys(scheme: Scheme, parts: Iterable[Prints], marks: np.ndarray) -> I
 
 
 def prints_of(scheme: Scheme, sets: Ragged) -> Prints:
-    """Return the fingerprints of records."""
+    """Return the fingerprints of records, given their sets."""
     assert isinstance(scheme, Fingerprints)
     return Prints.of(sets, scheme.bits)

@@ -50,7 +50,7 @@ def map_records(
     partitions: int = 1,
     shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, keyed lines), one line for each record and each of its (`shared`) keys."""
+    """Yield (partition, keyed lines): a line for each key of each record, if in `shared`."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))
@@ -66,12 +66,12 @@ def map_records(
 def keyed(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield batches of the records in the blocks, and the keys of these records."""
+    """Parse the blocks; yield batches of records, each with the keys of its records."""
     return with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """Yield batches cut to at most a million keys, with each set as it is sent to the reducers."""
+    """Split batches to at most a million keys each, with sets in the form that reducers receive."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             some = batch.take(np.arange(low, high))
@@ -139,7 +139,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
 def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield verified pair lines from keyed lines in order of keys."""
+    """Yield verified pair lines, given keyed lines sorted by key."""
     return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.mark)
 
 

@@ -48,7 +48,7 @@ def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) 
 
 
 def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Yield the sums of sorted partial counts; tokens that only one record has are left out.
+    r"""Yield the sums of sorted partial counts, without tokens that occur in only one record.
 
     >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
     >>> list(sum_counts(lines))
@@ -66,7 +66,7 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield all sizes, the most frequent tokens and the sample, from sorted sums."""
+    """Yield counts of all sizes, of the most frequent tokens, and the sample, from sorted sums."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
     for place, key, value in _in_order(lines, count_lines.parse_sum):

@@ -61,7 +61,7 @@ class Submission:
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the command line of the job that counts tokens and set sizes; its output has parts."""
+    """Return the command line of the job that counts tokens and set sizes, a file per reducer."""
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -274,7 +274,7 @@ def _with_numpy(asked: Submission) -> dict[str, Path]:
 
 
 def keep_on_cluster(asked: Submission) -> None:
-    """Upload numpy to the cluster once for all jobs; without it, each job ships its own copy."""
+    """Upload numpy to the cluster once for all jobs; if that fails, each job ships its own copy."""
     if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
         return  # the property's only value is the user's
     for name, archive in _with_numpy(asked).items():

@@ -134,7 +134,7 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
 
 
 def maps_for(lines: int, memory: int) -> int:
-    """Return the number of map tasks for `lines` bytes, in containers of `memory` megabytes.
+    """Return the number of map tasks for `lines` bytes of keyed lines, with `memory` MB each.
 
     >>> maps_for(0, 2048), maps_for(4 * 10**9, 2048), maps_for(4 * 10**9, 4096)
     (2, 10, 5)

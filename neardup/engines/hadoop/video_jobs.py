@@ -121,7 +121,7 @@ class VideoRun:
         started[-1].run()
 
     def _clusters(self) -> Sequence[bytes]:
-        """Compute clusters from the copies job's output, on this machine: they are few."""
+        """Compute the clusters of copies, on this machine; few videos have copies."""
         found = watching.fs("-cat", f"{self.folder('copies')}/part-*")
         if found.returncode:
             raise StageError("cannot read the copies; see Hadoop's messages above")

@@ -167,7 +167,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask (bool) over `place`: True if the bucket holds a possible partner.
+    """Return a mask (bool) over `place`: True for postings with a possible partner in the bucket.
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.

@@ -23,7 +23,7 @@ from neardup.verification import OUTPUTS
 
 
 def are_used(plan: Plan) -> bool:
-    """Return whether a run uses marks: its scheme can join in memory, and it has no index."""
+    """Return whether a run uses marks: if its scheme is joined in memory and it has no index."""
     return plan.settings.scheme.joined_in_memory and not plan.segments
 
 

@@ -163,7 +163,7 @@ def written_whole(
 
 
 def check_report(name: str, options: table.Options) -> None:
-    """Raise an error if --report has no name, or needs exact pairs or jinja2 that are missing."""
+    """Raise an error if --report cannot work: no file name, estimated pairs, or no jinja2."""
     if name == "":
         raise UsageError("--report: expected the name of a file, got ''")
     if options.verify != table.EXACT:

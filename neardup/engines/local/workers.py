@@ -278,7 +278,7 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """Begin a stage with a total; if `together`, each worker reports progress of all workers.
+        """Begin a stage with a total; if `together`, each worker's count shows the progress of all.
 
         A name that is not one of the stages is shown as the end of the last one.
         """

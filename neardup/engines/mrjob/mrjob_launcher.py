@@ -85,7 +85,7 @@ class Launcher:
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the names of the inputs on the cluster, or without `elsewhere` of local ones."""
+        """Return the inputs on the cluster if `elsewhere`, else those on this machine."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 

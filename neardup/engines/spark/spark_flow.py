@@ -127,7 +127,7 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Return a DataFrame of blocks of answer lines (`value`, binary) without the last LF.
+        """Return a DataFrame of blocks of answer lines (`value`, binary), without final LF.
 
         With two rounds, this call carries out the first one.
         """
