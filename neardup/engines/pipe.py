@@ -211,7 +211,7 @@ def count() -> None:
         asked = parser("step.py count map", COUNT)
         _run_stage(asked, token_counting.map_counts, "tokens", TokenCounts.empty())
         return
-    asked.parse_args()  # refuses more arguments
+    asked.parse_args()  # raises UsageError for further arguments
     sums = token_counting.sum_counts if step == "sum" else token_counting.order_counts
     write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
 
@@ -293,7 +293,7 @@ dedup = partial(run, "dedup_reducer.py", _dedup)
 STEPS = {"count": count, "share": share, "decide": decide, "keep": keep, "videos": videos}
 
 
-# What run_hadoop.sh and run_spark.sh have in common: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
+# Common to run_hadoop.sh and run_spark.sh: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
 
 
 def cluster_parser(

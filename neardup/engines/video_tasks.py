@@ -103,14 +103,14 @@ class VideoJob(NamedTuple):
     """One job of a search for video pairs: a mapper step, a sort, and a reducer step."""
 
     name: str
-    inputs: tuple[str, ...]  # names of earlier jobs; PRINTS
+    inputs: tuple[str, ...]  # names of earlier jobs, or PRINTS
     mapper: str
     reducer: str
     copies: bool = False
 
 
 PRINTS, CLUSTERS = "prints", "clusters"
-# After the job `copies`, whose output the step `clusters` reads, come those with its answer.
+# The step `clusters` reads the output of the job `copies`; the jobs after it use the clusters.
 JOBS = (
     VideoJob("seeds", (PRINTS,), "blocks", "seeds"),
     VideoJob("drafts", ("seeds", PRINTS), "keyed", "meet", copies=True),
@@ -146,7 +146,7 @@ def _frames() -> None:
         found = _Files(filter(None, names), folder, tally)
         write_all(map(to_line, found.prints(how, limit, jobs)))
     if not blocks.in_task():
-        if names:  # nothing in, nothing out, as other mappers do
+        if names:  # for an empty input print nothing, like other mappers
             tally.report({}, "")
         return
     counters = Counters("frames", verbosity=args.verbosity)
@@ -163,7 +163,7 @@ def _default_jobs() -> int:
 def _name(text: bytes) -> bytes:
     """Return the path of a video that an input line names.
 
-    Of NLineInputFormat it has an offset before it, unless stream.map.input.ignoreKey is set.
+    NLineInputFormat puts an offset before it, unless stream.map.input.ignoreKey is set.
     """
     name = text.rstrip(b"\r\n")
     if blocks.in_task():
@@ -176,7 +176,7 @@ class _Files:
 
     def __init__(self, names: Iterable[bytes], folder: Path, tally: Tally):
         self._names, self._folder, self._tally = names, folder, tally
-        self._named: dict[bytes, bytes] = {}  # copy: name
+        self._named: dict[bytes, bytes] = {}  # {path of a copy: name on the cluster}
 
     def prints(self, how: Reading, limit: int | None, jobs: int) -> Iterator[VideoPrint]:
         """Yield the fingerprints of each video as soon as they are computed."""

@@ -22,8 +22,8 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
 
 MOST_BANDS = 64
-ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, banding takes the mean of all seeds
-ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model is used
+ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, the expected number is used for banding
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, similarities are assumed to be uniform
 MODEL = 1000  # steps
 
 
@@ -48,7 +48,7 @@ def short(value: float) -> str:
 
 class Choice(NamedTuple):
     name: str  # in the table
-    flags: list[str]  # the options that choose it
+    flags: list[str]  # the options that select this setting
 
 
 class Cost(NamedTuple):
@@ -123,11 +123,11 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
         b, r = scheme.bands, scheme.rows
         candidates = known.sharing(known.window, b, r)
         verified = known.sharing(known.possible, b, r)
-    elif found is None:  # nearly all of them share a key
+    elif found is None:  # too many share a key to count them: assume that all do
         candidates = verified = float(known.window.sum())
     else:
         candidates, verified = found.candidates, found.verified
-    pairs = float(known.matches.sum())  # all of them are found
+    pairs = float(known.matches.sum())  # all of them are candidates
     return CandidateCounts(max(candidates, pairs), max(verified, pairs), 0)
 
 

@@ -29,8 +29,8 @@ from neardup.schemes.fingerprints import Fingerprints, Hamming
 from neardup.sets.bit_vectors import Prints, bits_apart
 from neardup.sets.ragged import Batch
 
-COUNTED = 1 << 18  # keys of a part of the sample
-QUARTERS = (2, 3, 4, 5, 6)  # of the asked distance: those whose cost is shown
+COUNTED = 1 << 18  # keys that are computed from a part of the sample
+QUARTERS = (2, 3, 4, 5, 6)  # of the given distance; the cost is shown for these multiples
 NOTES = """
 by chance: expected if all bits were independent coin flips; those of real fingerprints are not
 recall: at the distance; all: every pair is found without --exact, too
@@ -74,7 +74,7 @@ class Distances:
 
     @property
     def variants(self) -> float:
-        """The mean number of fingerprints of a record, its own among them."""
+        """The mean number of fingerprints of a record, including its own."""
         return float(Prints.of(self.batch.sets, self.bits).counts.mean())
 
     def by_chance(self, distance: int) -> float:
@@ -83,7 +83,7 @@ class Distances:
         return chance * self.records * (self.records - 1) / 2 * (2 * self.variants - 1)
 
     def strangers_from(self) -> int:
-        """Return the smallest distance at which a pair is expected by chance."""
+        """Return the smallest distance with at least one expected pair of unrelated records."""
         return next((d for d in range(self.bits) if self.by_chance(d) >= 1), self.bits)
 
     def candidates(self, scheme: Fingerprints) -> float:
@@ -133,7 +133,7 @@ def report(known: Distances, options: Options, distance: int, recall: float) -> 
     yield _line("", "", "keys a", "candidate", "shuffled,")
     yield _line("distance", "recall", "record", "pairs", "MB", "work")
     for each in dict.fromkeys(min(d, known.bits // 2) for d in places[1:-2]):
-        ways: list[Ways] = []  # those of the lines above
+        ways: list[Ways] = []  # of the lines printed so far
         for flags in ({"--recall": str(recall)}, {"--recall": "0.99"}, {"--exact": True}):
             scheme = Settings.of(options.with_values({"--distance": str(each), **flags})).scheme
             assert isinstance(scheme, Fingerprints)

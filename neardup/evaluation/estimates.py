@@ -29,7 +29,7 @@ from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.sketches import may_reach, wide_bitmaps
 
 BINS = 256
-MOST_SHARED = 1 << 28  # some seconds; a sample with more of them is thinned
+MOST_SHARED = 1 << 28  # tokens shared by pairs: takes seconds; a sample with more is reduced
 MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 
 
@@ -48,7 +48,7 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Return the weights of the records (`good`, bool) in a sample; StageError below two."""
+        """Return weights of a sample's records (`good`, bool); StageError if fewer than two."""
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
@@ -82,14 +82,14 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """Return the expected number of a histogram's pairs that share a key, over all seeds."""
+        """Return how many of a histogram's pairs are expected to share a key for a random seed."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
 @dataclass(frozen=True)
 class CandidateCounts:
     candidates: float  # pairs in the input that share a key and pass the length filter
-    verified: float  # those of them that pass the bitmaps, too
+    verified: float  # candidates that also pass the bitmap filter
     seen: int  # candidates in the sample
 
 
@@ -153,8 +153,8 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
 class Survey:
     batch: Batch  # the sampled records that were compared
     weights: Weights
-    whole: bool  # they are the whole input
-    bad: int  # lines of the sample
+    whole: bool  # True if the batch is the whole input
+    bad: int  # number of sampled lines that are not records
     measure: SetMeasure
     likeness: Likeness
 
@@ -204,7 +204,7 @@ class Survey:
         every, _ = distinct(sets.values)
         seen = np.zeros(len(every))
         seen[np.searchsorted(every, tokens)] = known
-        # A token that was not seen is in some records, too; only the order matters.
+        # A token that was not counted is in some records, too; only the order of tokens matters.
         frequencies = np.maximum(2, (seen + 0.5) * scale).astype(np.int64)
         sizes, holders = distinct(sets.sizes)
         holders = np.maximum(1, holders * self.weights.records).astype(np.int64)

@@ -26,7 +26,7 @@ from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
 
-MAX_LINE = 64 << 20  # of two ids
+MAX_LINE = 64 << 20  # bytes, for two ids
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
@@ -123,7 +123,7 @@ def share(flag: str, text: str) -> float:
         value = float(text)
     except ValueError:
         raise UsageError(f"{flag}: {text!r} is not a number") from None
-    if not (0 < value < 1 and 0 < 1 - value < 1):  # where 1 - P is 1, too
+    if not (0 < value < 1 and 0 < 1 - value < 1):  # rounding may make 1 - P equal to 1
         raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too close to 0 or 1")
     return value
 
@@ -144,7 +144,7 @@ class AskedRun(NamedTuple):
     name: str  # of the answer, or of the run's own file
     arguments: list[str]
     files: list[str]
-    indexes: list[str]  # which have no records to read
+    indexes: list[str]  # of --against; not files of records
 
     @classmethod
     def of(cls, name: str) -> AskedRun:

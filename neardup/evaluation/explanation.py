@@ -30,7 +30,7 @@ from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.similarity import intervals, measures
 
 LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)
-ALPHA = 0.05  # with which the interval of an angle may miss it
+ALPHA = 0.05  # the probability that the interval does not contain the angle
 FIRST, SECOND = np.array([0]), np.array([1])
 
 
@@ -57,7 +57,7 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
-    if isinstance(measure, bit_keys.EqualBits):  # which finds nothing below `least`
+    if isinstance(measure, bit_keys.EqualBits):  # so that a similarity below `least` is found, too
         measure = replace(measure, least=0)
     elif isinstance(measure, Hamming):
         measure = replace(measure, distance=measure.bits)
@@ -82,7 +82,7 @@ def explained(
 ) -> Lines:
     """Return lines (name, text) on why two ids are a pair or not, given their records and texts."""
     scheme = settings.scheme
-    own = scheme.measures[0]  # of its promise
+    own = scheme.measures[0]  # the measure for which the scheme promises a recall
     name = measure or own
     pair = _telling_pair(records, ids, settings)
     keys = scheme.keys(pair.sets)
@@ -168,7 +168,7 @@ def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) 
     found = settings.measure.verified(records.sets, left, right)
     similar = dict.fromkeys(zip(left.tolist(), right.tolist()), 0.0)
     for i, j, value in zip(found.left, found.right, found.part / found.whole):
-        pair = (i, j) if (i, j) in similar else (j, i)  # directed measures have both
+        pair = (i, j) if (i, j) in similar else (j, i)  # directed measures have both orders
         similar[pair] = max(similar[pair], float(value))
     meet = shared_sizes(settings.scheme.keys(records.sets), left, right) > 0
     common = shared_sizes(records.sets, left, right)

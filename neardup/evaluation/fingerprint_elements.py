@@ -20,7 +20,7 @@ from neardup.sets.bit_vectors import BLOCK_BITS, DIGITS_OF_BLOCK, BlockPlaces
 
 
 class Nearest(NamedTuple):
-    bits: int  # that differ
+    bits: int  # the number of bits that differ
     i: int  # number of the fingerprint of A
     j: int
     a: str  # in hexadecimal

@@ -31,9 +31,9 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.sets.ragged import distinct
 
-CELL_BYTES = 1 << 12  # nothing less is read from a disk
-LEAST_CELLS = 750  # so that short lines, too, come from all over the file
-MOST_BYTES = 16 << 20  # read in all
+CELL_BYTES = 1 << 12  # a disk reads no smaller unit
+LEAST_CELLS = 750  # so that short lines are drawn from all parts of the file, too
+MOST_BYTES = 16 << 20  # read from all files together
 MOST_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
 
@@ -106,7 +106,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
     whole = drawn == count
     if whole or not line_bytes:
         total = float(len(found))
-    elif too_long:  # whose bytes are unknown
+    elif too_long:  # their bytes are unknown
         total = len(found) * count / drawn
     else:
         total = len(found) * int(sizes.sum()) / line_bytes
@@ -125,9 +125,9 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in the cell at byte `start`, overlong lines, and bytes read."""
+    """Return lines that begin in the cell at `start`, the count of overlong ones, bytes read."""
     with open(name, "rb", buffering=0) as file:
-        before = min(start, 1)  # a line end there begins a line with the cell
+        before = min(start, 1)  # if this byte is a line end, a line begins with the cell
         file.seek(start - before)
         data = file.read(before + CELL_BYTES)
         limit = len(data)
@@ -206,7 +206,7 @@ def _first_lines(form: InputFormat, name: str, limit: int) -> First:
     refuse_no_lines(data[:MAGIC_BYTES], name)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:
-        lines = lines[:-1]  # which may have no end yet
+        lines = lines[:-1]  # the last line may be cut
     elif lines:
         lines[-1] = _ended(lines[-1])
     short = [line for line in lines if len(line) <= MOST_LINE_BYTES]

@@ -192,7 +192,7 @@ def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """Return the index pairs (i, j) of a longest common subsequence of a and b."""
-    at: dict[str, int] = defaultdict(int)  # a bit for each place of a word in b
+    at: dict[str, int] = defaultdict(int)  # for each word of b, an integer with a bit per place
     for j, word in enumerate(b):
         at[word] |= 1 << j
     row = full = (1 << len(b)) - 1
@@ -276,7 +276,7 @@ def difference(a: str, b: str) -> str:
     words = []
     for i, (kind, text) in enumerate(parts[:end]):
         before = after = CHANGED
-        if kind == SAME:  # only the words beside a change
+        if kind == SAME:  # show only the words next to a change
             before, after = AROUND * (i > 0), AROUND * (i < len(parts) - 1)
         words.append(MARKS[kind].format(_shortened(shingling.words(text), before, after)))
     if end < len(parts):

@@ -39,7 +39,7 @@ from neardup.similarity.measures import SetMeasure
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}
 MOST_TEXT = 1 << 19  # characters
-PAIRS_DRAWN = 5000  # pairs, or fewer of longer texts
+PAIRS_DRAWN = 5000  # pairs; fewer if texts are long
 PAIRS_TEXT = 1 << 22  # characters
 OF_HUNDRED = 99
 USUAL_BANDS = 16
@@ -197,7 +197,7 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
 
 
 def few_seen(count: int, what: str) -> str:
-    """Return a warning that a recommendation rests on a small sample, or "" if it does not.
+    """Return a note that a recommendation is from few samples, or "" if it is from enough.
 
     >>> few_seen(99, "texts"), few_seen(100, "texts")
     (', from only 99 texts', '')

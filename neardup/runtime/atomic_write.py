@@ -27,7 +27,7 @@ LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
 OWNER = ".owner"  # the file that names the machine of the run
 MACHINE = os.uname().nodename
-MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
+MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # a name made by mkdtemp
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
         try:
             lock(folder)
         except (BlockingIOError, FileNotFoundError):
-            continue  # another run took it for one left behind, just before the lock
+            continue  # another run has swept the folder before it was locked
         except OSError:  # a file system without locks: its folder must not be swept
             folder.rmdir()
             return Path(tempfile.mkdtemp(prefix=prefix.replace(LOCKED, PREFIX), dir=where))
@@ -76,7 +76,7 @@ def _sweep_one(folder: Path) -> None:
 
     Where machines share a file system, a lock may hold on one of them only.
     """
-    with suppress(OSError):  # a live run has the lock, or another sweeper
+    with suppress(OSError):  # a live run, or another sweeper, has the lock
         descriptor = lock(folder)
         owner = folder / OWNER
         try:
@@ -131,13 +131,13 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
         return
     with (
         half(option, name) as path,
-        # Messages show the final name, which its object has.
+        # The file object has the final name, which messages show.
         open(name, "wb", opener=lambda _, flags: os.open(path, flags, 0o666)) as file,
     ):
         try:
             yield file
         except BaseException:
-            with suppress(OSError):  # of a full disk, once more
+            with suppress(OSError):  # a full disk raises again
                 file.close()
             raise
         with naming(name):

@@ -18,7 +18,7 @@ from neardup.runtime import kernels, summary
 from neardup.runtime.program import REPORTS
 
 PROGRESS_SECONDS = 1  # on a terminal
-STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
+STATUS_SECONDS = 5  # in a Hadoop task; Hadoop kills a task that reports nothing for too long
 
 
 class Counters:
@@ -107,7 +107,7 @@ class Counters:
         elif self._in_hadoop:
             self._report_to_hadoop()
         else:
-            sys.stdout.flush()  # the answer, which is lost if the input is refused
+            sys.stdout.flush()  # write the answer before an error about the input
             own = self.as_dict()
             if self._verbosity > summary.QUIET:
                 print(summary.describe([own], self._verbosity), file=sys.stderr)

@@ -25,7 +25,7 @@ def _load() -> "ctypes.CDLL | None":
     path = Path(__file__).with_name(FILE)
     if os.environ.get("NEARDUP_KERNELS") == "numpy":
         return None
-    with suppress(OSError, AttributeError):  # of another machine, or an older version
+    with suppress(OSError, AttributeError):  # for another machine, or an older version
         if path.exists():
             return _with_types(ctypes.CDLL(str(path)))
         # Subtle: on Spark this package is an archive, and only a file can be loaded.
@@ -67,9 +67,9 @@ def _signed(values: np.ndarray) -> np.ndarray:
 
 
 def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Parse lines `ID SHINGLE…` that end with LF or CRLF; return values (uint64) and line columns.
+    """Parse lines `ID SHINGLE…` that end with LF or CRLF; return values (uint64) and five columns.
 
-    Without `distinct` the values are as they stand.  Also return five columns, int64 (n, 5), for
+    Without `distinct`, values keep their order and repeats.  The columns, int64 (n, 5), are, for
     the n lines that are not blank: the number of the line, where its id begins and ends, where its
     last token ends, and how many values it has; none if it has a token that is not a shingle.
     """
@@ -131,7 +131,7 @@ def part_sums(
 def close_pairs(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool, room: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the pairs of `near_bits.pairs_between`, at most `room` at once."""
+    """Yield the pairs of `near_bits.pairs_between` in arrays of at most `room` pairs."""
     x, y, ranges = _unsigned(x), _unsigned(y), _signed(ranges)
     at, pairs = np.zeros(3, np.int64), np.empty((2, room), np.int64)
     while at[0] < len(ranges):

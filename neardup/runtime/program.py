@@ -36,7 +36,7 @@ PROGRAMS = {
 }
 AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
 TASK = "mapreduce_map_input_file"
-LONGEST = 300  # of a longer line the options are easier to see alone
+LONGEST = 300  # characters; of a longer command only the options are shown
 
 
 class StageError(Exception):
@@ -166,17 +166,17 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     keep_freed_memory()
-    gc.freeze()  # no collection looks at what is loaded, and not the last one, at exit
+    gc.freeze()  # so that no collection, not even the one at exit, visits loaded modules
     try:
         try:
             main()
-        except SystemExit:  # as after --help, which nobody but the interpreter would flush
+        except SystemExit:  # such as after --help; flush here, where errors are handled
             sys.stdout.flush()
             raise
         sys.stdout.flush()
         return OK
     except BrokenPipeError:
-        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
+        # A closed stdout is a success; if stderr is closed, lines of stdout may be missing.
         return end(OK if _reader_gone() else FAILED)
     except KeyboardInterrupt as interrupt:
         return end(INTERRUPTED, f"{name}: {interrupt}" if interrupt.args else "")
@@ -248,13 +248,13 @@ def interrupts_held() -> Iterator[None]:
 
 def _ended(reports: str, code: int, message: str = "") -> int:
     """Print the message, unless another process of the run has printed one; return the code."""
-    # Another process that failed too may be silent because this one speaks: so it must.
+    # Other failed processes print nothing because this one does: so do not end it here.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
-        with contextlib.suppress(OSError):  # nobody reads stderr; there is still the exit code
+        with contextlib.suppress(OSError):  # stderr is closed; the exit code reports the failure
             print(as_called(message), file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
-    # What stdout, or stderr, could not take must not be tried again at exit.
+    # Output that stdout or stderr rejected must not be written again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     try:
         sys.stderr.flush()
@@ -323,7 +323,7 @@ def end_with(parent: int) -> None:
     """Make Linux kill this new process when its parent ends, even after an exec."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it had ended before
+    if os.getppid() != parent:  # the parent had ended already
         os._exit(FAILED)
 
 
@@ -336,7 +336,7 @@ def system_sort(
     `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
     every second of waiting.  StageError where the sort fails.
     """
-    import subprocess  # which most runs never need
+    import subprocess  # slow to import, and most runs do not need it
 
     sort = subprocess.Popen(
         ["sort", *flags],
@@ -347,7 +347,7 @@ def system_sort(
     )
     with sort:
         try:
-            with contextlib.suppress(BrokenPipeError):  # the exit status below says why
+            with contextlib.suppress(BrokenPipeError):  # the exit status below shows why
                 yield sort.stdin
                 if sort.stdin:
                     sort.stdin.close()
@@ -355,7 +355,7 @@ def system_sort(
                 alive()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     sort.wait(1)
-        except BaseException:  # Ctrl-C, which a worker's children may be deaf to
+        except BaseException:  # Ctrl-C, which a worker's children may ignore
             sort.kill()
             raise
     if sort.returncode:

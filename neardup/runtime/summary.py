@@ -25,23 +25,23 @@ QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
-CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
-# Where an output needs few of the pairs: pairs of sets that were verified, and pairs of records
-# from which it is made.  Copies are pairs that need no comparison.
+CANDIDATES, PAIRS = "candidate pairs", "pairs"  # all pairs of records
+# For outputs that need few pairs: the pairs of sets that were verified, and the pairs of records
+# that the output is made from.  Copies are pairs that need no comparison.
 COMPARISONS, USED = "comparisons", "pairs used"
-DENSE_MEMBERS = "members of dense clusters"  # among which the decision looks for pairs; not shown
+DENSE_MEMBERS = "members of dense clusters"  # the decision searches for pairs among them; not shown
 REPEATED = "repeated ids"
-ONE_ID = "records of one id"  # that most records of a stage have; not shown
-FEW = 10  # records of one id are nothing to warn of
+ONE_ID = "records of one id"  # if most records of a stage have this id; not shown
+FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
-FEW_SINGLE = 10  # warned of from one in ten records on
+FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
 OLD_RECORDS = "… old ones"
 REMOVED = "records removed"
 STAYING = "records that stay"
 CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
-LEFT_OUT = "bad lines left out of the answer"  # which has them in no other format than the input's
+LEFT_OUT = "bad lines left out of the answer"  # it can hold them only in the input's format
 EDGES = "edges"
 COMPILED = "tasks with compiled kernels"
 ORDER = (
@@ -75,7 +75,7 @@ ORDER = (
 TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
-LIKE = "bad lines like "  # and a name of LOOKS
+LIKE = "bad lines like "  # followed by a name of LOOKS or FIRST_LOOKS
 
 
 class Look(NamedTuple):
@@ -83,7 +83,7 @@ class Look(NamedTuple):
 
     pattern: bytes
     like: str
-    remedy: str  # an option, or a command before the job
+    remedy: str  # an option, or a command to run before the job
 
 
 LETTERS = rb"(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])"
@@ -97,7 +97,7 @@ FIRST_LOOKS = {  # of the first line of a file
     ),
 }
 PROSE, OTHER = "prose", "nothing known"
-LOOKS = {  # of any line; the first that fits is taken
+LOOKS = {  # of any line; the first match is used
     "jsonl": Look(rb'\s*\{\s*"', "JSON lines", "--input jsonl"),
     "parts of json": Look(rb'\s*(?:[][{}]|"[^"]*"\s*:)', JSON_PARTS, "jq -c '.'"),
     "shingles": Look(rb"\S+(?:\s+[0-9]+)+\s*\Z", "shingle lines", "--input shingles"),
@@ -117,11 +117,11 @@ LOOKS = {  # of any line; the first that fits is taken
         )
         for bits in (64, 128, 256, 512, 1024)
     },
-    # Without a tab, and its first word is not an id.
+    # A line without a tab, whose first word is not an id.
     PROSE: Look(rb"[^\s\d_]+ (?=.*%b)[^\t]*\Z" % LETTERS, "text", "--input text"),
     "text": Look(rb"\S+\s.*%b" % LETTERS, "text", "--input text"),
 }
-DOCUMENT_LINES = 100  # files of prose with no more lines each are documents
+DOCUMENT_LINES = 100  # if files of prose have fewer lines on average, each is a document
 DOCUMENTS = (
     "for files that are one document each, type: python3 -m neardup documents {0}; or, for other "
     "commands and clusters: python3 -m neardup documents --output lines {0} > documents.jsonl"
@@ -346,7 +346,7 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
                 f"{wrong:,} of {good + wrong:,} {which}lines could not be read; --max-bad "
                 f"{in_words(max_bad)} allows fewer, and --max-bad 1 all; {_advice(counts)}"
             )
-    for name, look in FIRST_LOOKS.items():  # without a blank, it may be the only bad line
+    for name, look in FIRST_LOOKS.items():  # a header without a blank may be the only bad line
         if LIKE + name in counts:
             text = f"A first line looks like {look.like}; for that, type: {_line_for(look)}"
             print(text, file=sys.stderr)

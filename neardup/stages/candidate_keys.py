@@ -57,8 +57,8 @@ from neardup.sets.ragged import Ragged, first_of_run, starts_of_runs
 from neardup.stages.external_group import by_key, grouped
 
 HASH_BITS = 48
-DIGEST_BITS = 40  # of a key in a filter, where a false positive costs a line and no pair
-MANY = 256  # rows of one key, of those that are in memory together
+DIGEST_BITS = 40  # of a key's digest in a filter; a false positive costs a line, but no pair
+MANY = 256  # rows of a key that are in memory together; more are replaced by `SHARED` rows
 SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
 
 
@@ -144,12 +144,12 @@ def _groups(rows: np.ndarray) -> np.ndarray:
 
 WORD_BITS = 48
 HEAD_BYTES = 128
-LINE_WORDS = 8191  # 64 KiB, with the end
-MAPPED_BYTES = 2 << 30  # of all parts, as files, which processes have in common
-HELD_BYTES = 256 << 20  # of all parts, where each process has its own
-PART_BYTES = 256 << 20  # of one, in the memory of its reducer
+LINE_WORDS = 8191  # 64 KiB, including the line end
+MAPPED_BYTES = 2 << 30  # bytes of all parts, if processes share them as mapped files
+HELD_BYTES = 256 << 20  # bytes of all parts, if each process has its own copy
+PART_BYTES = 256 << 20  # bytes of one part, in the memory of its reducer
 BITS_A_KEY = 32
-SETS_FOUR = 5  # bits a key, from where on it sets four of them
+SETS_FOUR = 5  # with so many bits per key, or more, a key sets four bits
 _FIXED = 0x10  # MAP_FIXED
 ADVICE = "run the first round again, with the options of this round, including --input"
 _NO_BITS, _LINE_END = (int.from_bytes(word, "little") for word in (b"@" * 8, b"@@@@@@\t\n"))
@@ -205,11 +205,11 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, in
             raise StageError(f"the shared keys of partition {number} are damaged; {ADVICE}")
         yield number, of, digests, words, start // 8
         start = end
-        if start < len(text) and not text[start]:  # behind the end of a file
+        if start < len(text) and not text[start]:  # padding at the end of a mapped file
             start = _in_pages(start)
 
 
-_BIT = bit_in_word(np.arange(256) * WORD_BITS >> 8)  # of each byte of a hash
+_BIT = bit_in_word(np.arange(256) * WORD_BITS >> 8)  # the bit for each value of a byte of a hash
 _TWO_BITS = np.bitwise_or.outer(_BIT, _BIT).ravel()
 
 

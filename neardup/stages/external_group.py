@@ -49,7 +49,7 @@ def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
     parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
     order = np.argsort(parts, kind="stable")
     bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
-    rows = rows[order]  # at once: each of many files gets few
+    rows = rows[order]  # reordered once, since each of many files gets few rows
     for file, low, high in zip(files, bounds, bounds[1:]):
         file.write(rows[low:high].data)
 
@@ -90,7 +90,7 @@ def key_ranges(
     """
     sizes = (x.stat().st_size if isinstance(x, Path) else x.seek(0, 2) for x in sources)
     count = sum(sizes) // ROW_BYTES
-    # Any two neighbours have more rows than `at_once`, or they would be one.
+    # Two neighbouring ranges together have more than `at_once` rows, or else they are merged.
     at_once = max(ROWS_AT_ONCE, -(-count // ((most + 1) // 2)))
     end = 1 << WORD_BITS
     if count <= at_once:
@@ -124,7 +124,7 @@ def _histogram(
     counts = np.zeros(1 << bits - shift, dtype=np.int64)
     for source in sources:
         for rows in pieces_of(source):
-            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)  # large ones, of others
+            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)  # of other ranges: large
             digits = digits[digits < np.uint64(len(counts))].astype(np.int64)
             counts += np.bincount(digits, minlength=len(counts))
     parts = []

@@ -1,9 +1,10 @@
 """Choose which keys of fingerprints to use, by an exact join instead of a shuffle of all keys.
 
-A fingerprint has a hundred keys or more, most of which nobody shares, or only strangers.  On one
-machine all fingerprints fit into memory, so those that are near each other are found first
-(`joins.near_bits`), and a record posts only the keys that it shares with such a one.  What follows
-is as for other schemes, and so are the pairs: a pair that shares no key is not found here either.
+A fingerprint has a hundred keys or more; most of them are shared by no other record, or only by
+dissimilar ones.  On one machine all fingerprints fit into memory, so records within the distance
+are found first (`joins.near_bits`), and a record is sent only at keys that it shares with one of
+these.  All later stages, and the pairs, are the same as for other schemes: a pair without a shared
+key is not found here either.
 
 A mark is a record and one of its bands.  A pair is written at the first band in which its records
 share a key, and only --output links looks at others, where an edge may connect two without being
@@ -29,14 +30,14 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 @dataclass(eq=False)
 class NearRecords:
-    """Distinct records of files, and marks of the keys they share with ones within the distance."""
+    """Distinct records of files, and marks of the keys shared by records within the distance."""
 
     scheme: Fingerprints
-    every: bool  # mark all bands in which two records share a key, and not only the first one
+    every: bool  # if True, mark all bands in which two records share a key, otherwise the first
     prints: Prints  # of the distinct records
-    alike: np.ndarray  # int64 (n,), which of them each record equals
-    starts: np.ndarray  # int64, which record is the first of each file, and n
-    _marks: list[np.ndarray] = field(default_factory=list)  # int64: a record, and a band below
+    alike: np.ndarray  # int64 (n,), for each record the number of its equal among `prints`
+    starts: np.ndarray  # int64, the number of each file's first record, and n
+    _marks: list[np.ndarray] = field(default_factory=list)  # int64: record << BAND_BITS | band
 
     @classmethod
     def of(cls, scheme: Scheme, files: "list[list[Prints]]", every: bool) -> "NearRecords":

@@ -1,4 +1,4 @@
-"""The whole data flow, from lines to pairs.
+"""The data flow of a search, from input lines to pairs, decisions or clusters.
 
     lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
             parse     map_records             reduce_buckets              dedup_pairs
@@ -37,7 +37,7 @@ from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
 
-if TYPE_CHECKING:  # mappers of one phase do not need it
+if TYPE_CHECKING:  # a mapper without a filter does not load it
     from neardup.stages.candidate_keys import BloomFilter
 
 KEYS_AT_ONCE = 1 << 20
@@ -50,7 +50,7 @@ def map_records(
     partitions: int = 1,
     shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, keyed lines): a line for each key of each record, if in `shared`."""
+    """Yield (partition, keyed lines): one line per record and key; `shared` limits the keys."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))
@@ -98,7 +98,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
     shingle = settings.form.shingle
-    may_be_short = shingle is not None and shingle.unit != "spot"  # and then has one run
+    may_be_short = shingle is not None and shingle.unit != "spot"  # may have one shingle
     counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
@@ -130,7 +130,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
     if bad_lines(counters.counts) <= LOOKED_AT:
-        # In a well-formed row only values are wrong, and its text here is JSON of our making.
+        # In a well-formed row only values can be wrong; its text here is JSON that we have made.
         as_asked = settings.form.fields and bad.reason not in NO_ROW
         look = OTHER if as_asked else look_of(bad.text, line, str(settings.form))
         counters.add(LIKE + look, 1)

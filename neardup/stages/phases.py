@@ -54,10 +54,10 @@ from neardup.stages.external_group import NO_ROWS, by_key
 from neardup.stages.pairs import keyed, map_records, reduce_buckets, sorted_lines
 
 LETTERS = 3
-BLOCK_BYTES = 1 << 20  # of lines
-HELD_BYTES = 32 << 20  # of lines, of all partitions
+BLOCK_BYTES = 1 << 20  # bytes of lines
+HELD_BYTES = 32 << 20  # bytes of lines, of all partitions together
 BLOCK_ROWS = 1 << 16
-HELD_ROWS = 1 << 21  # of all partitions, at some 60 bytes each
+HELD_ROWS = 1 << 21  # of all partitions together, at about 60 bytes each
 _ESCAPES = ((b"\x1b", b"\x1b0"), (b"\n", b"\x1b1"), (b"\r", b"\x1b2"))
 _NAME = re.compile(rb"p([0-9]+)/([0-9]+)[a-z]{3}")
 # The bytes of a row that are not always 0.
@@ -134,7 +134,7 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Drop all counts but the bytes shuffled; rename those that `check_rounds` compares."""
+    """Drop all counts except the bytes shuffled and, renamed, those for `check_rounds`."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))

@@ -33,11 +33,11 @@ from urllib.parse import urlsplit
 from neardup.engines.hadoop import shipping, sizes, watching
 from neardup.runtime.program import StageError, UsageError
 
-SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
+SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # characters of patterns, and the separator of names
 MARK = "_neardup"  # an empty file
-PLACES = 1 << 62  # in a file that has no byte in it
+PLACES = 1 << 62  # offsets in an empty file, which can be locked
 KEPT = ".neardup"  # in the user's home
-REPLICAS = ("-D", "dfs.replication=10")  # as for files that Hadoop itself sends to all nodes
+REPLICAS = ("-D", "dfs.replication=10")  # as many as of files that Hadoop itself sends to all nodes
 
 
 def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:
@@ -147,7 +147,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
     """Context manager: lock output folders; StageError if another process has locked one."""
     with (shipping.folder() / "outputs.lock").open("w") as file:
         for output in outputs:
-            # Two paths hardly ever have the same byte.
+            # Each path locks the byte at its hash; two paths hardly ever have the same.
             digest = hashlib.sha256(os.fsencode(path_of(output))).digest()
             place = int.from_bytes(digest[:8], "big") % PLACES
             try:
@@ -201,7 +201,7 @@ def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
             raise StageError(f"{part} is incomplete")
         succeed("-mv", part, copy)
     except BaseException as error:
-        remove([f"{part}*"])  # -put adds to the name of a file on its way
+        remove([f"{part}*"])  # an unfinished -put leaves a file with a longer name
         # Another run may have made the copy at the same time.
         if not isinstance(error, StageError) or not _is_whole(copy, archive, program):
             raise

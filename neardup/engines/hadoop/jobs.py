@@ -20,12 +20,12 @@ from neardup.runtime.program import StageError, UsageError
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
 NAME, FILES = "mapreduce.job.name", "mapreduce.job.cache.files"
-PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
+PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # because a task reads the output
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = "org.apache.hadoop.mapred.lib.Identity"
 # A mapper's lines become the output unchanged: no part is a key, and no tab is added.
 WHOLE_LINES = {"stream.map.output": "keyonlytext"}
-MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decision needs the rest
+MOST_HEAP = 1024  # MB, for a JVM that only fetches and merges; the decision needs the rest
 
 
 @dataclass
@@ -56,8 +56,8 @@ class Submission:
     kept: dict[str, str] = field(default_factory=dict)  # archives on the cluster, by name in a task
 
 
-# `counts` is the folder of the job that counts tokens; it is unused if no job counts.  `shared` is
-# that of the job that finds the keys that get lines; without it, all keys do.
+# `counts`: output folder of the job that counts tokens, unused if no job does.  `shared`: output
+# folder of the job that finds shared keys; if it is "", lines are written for all keys.
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
@@ -97,7 +97,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
     """Return the command line of the pairs job with memory for mappers to mmap `mapped` bytes."""
-    # The user's -D comes after it, and wins.
+    # A -D of the user comes later, and takes precedence.
     place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
     return [*pairs_job[:place], f"{sizes.MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
@@ -171,13 +171,13 @@ def streaming(
         NAME: f"{asked.name}: {what}" if what else asked.name,
         sizes.REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
-        # Parts appear in OUTPUT when the job has succeeded, and not one by one.
+        # All parts appear in OUTPUT together, when the job has succeeded.
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
-        "stream.jobconf.truncate.limit": 20000,  # for the configuration in a task's environment
+        "stream.jobconf.truncate.limit": 20000,  # characters of a property in a task's environment
     }
     defined = [f"{name}={value}" for name, value in {**common, **own}.items()]
     _check_name(shipping.folder())
-    # Few files: each costs the client half a second.
+    # Send few files: each takes the client half a second.
     sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
     shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
     return [
@@ -221,7 +221,7 @@ def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = Fal
     """Return the options of a task; files are named as in the task's folder."""
     options = replace(
         asked.options,
-        # The list of input files marks old ones; a name might have a blank.
+        # The list of input files marks the old ones; a name on the command line must have no blank.
         against=(LIST,) if asked.options.against else (),
         input_files=LIST if asked.places else asked.options.input_files,
         counts=counts or asked.options.counts,
@@ -254,7 +254,7 @@ def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
     """Return the options that copy files from the cluster to tasks, {name in a task: path}."""
-    # -files and -archives would need the name of the file system.
+    # -files and -archives would need URIs that name the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []
 
@@ -276,7 +276,7 @@ def _with_numpy(asked: Submission) -> dict[str, Path]:
 def keep_on_cluster(asked: Submission) -> None:
     """Upload numpy to the cluster once for all jobs; if that fails, each job ships its own copy."""
     if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
-        return  # the property's only value is the user's
+        return  # the user has set this property, which has one value
     for name, archive in _with_numpy(asked).items():
         if copy := hdfs_folders.kept_on_cluster(archive):
             asked.kept = {name: copy}

@@ -28,11 +28,11 @@ FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder
 ARCHIVES = "mapreduce.job.cache.archives"  # on the cluster, unpacked for each task
 OPTION: dict[str, Any] = dict(
-    metavar="",  # argparse would show it after a blank, where it would be an INPUT
+    metavar="",  # argparse would show `FLAG VALUE`, but after a blank the value would be an INPUT
     help="send numpy along, to nodes with this machine's system and Python version; as "
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
-CONTENT = "content"  # of an archive: a folder beside it while it is made
+CONTENT = "content"  # the folder with an archive's content while it is made
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
 # Each script, its module in `engines`, and its function there.
@@ -156,13 +156,13 @@ def folder() -> Path:
     cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
     # Several installations, of different versions, share a cache.
     installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
-    beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # else installed
+    beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # or installed
     places = [*beside, Path(cache, "neardup", installation)]
     for place in places:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = place.lstat()
-            # Or nodes would run somebody else's code.
+            # If others could write there, nodes might run their code.
             own = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
             if stat.S_ISDIR(found.st_mode) and own and os.access(place, os.W_OK):
                 return place

@@ -32,7 +32,7 @@ JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 SPARE = 0.25  # of a container: unused by a mapper's JVM and Python
 MOST_SORT = 2047  # Hadoop's maximum
-# A mapper's JVM carries blocks for half a minute: a second compiler takes longer than it gains.
+# A mapper's JVM runs for half a minute: the second compiler costs more time than it saves.
 NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # Snappy comes with Hadoop from 3.3.1 on; before, a distribution has to build it.  Java's own codec
 # (DefaultCodec) takes four times the CPU, and zstd has to be built too.
@@ -44,19 +44,19 @@ LISTED = re.compile(
 )
 AUTO = "auto"
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-PACKED_TO = 3  # plain bytes for a byte of a packed file: digits 2.2, texts 2.5 to 4
-USUAL_SIZE = 100  # shingles of a record, for the number of keys
-# Bytes of a keyed line for a byte of its record, measured with records of 100 shingles, and texts
-# of 50 to 300 words.
+PACKED_TO = 3  # plain bytes per byte of a compressed file: digits 2.2, texts 2.5 to 4
+USUAL_SIZE = 100  # shingles of a record, assumed to estimate the number of keys
+# Bytes of a keyed line per byte of its record, measured with records of 100 shingles, and with
+# texts of 50 to 300 words.
 SHINGLES = 0.35
 TEXT = {"word": 2.0, "char": 8.4, "spot": 0.5}
-FILLED = 0.8  # of the sort buffer; the rest is for Hadoop's 16 bytes a line, and for long lines
-REDUCER_BYTES = 5 * 10**8  # of keyed lines: what a JVM of 900 MB holds without its disk
-MANY_REDUCERS = 500  # every reducer fetches from every map: beyond, both number and share grow
-WORTH_TWO_ROUNDS = 4 * 10**9  # bytes of lines, from where a first round costs less than it saves
-SHARED_LINES = 5  # a fifth of the lines, or less, is sent after a first round
-# The first round sends 13 bytes for a line of some 250.  It has few reducers, since each knows only
-# its own keys, and drops those whose records share another one of these.
+FILLED = 0.8  # of the sort buffer; the rest is for Hadoop's 16 bytes per line, and for long lines
+REDUCER_BYTES = 5 * 10**8  # of keyed lines: a JVM of 900 MB holds so many in memory
+MANY_REDUCERS = 500  # beyond it, both number and share grow, as each fetches from all maps
+WORTH_TWO_ROUNDS = 4 * 10**9  # bytes of lines; with more, a first round saves more than it costs
+SHARED_LINES = 5  # at most one in five lines is sent after a first round
+# The first round sends 13 bytes instead of a line of about 250.  It has few reducers: each drops a
+# key whose records share another key, but knows only its own keys.
 KEYS_ALONE = 0.05
 KEY_REDUCER_BYTES = 10**9
 LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own minimum; Hadoop's master cannot hold many more
@@ -78,7 +78,7 @@ def map_properties(memory: int) -> Properties:
         MAP_MEMORY: memory,
         "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
         "mapreduce.task.io.sort.mb": sort_buffer(memory),
-        "mapreduce.map.sort.spill.percent": 0.95,  # fewer spills leave less to merge
+        "mapreduce.map.sort.spill.percent": 0.95,  # fewer spills, fewer merges
     }
 
 
@@ -92,7 +92,7 @@ def reduce_properties(memory: int) -> Properties:
         "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.input.buffer.percent": 0.7,
-        # A large packed file is one split with many spills: merge them at once, not by tens.
+        # A large compressed file is one split with many spills: merge them at once, not ten by ten.
         "mapreduce.task.io.sort.factor": 64,
         "mapreduce.map.output.compress": "true",
         "mapreduce.map.output.compress.codec": SNAPPY,
@@ -102,7 +102,7 @@ def reduce_properties(memory: int) -> Properties:
 class File(NamedTuple):
     name: str
     bytes: int
-    modified: str = ""  # to the minute, which is all that Hadoop lists
+    modified: str = ""  # Hadoop lists no seconds
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:

@@ -37,10 +37,10 @@ from neardup.videos import video_steps
 NAME = "video_jobs.py"
 CODE = "neardup-job"  # the archive, in a task's folder
 OPTIONS = ("--shares", "--measure", "--threshold", "--at-least")
-PATHS_OF_A_MAP = 8  # each starts Python once
+PATHS_OF_A_MAP = 8  # paths for each map task, which starts Python once
 FRAMES_TIMEOUT = 2 * 3600 * 1000  # milliseconds in which one video must be done
 BY_FIRST_FIELD = {
-    # Lines are sorted by two fields: a print comes before what meets it.
+    # Lines are sorted by two fields: a video's print comes before the lines that need it.
     "stream.num.map.output.key.fields": 2,
     "mapreduce.partition.keypartitioner.options": "-k1,1",
 }
@@ -164,7 +164,7 @@ class VideoRun:
             sizes.REDUCERS: 0,
             "mapreduce.input.lineinputformat.linespermap": PATHS_OF_A_MAP,
             "mapreduce.task.timeout": FRAMES_TIMEOUT,
-            "stream.map.input.ignoreKey": "true",  # or else each path has its offset before it
+            "stream.map.input.ignoreKey": "true",  # otherwise each path has its offset before it
             "stream.map.output": "keyonlytext",
         }
         inputs = [word for name in self.args.inputs for word in ("-input", name)]

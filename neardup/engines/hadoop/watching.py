@@ -15,7 +15,7 @@ from pathlib import Path
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
 from neardup.runtime.program import StageError
 
-JARS = "hadoop-streaming*[0-9g].jar"  # neither its sources nor its tests
+JARS = "hadoop-streaming*[0-9g].jar"  # but not the jars of sources or tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
 SECONDS = 60  # how long after a job's end its logs may take to appear
 OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
@@ -74,7 +74,7 @@ def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> st
         return ""
     end = time.monotonic() + seconds
 
-    def output(*words: str) -> str:  # of a client of YARN, which takes seconds
+    def output(*words: str) -> str:  # run a YARN client, which takes seconds
         left = max(0.1, end - time.monotonic())
         try:
             done = subprocess.run(
@@ -108,7 +108,7 @@ def for_nodes(message: str, advice: str) -> str:
     who, lacks, _ = message.partition(" has not; run make, or: ")
     if lacks:
         return f"{who} of a node has not; {advice}"
-    if "made for another Python than" in message:  # numpy that was sent along
+    if "made for another Python than" in message:  # numpy was shipped with the job
         return f"{message} of a node; name its version, as {FLAG}=3.9"
     return message
 
@@ -144,7 +144,7 @@ class Job:
         with subprocess.Popen(
             self.command,
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,  # stdout is for pairs, and these go to OUTPUT
+            stdout=sys.stderr,  # stdout is for results, and these are in OUTPUT
             stderr=subprocess.PIPE,
         ) as client:
             assert client.stderr

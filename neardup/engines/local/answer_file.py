@@ -48,11 +48,11 @@ OWN_FILE = "-o {}: the run's own file"
 
 class Answer(NamedTuple):
     name: str = ""  # for messages, and for the format; "" is standard output
-    folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
-    own: "IO[bytes] | None" = None  # for the run's own file; None where there is none
-    table: LineTable = PAIRS  # of its lines
-    descriptor: int = STDOUT  # of the open file
-    rows: str = ""  # the format of kept rows, one of FORMATS, where it is not that of the input
+    folder: str = ""  # temporary, with a file for each input; "" if there is one answer
+    own: "IO[bytes] | None" = None  # the open file for options and counts, or None
+    table: LineTable = PAIRS  # the columns of its lines
+    descriptor: int = STDOUT  # of the open answer
+    rows: str = ""  # the format of kept rows, one of FORMATS, if it differs from the input's
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
@@ -169,7 +169,7 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
                 own = stack.enter_context(atomic_write.whole_or_not(option, beside, inputs))
                 manifest.check_run_file(beside)
             file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
-            # stdout of this process, and of those that it starts, is the file until then.
+            # Until the block ends, stdout of this process and its children is the file.
             before = os.dup(STDOUT)
             stack.callback(os.close, before)
             stack.callback(os.dup2, before, STDOUT)
@@ -221,7 +221,7 @@ def about_run(
 ) -> manifest.RunFile:
     """Return the content of the run's own file; `started` is in seconds since 1970."""
     counts = summary.total(report["counts"] for report in reports)
-    # Names that can be read from other folders, too.
+    # Absolute names are valid in other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
     absolute = replace(
         options, against=against, counts=options.counts and os.path.abspath(options.counts)

@@ -66,7 +66,7 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
-    # Each mapper reads all that the pruning has kept of an index.
+    # Each mapper reads all postings of indexes that pruning kept.
     indexes = [plan.folder.glob(f"shared.{k}.*") for k in range(plan.jobs, plan.sources)]
     size = total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, indexes))
     plan.progress.stage("send", size)
@@ -78,7 +78,7 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 
 def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
-    if plan.path("records", 0).exists():  # they were parsed to count their tokens
+    if plan.path("records", 0).exists():  # the records were parsed to count tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
         plan.progress.stage("count", total_size(plan.files), together=True)

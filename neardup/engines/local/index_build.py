@@ -135,7 +135,7 @@ def _segment(
     ):
         source: plans.Source = partial(plans.parsed_records, keep=False)
         if counts_first(options):
-            # Not the run's own: a token without a count may be in records to come.
+            # `own` is False: a token without a count may be in records that are added later.
             counts = replace(plans.token_counts(workers, plan), own=False)
             segment.write_checked(folder / segment.COUNTS, format_all(counts))
             plan = plan._replace(settings=settings_with_counts(options, counts))
@@ -146,7 +146,7 @@ def _segment(
         reports = reports_in(str(plan.folder))
         try:
             judged(total(report["counts"] for report in reports), plan.settings.max_bad)
-        except StageError:  # no index has so many bad lines
+        except StageError:  # an input with so many bad lines is not indexed
             print_summary(reports, options.verbosity, whole=False)
             raise
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]

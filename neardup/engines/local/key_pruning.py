@@ -42,9 +42,9 @@ from neardup.stored.segment import OLD, Segment
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
 ROW_BYTES = 24  # of key, record, group
-RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
+RECORDS_AHEAD = 1 << 12  # at most so many records have their rows read at once
 RECORDS_AT_ONCE = 1 << 15  # of a segment
-LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
+LARGE_BUCKET = 256  # records; in smaller buckets each pair is examined
 PAIRS_AT_ONCE = 1 << 18
 POSTINGS_LOOKED_AT = 1 << 17
 
@@ -153,7 +153,7 @@ def pruned(
     """
     place = np.argsort(postings[:, 0])
     new = ragged.first_of_run(postings[place, 0])
-    place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
+    place = place[~new | ~np.append(new[1:], True)]  # only keys that several records have
     place = place[_with_partner(postings, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = postings[place]
@@ -222,7 +222,7 @@ class SharedKeys:
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
         self.held = [np.empty((0, 3), np.uint64) for _ in files]  # the next rows of each file
-        self.ahead = np.empty((0, 3), np.uint64)  # in order of record: those below `until`
+        self.ahead = np.empty((0, 3), np.uint64)  # rows of records below `until`, by record
         self.until = 0
 
     def position(self) -> int:
@@ -233,7 +233,7 @@ class SharedKeys:
         """Return the keys at which records are sent (uint64); `records` must ascend over calls."""
         below = int(records[-1]) + 1
         if below > self.until:
-            # Some batches at once: there are hundreds of files, each with few rows of a batch.
+            # Read ahead for several batches: each of hundreds of files has few rows of one batch.
             span = below - int(records[0])
             self.until = below + RECORDS_AHEAD // len(records) * span
             until, pieces = np.uint64(self.until), [self.ahead]

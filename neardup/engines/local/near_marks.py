@@ -1,4 +1,4 @@
-"""Fingerprints in a local run: use only keys that a record shares with one within the distance.
+"""Fingerprints in a local run: use only keys that are shared by records within the distance.
 
     mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 posts marked keys
     mapper 2 ── prints ─┴─ blocks 2, 4 … ── marks ─┴─ mapper 2
@@ -34,7 +34,7 @@ def find_marks(workers: Workers, plan: Plan) -> None:
     plan.progress.stage("near", 0)
     every = plan.settings.output is OUTPUTS["links"]
     prints = [list(_pickled(path)) for path in plan.paths("prints")]
-    near = NearRecords.of(plan.settings.scheme, prints, every)  # which the workers share
+    near = NearRecords.of(plan.settings.scheme, prints, every)  # the workers share this object
     everywhere(workers, plan, "near", partial(_write_marks, near))
 
 

@@ -32,9 +32,9 @@ from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
 MOST_JOBS = 999
-FEW_WORKERS = 8  # not too many for any input
-ONE_WORKER_BYTES = 1 << 16  # of input take at most 10 ms; a worker starts in 5
-MOST_WORKERS = 240  # a reducer has files of all mappers open
+FEW_WORKERS = 8  # so many may be started for an input of any size
+ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms
+MOST_WORKERS = 240  # each reducer opens a file of every mapper
 PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
@@ -42,19 +42,19 @@ class Plan(NamedTuple):
     """The settings, inputs and partitions of a run; `folder` holds all files between its stages."""
 
     settings: Settings
-    files: list[str]  # paths, also of copies
-    names: list[str]  # by which the user knows them
-    places: list[int]  # of their first lines
+    files: list[str]  # paths, for pipes those of their copies
+    names: list[str]  # as the user has typed them
+    places: list[int]  # the place of each file's first line
     jobs: int
     sources: int  # of records: mappers and segments
     partitions: int  # of the keys
-    reduced: int  # partitions of the records, which the reducers share
-    turns: Callable[[], Iterator[int]]  # the numbers of the input's blocks, for one worker each
+    reduced: int  # number of partitions of the records, divided among the reducers
+    turns: Callable[[], Iterator[int]]  # numbers of the input's blocks; each is given to one worker
     folder: Path
     progress: Progress
     sort_memory: str = ""
     segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
-    adds: bool = False  # to an index, whose records have ids of their own
+    adds: bool = False  # True if the run extends an index, whose records need ids of their own
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
 
@@ -140,7 +140,7 @@ def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) ->
 def sorted_through(
     workers: Workers, plan: Plan, files: list[Path], name: str, task: Callable[[int], None]
 ) -> None:
-    """Start `sort` on files, and a process for task(descriptor) that reads its output."""
+    """Start `sort` on files, and a process that runs task(descriptor) on its output."""
     read, write = os.pipe()
     sort_to(workers, plan, files, write)
     os.close(write)
@@ -167,7 +167,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
-            if kept:  # with tokens as the narrowest integers
+            if kept:  # tokens are stored as the narrowest integers
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
                 marks = batch.places, batch.ranks
@@ -208,7 +208,7 @@ def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
     everywhere(workers, plan, "mapper", count_tokens)
     everywhere(workers, plan, "counts", sum_tokens)
     counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
-    plan.progress.clear()  # for what the scheme will cost
+    plan.progress.clear()  # to make room for the warnings about the scheme's cost
     return counts
 
 

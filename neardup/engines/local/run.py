@@ -1,4 +1,4 @@
-"""run_local.sh: the whole job on this machine, on all cores and in bounded memory.
+"""run_local.sh: run all stages on this machine, on all cores and in bounded memory.
 
     files ─┬─ mapper 1 ─┬─ keys ─── prune 1 ─┬─ mapper 1 ─┬─ reducer 1 ─┬─ sort ── dedup
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from neardup.runtime.interpreter import require
 
-if __name__ == "__main__":  # else the program that imports this has asked
+if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_local.sh")
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -42,7 +42,7 @@ from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
-PAGE = "neardup.commands.report"  # a room above this one, and slow to import
+PAGE = "neardup.commands.report"  # in a package above this one, and slow to import
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
 Clean a file of texts; each removed record is written with the one that it duplicates:
@@ -119,7 +119,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             about = answer_file.about_run(name, *asked_for, reports, started)
             if answer.own:
                 write_to(answer.own, [about.format()])
-        if page:  # the answer is whole by now, whatever becomes of the page
+        if page:  # the answer is complete; an error in the page does not change it
             import_module(PAGE).write_page(page, plan, about, args.files)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise

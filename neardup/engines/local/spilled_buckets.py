@@ -26,9 +26,9 @@ from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
 from neardup.verification.bucket_batch import BucketBatch, in_batches, lengths_of, record_bytes
 from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, SpilledBucket, sort_lines
 
-RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
+RUN_BYTES = 8 << 20  # a mapper collects so many before it writes a run
 READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
-FILES = 4  # for each file of bare keys
+FILES = 4  # files of records for each file of postings
 MOST_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
@@ -40,9 +40,9 @@ class SpilledRun(NamedTuple):
     keys: np.ndarray  # uint64 (n,), below 2^52, ascending
     sizes: np.ndarray  # uint32 (n,), of the sets
     lengths: np.ndarray  # uint32 (n,), of the ids in bytes
-    kind: np.dtype  # of tokens
+    kind: np.dtype  # the type of tokens
     weighted: bool
-    tokens_start: int  # in the file
+    tokens_start: int  # offset in the file
     weights_start: int
     ids_start: int
 
@@ -190,5 +190,5 @@ def _spilled(runs: list[SpilledRun], key: int, counters: Counters) -> Iterator[S
             for _, some in format_keyed_lines(batch, Ragged(keys, np.arange(len(keys) + 1))):
                 unsorted.write(some)
             counters.alive()
-        sort_lines(unsorted, lines, counters, ["-u"])  # a record that comes again is the same one
+        sort_lines(unsorted, lines, counters, ["-u"])  # equal lines are one record, sent twice
         yield SpilledBucket(lines, BUCKET_BYTES // 2)

@@ -29,7 +29,7 @@ from neardup.videos.video_files import Reading, print_of
 from neardup.videos.video_prints import VideoPrint
 
 STAGES = ["videos", "pairs"]
-PARTS = 1000  # of the work of a join, in the progress
+PARTS = 1000  # units of progress for a whole join
 PASSING = {UNREADABLE, OUT_OF_MEMORY}  # failures that are not cached
 
 Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]

@@ -26,7 +26,7 @@ from neardup.runtime.program import UsageError
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages import pairs, phases, token_counting
 
-GROUP = "neardup"  # of the counters
+GROUP = "neardup"  # the group of our counters
 RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # Hadoop prints ? for most characters in some locales
 SENT_ALONG = ("--counts", "--input-files")  # files that are sent to all tasks
@@ -76,9 +76,9 @@ class NearDuplicates(MRJob):
                 "./run_spark.sh"
             )
         if not self.on_cluster():
-            self.options.read_logs = False  # the launcher has a task's message
+            self.options.read_logs = False  # the launcher reads the task's message itself
             if self.options.bootstrap_mrjob is None:
-                self.options.bootstrap_mrjob = False  # tasks on this machine have it
+                self.options.bootstrap_mrjob = False  # tasks on this machine can import mrjob
         asked = Options.of(self.options)
         self.settings = settings_before_counts(asked)
         self.asked = with_input(asked)
@@ -108,7 +108,7 @@ class NearDuplicates(MRJob):
         """Launch the job; mrjob calls this if this process is not a task."""
         type(self).LAUNCH(self)
 
-    # The tasks, each on all its input at once.
+    # The tasks; each reads all its input, instead of being called for each line.
 
     def steps(self) -> list[MRStep]:
         if self.options.count_tokens:

@@ -94,7 +94,7 @@ class Launcher:
         self.files = self.files_there()
         if self.how.ship_numpy is not None:
             with self.typed.make_runner() as runner:
-                if shipping.ARCHIVES not in runner._opts["jobconf"]:  # which has one value
+                if shipping.ARCHIVES not in runner._opts["jobconf"]:  # the property has one value
                     archive = shipping.numpy(self.how.ship_numpy)
                     self.typed.kept = hdfs_folders.kept_on_cluster(archive, runner.get_hadoop_bin())
         counters.promise = self.run_all()
@@ -129,19 +129,19 @@ class Launcher:
         return Path(self.how.local_tmp_dir, name)
 
     def run_all(self) -> str:
-        """Run the main job, after one that counts tokens if needed; return its scheme's promise."""
+        """Run the token-counting job if needed, then the main job; return its scheme's promise."""
         flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
         if counts_first(self.typed.asked):
             flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
         if self.settings.tag:
-            input_files.format_input_files(*self.given)  # may refuse them
+            input_files.format_input_files(*self.given)  # raises for some names
             flags.append(f"--input-files={self.working_file('input_files')}")
         if self.on_cluster:
             flags.append("--blocks")
         job = self.another(flags)
         with_cost_printed(job.settings, self.verbosity)
         if self.runners:
-            self.unchanged.check()  # before the second reading
+            self.unchanged.check()  # before the input is read again
         self.run_one(job)
         return job.settings.scheme.promise
 
@@ -166,7 +166,7 @@ class Launcher:
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
         names = [name for some in self.given for name in some]
-        # mrjob on this machine takes each name as a pattern.
+        # mrjob's local runners treat each name as a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
         return job
 
@@ -248,7 +248,7 @@ def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
         sizes.REDUCERS: sizes.reducers_for(lines),
     }
     runner._opts["jobconf"] = {
-        # Some have other names in other versions of Hadoop.
+        # Some properties have other names in other versions of Hadoop.
         **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
         **given,
     }
@@ -263,7 +263,7 @@ def ending_its_job(runner: Any) -> Iterator[None]:
         def emit(self, record: logging.LogRecord) -> None:
             line = record.getMessage()
             if watching.SUBMITTED.search(line):
-                job.said.clear()  # of the step before
+                job.said.clear()  # lines of the previous step
             job.said.append(line)
 
     log, hear = logging.getLogger("mrjob"), Hear()

@@ -1,4 +1,4 @@
-"""The job on Spark: from DataFrames of lines to pairs, and one-line reasons for failures.
+"""Find near-duplicates on Spark, from DataFrames of lines; explain Spark's failures in one line.
 
     lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
                                                              │ broadcast
@@ -132,7 +132,7 @@ class SparkJob:
         With two rounds, this call carries out the first one.
         """
         tasks = self.tasks
-        shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # all keys have lines
+        shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # lines for all keys
         keyed = lines.mapInArrow(tasks.send_lines(shared), ROW)
         keyed = keyed.repartitionById(tasks.partitions, "part")
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
@@ -197,7 +197,7 @@ def check_python(context: SparkContext) -> None:
     """
     ship(context)
     try:
-        context.parallelize([0], 1).foreach(row)  # whose module imports all packages
+        context.parallelize([0], 1).foreach(row)  # loading `row` imports all packages
     except (PySparkException, Py4JError) as error:
         python = "sys.executable" if str(context.master).startswith("local") else "'PATH'"
         type_this = f"import os, sys; spark.stop(); os.environ['PYSPARK_PYTHON'] = {python}"

@@ -137,7 +137,7 @@ def blocks_of_batches(
     """Yield blocks of whole lines; lines have places if `places`, {file: first place}, is given."""
     for rows in rows_of_batches(batches):
         split, before = rows.split, rows.number - rows.low
-        # Places would run over.
+        # Places of a split would overlap those of the next split.
         if places and split.path.endswith(".bz2") and before + rows.high - 1 > split.length:
             raise StageError(
                 f"{split.name}: a split has more lines than bytes; make the file one split: --conf "

@@ -38,8 +38,8 @@ from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 
 ROW = "part int, block binary, report binary"
 SCHEMA = pa.schema([("part", pa.int32()), ("block", pa.binary()), ("report", pa.binary())])
-READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
-# A split of 128 MiB has some 35 MB of keys, and each part knows only groups of its own keys.
+READ, WRITTEN = "lines read", "lines written"  # counters of `Tasks.keep`
+# A split of 128 MiB has about 35 MB of keys; each part finds groups only among its own keys.
 SPLITS_A_KEY_PART = 16
 Batches = Iterable[Any]  # of Arrow
 Rows = Iterator[Any]
@@ -53,7 +53,7 @@ class Tasks:
     counts: TokenCounts | None
     partitions: int
     places: Mapping[str, int] | None = None
-    decides: str = ""  # --output, if that needs a decision
+    decides: str = ""  # the value of --output, if it needs a decision
 
     def send_keys(self, batches: Batches) -> Rows:
         """Turn lines into blocks of keys for each partition, in round 1."""
@@ -66,7 +66,7 @@ class Tasks:
         """Turn a partition's blocks of keys into its part of the shared keys, in round 1."""
         reports: list[bytes] = []
         settings, of = self._settings(), self.key_parts
-        for part, rows in groupby(received(batches, reports), itemgetter(0)):  # one part
+        for part, rows in groupby(received(batches, reports), itemgetter(0)):  # there is one part
             keys = phases.share_keys(map(itemgetter(1), rows), settings, part, of, HELD_BYTES)
             yield row(part, b"".join(keys))
         yield from (row(0, report=report) for report in reports)
