@@ -1,10 +1,10 @@
 """The main functions of mapper.py, reducer.py, dedup_reducer.py and step.py, in pipes or tasks.
 
-A program reads the files that it is given; a task reads its part of the input of a job.  The steps
-of a job on a cluster that are neither mapper nor reducer are step.py's:
+In a pipe, a program reads the files that the user names; in a task of a cluster, it reads a part
+of the input.  step.py runs the steps that are neither mapper nor reducer:
 
 count    record lines → token counts, for schemes that ask for them
-share    record lines → the keys that two records share, so that only these travel
+share    record lines → the keys that two records share, so that only these are sent
 decide   sorted edges → the records that are removed, or the members of each cluster
 keep     the input again → its lines without the removed records
 videos   prints of videos → pairs, in steps of its own

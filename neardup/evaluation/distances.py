@@ -1,7 +1,8 @@
 """Estimates, from a sample, of the pairs and the cost of each distance of fingerprints.
 
-All pairs of the sample are compared, and counted by the number of differing bits; each stands for
-many pairs of the input (`line_sample`).  Candidates of drawn masks are a sum over this histogram.
+All pairs of the sample are compared, and counted by the number of differing bits; a sampled pair
+stands for many pairs of the input (`line_sample`).  The candidates of drawn masks are a weighted
+sum over this histogram.
 
 *By chance*: two fingerprints of independent coin flips differ in at most D of F bits with P(D) =
 Σ C(F, d) / 2^F, d = 0 … D, so n records have n²/2 · P(D) pairs: 20 for F = 64, D = 7, n = 10^6.
@@ -42,8 +43,8 @@ or Spark: run_local.sh sends few of the keys, and --exact costs it little"""
 class Distances:
     """Estimated histograms of the input's pairs by number of differing bits, float64 (F + 1,).
 
-    near: by the nearest two fingerprints of both, one of which is a record's own; own: by their own
-    fingerprints; seen: the pairs of `near` in the sample.
+    near: by distance of the nearest two fingerprints, of which at least one is a record's own; own:
+    by distance of the records' own fingerprints; seen: `near`, counted in the sample.
     """
 
     batch: Batch

@@ -1,10 +1,10 @@
 """A survey: estimates for the whole input from a sample of its lines.
 
-All pairs of the sample are compared exactly, and kept as histograms of their resemblance.  Each
-stands for many pairs of the file (`line_sample`): for banding the candidates in the whole file are
-the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, as a mean of all seeds.
-`candidate_counts` counts the pairs of the sample that share a key, for any scheme and with the hash
-functions of the run; if there are many, it is the better estimate.
+All pairs of the sample are compared exactly, and counted in histograms of their resemblance.  A
+sampled pair stands for many pairs of the input (`line_sample`).  For banding, the sum of
+P(s) = 1 - (1 - s^r)^b over a histogram is an unbiased estimate of the mean number of candidates
+over all seeds.  `candidate_counts` counts the pairs of the sample that share a key, for any scheme
+and with the hash functions of the run; if there are many, it is the better estimate.
 
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
 Cost: n²/2 pairs, and one addition for each token that two records share.
@@ -37,8 +37,8 @@ MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 class Weights:
     """The number of pairs in the input that a sampled pair stands for.
 
-    cells: int64 (n,), the place of each record; within, between: the weight of a pair from one
-    place and from two; records: how many records of the files one of the sample stands for.
+    cells: int64 (n,), the cell of each record in its file; within, between: the weight of a pair
+    from one cell and from two; records: how many records of the input a sampled one stands for.
     """
 
     cells: np.ndarray
@@ -71,8 +71,9 @@ class Weights:
 class Likeness:
     """Estimated histograms of the input's pairs by resemblance, float64 (BINS,) each.
 
-    window: left by the length filter; possible: left by bitmaps, too; matches: at the threshold or
-    above; resemblance: the mean of a bin.  seen: the number of matches in the sample.
+    window: pairs that pass the length filter; possible: those that also pass the bitmap filter;
+    matches: pairs at or above the threshold; resemblance: the mean in each bin; seen: the number of
+    matches in the sample.
     """
 
     window: np.ndarray
@@ -192,7 +193,7 @@ class Survey:
         """Return a survey and token counts, from two halves of the sample unless it is complete.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
-        compared.  In records that were counted, no token that two of them share would look rare.
+        compared.  Otherwise a token that two compared records share would never be rare.
         """
         sets = self.batch.sets
         if self.whole:

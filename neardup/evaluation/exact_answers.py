@@ -70,7 +70,7 @@ def add_option(
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
     """Return settings with an arbitrary scheme, and the exact measure of fingerprints or sets.
 
-    Weights do not count.  UsageError for anything wrong, in --weights too.
+    The measure does not use weights.  UsageError for any invalid option, also in --weights.
     """
     if of_fingerprints(options):
         settings = Settings.of(replace(options, exact=True))

@@ -2,7 +2,7 @@
 
 The angle θ of two sets is estimated from the equal bits of their vectors.  Each of F bits is equal
 with probability a = 1 - θ/π (Charikar 2002), and their number is binomial: the exact interval of a
-gives one of θ and one of the cosine.
+gives an interval of θ and one of the cosine.
 
 Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 """

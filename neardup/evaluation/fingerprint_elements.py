@@ -5,8 +5,8 @@
     of B        ffd8a0b2c4e6f80b
     xor         ...............a
 
-A record has its own fingerprint, number 0, and those of variants, which are compared with the own
-one of the other record.
+A record has its own fingerprint, number 0, and may have fingerprints of variants.  A variant is
+compared only with the own fingerprint of the other record.
 """
 
 from collections.abc import Sequence

@@ -6,9 +6,9 @@ in which it begins, so long lines are no more likely than short ones:
     │ ine 1␊line 2␊lin │ e 3␊line 4␊a lo │ ng line that goes on │  and on␊line 6␊
                           └── drawn: line 4 and all of the long line, not the rest of line 3
 
-Neighbours in a file are often near-copies, and in one cell.  With k of C cells drawn, a pair of one
-cell is seen with probability k/C, and any other with about (k/C)²: `within` and `between` are how
-many pairs of the files each stands for (Horvitz, Thompson 1952).
+Neighbouring lines are often near-copies, and in one cell.  With k of C cells drawn, a pair in one
+cell is drawn with probability k/C, and any other pair with about (k/C)².  `within` and `between`
+are the numbers of pairs in the input that these two kinds stand for (Horvitz, Thompson 1952).
 
 Compressed files and pipes are read from the start, up to a limit.
 
@@ -46,7 +46,8 @@ class LineSample:
 
     lines: each with its line end, none blank; cells: int64 (n,), the cell of each; total: the
     number of lines of the files, estimated unless `whole`; too_long: the number of lines that were
-    left out; origin: in words; within, between: pairs that one of one cell, and of two, stands for.
+    left out; origin: a phrase on what was read; within, between: the number of input pairs that a
+    pair in one cell, or in two, stands for.
     """
 
     lines: list[bytes]

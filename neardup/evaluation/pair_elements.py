@@ -5,9 +5,9 @@
     only in B   2: 'to be seen', 'be seen again'
     difference  … or not to be {+seen again+}
 
-Texts are noted while blocks pass by, and nothing else is held.  A shingle is shown as its words or
-characters, a spot as the antecedent and its chain, and the second of equal ones in a bag with its
-number: `to be #2`.
+Texts are collected while blocks are read, and nothing else is held in memory.  A shingle is shown
+as its words or characters, a spot signature as the antecedent and its chain; in a bag, the second
+of two equal shingles has its number: `to be #2`.
 
 The difference is word by word, as in wdiff; in scripts without blanks between words each letter is
 a word (see reading/shingling.py).  Equal words are a longest common subsequence, found row by row

@@ -1,18 +1,18 @@
 """Choose a shingle length, given a sample of texts.
 
-A shingle too short is in most texts, and unrelated texts are alike: one of k letters, of an
-alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,
-Ullman, Mining of Massive Datasets, ch. 3.2; Broder 1997).  Real letters are not random, so pairs of
-the sample are measured: 99 of 100 random pairs should have a similarity of at most 0.1.  A shingle
-too long loses pairs: a changed letter or word changes k shingles, which leaves two texts of n
-shingles a resemblance of (n-k)/(n+k).
+If shingles are too short, unrelated texts share most of them: a shingle of k letters, of A possible
+ones, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman, Ullman,
+Mining of Massive Datasets, ch. 3.2; Broder 1997).  Real letters are not random, so pairs of the
+sample are measured: 99 of 100 random pairs should have a similarity of at most 0.1.  If
+shingles are too long, pairs are lost: a changed letter or word changes k shingles, and two texts of
+n shingles then have a resemblance of (n-k)/(n+k).
 
-So k is the smallest, of words and of characters, at which dissimilar records are dissimilar.  Of
-the two the better is
+So for words and for characters, the smallest k is chosen at which random pairs are dissimilar.  The
+better of the two is
 
-    words       if a changed letter leaves a usual text a pair: they are fewer
-    characters  if only they leave it a pair
-    the one that leaves the higher similarity, if neither leaves it a pair
+    words       if a usual text with a changed letter is still a pair by words: they are fewer
+    characters  if it is still a pair by characters only
+    the one with the higher similarity, if it is a pair by neither
 
 Letters: k units a shingle, n shingles of a usual (median) record.
 Cost: 14 times the shingles of half a million characters, an exact join of each, and 5,000 random
@@ -73,7 +73,8 @@ class Length:
 
     shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
     exceed; edited: the similarity of a usual record to itself with one letter changed; survives:
-    that is a pair; pairs: of the whole input; candidates: those of the usual banding, or None.
+    True if these two are a pair; pairs: in the whole input; candidates: candidate pairs in it with
+    the usual banding, or None.
     """
 
     shingler: Shingler

@@ -1,10 +1,10 @@
 """Atomic writing of files, and temporary folders, which a later run removes after a crash.
 
-    TMPDIR/neardup.run.XXXXXXXX        what is kept between the stages
-    FOLDER/.neardup.run.XXXXXXXX       an answer, until it is whole and gets its name in FOLDER
+    TMPDIR/neardup.run.XXXXXXXX        files that are kept between the stages
+    FOLDER/.neardup.run.XXXXXXXX       an answer, until it is complete and gets its name in FOLDER
 
-A folder is locked as long as the run, or a worker of it, lives, and names its machine in a file:
-so the next run recognises, and removes, the folders that a killed run has left behind.
+A folder is locked as long as the run or one of its workers is alive, and a file in it names the
+machine.  So the next run recognises and removes the folders that a killed run has left behind.
 """
 
 import errno

@@ -1,7 +1,7 @@
 """Count what a stage does; report the counts to Hadoop, to a file, or on stderr.
 
-stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
-file where NEARDUP_REPORT names a folder; and else on stderr.
+stdout is for data only.  A stage reports its counts as Hadoop counters in a Hadoop task, as a JSON
+file if NEARDUP_REPORT names a folder, and otherwise on stderr.
 """
 
 import json
@@ -25,7 +25,7 @@ class Counters:
     """Named counts of a stage, and its first bad lines.
 
     progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
-    reports: the folder for a report, "" to print a summary; by default that of the environment
+    reports: the folder for a report, or "" to print a summary; by default NEARDUP_REPORT
     verbosity: how much to print
     """
 

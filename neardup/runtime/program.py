@@ -160,7 +160,7 @@ def _line(words: list[str]) -> str:
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     """Run `main`; turn errors into a message on stderr and an exit code.
 
-    Of the processes of a run, which share a folder of `reports`, one reports why it fails.
+    If several processes of a run fail, only the first one prints why; they share folder `reports`.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -333,8 +333,8 @@ def system_sort(
 ) -> Iterator[IO[bytes] | None]:
     """Context manager: run the system's sort with `flags` in the C locale; wait for it on exit.
 
-    `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
-    every second of waiting.  StageError where the sort fails.
+    source: a file, or None for a pipe, which is yielded and closed here; alive: called every second
+    of waiting.  StageError if the sort fails.
     """
     import subprocess  # slow to import, and most runs do not need it
 

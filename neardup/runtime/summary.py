@@ -1,9 +1,9 @@
 """Summarize a run, and check at its end that the input was in the expected format.
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
-and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
-read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of what the
-lines look like, and what to type.  Two collections are judged separately.
+and the time, or with -v all counts.  `judged` is called once, at the end: if no line could be
+read, or more are bad than --max-bad allows, the run ends with exit code 1, and a message names the
+format that the lines seem to have and the option to type.  Old and new files are judged separately.
 """
 
 import re
@@ -280,7 +280,7 @@ def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
 def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[str]:
     """Return a warning if most records have the same id.
 
-    Such an id is mostly the first word of a text.  On a cluster only the tasks' logs name it.
+    Such an id is usually the first word of a text.  On a cluster only the tasks' logs name it.
     """
     found, records = counts.get(ONE_ID, 0), counts.get("records", 0)
     if found <= FEW or 2 * found <= records:
@@ -331,7 +331,7 @@ def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """Raise StageError if too few lines of the new or of the old input are records.
 
-    Print a warning where it was read, but has a first line of another format.
+    Print a warning if the input was read, but the first line of a file has another format.
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)

@@ -8,11 +8,11 @@
 
 Near-copies share a dozen keys, and one is enough.  No pair is lost: it is printed at the smallest
 key that its records share, and a key is left out only if a smaller one has the same records.  A
-group of records is known by the sum of their hashes, mixed again.
+group of records is identified by the sum of their hashes, mixed again.
 
-A record is known by a hash of all its keys: records with the same keys are together at each of
-them, and two different groups share 48 bits once in 2^48.  Keys of other partitions are not known,
-so with many partitions fewer are left out.
+A record is identified by a hash of all its keys: records with the same keys are together at each of
+them, and two different groups have the same 48 bits once in 2^48.  A reducer knows only the keys of
+its partition, so with many partitions fewer keys are left out.
 
 *Filter.*  The second phase gets the keys as a blocked Bloom filter (Putze, Sanders, Singler, WEA
 2007) of words of 48 bits: each key sets four bits of one word, or two where there are few bits a
@@ -22,7 +22,7 @@ key.  A false positive costs a line and no pair; a shared key always passes.  Pe
     false positives   1.2   6.7    11    21    37    74   160   400
 
 Each reducer of the first phase writes one part, for its partition of the digests, with 32 bits a
-key unless all parts together become too large.  A part is text, which is looked up undecoded:
+key unless all parts together become too large.  A part is text, and lookups need no decoding:
 
     shared PARTITION OF DIGESTS WORDS OPTIONS CHECKSUM …    128 bytes, filled up with blanks
     8191 words, @@@@@@ TAB LF
@@ -88,8 +88,8 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
     """Return rows, sorted by key, with at most two copies of each.
 
     Subtle: groups of records stay the same, since records with one hash are together at all their
-    keys and are dropped together.  Where more than MANY rows of a key are left, two that are
-    `SHARED` stand for them: it is a candidate key, whatever its group.
+    keys and are dropped together.  If more than MANY rows of a key are left, two `SHARED`
+    rows replace them: the key is then a candidate key, whatever its group.
 
     >>> at_most_twice(np.array([[3, 1], [5, 2], [5, 4], [5, 2], [5, 2]], np.uint64)).tolist()
     [[3, 1], [5, 2], [5, 2], [5, 4]]
@@ -186,7 +186,7 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, in
 
     start: the index of its first word, in units of eight bytes.  Files begin at page boundaries.
 
-    StageError where a part is damaged, or of other `options`.
+    StageError if a part is damaged, or was made with other `options`.
     """
     start = 0
     while start < len(text):
@@ -280,7 +280,7 @@ class BloomFilter:
     def of(cls, text: bytes | mmap.mmap, options: bytes) -> BloomFilter | None:
         """Make a filter from the text of all its parts, in any order; None if the text is empty.
 
-        StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).
+        StageError if a part is damaged, missing, or made with other `options` (see `fingerprint`).
         """
         parts = np.array(sorted(parse_parts(memoryview(text), options)), np.int64)
         if not len(parts):
@@ -308,9 +308,9 @@ class BloomFilter:
 def mapped(paths: Iterable[Path]) -> mmap.mmap | bytes:
     """Map regular files into memory one after the other, each on a page boundary.
 
-    Python's `mmap` keeps each file open while it is mapped, of which there may be thousands, and
-    puts each somewhere else.  So it only reserves a range of addresses, and the C library maps each
-    file to its place there.  The files must not be truncated while this is in use.
+    Python's `mmap` keeps each file open while it is mapped, and there may be thousands; it also
+    maps each to an address of its own.  So it only reserves a range of addresses here, and the C
+    library maps each file to its place there.  The files must not be truncated while in use.
     """
     sizes = {path: path.stat().st_size for path in paths}
     size = sum(map(_in_pages, sizes.values()))

@@ -5,9 +5,9 @@
             …            └─ a hot key     ── streamed, as it was written
 
 A row is a key and a value, both uint64: a key and a record that has it, or a token and its count.
-Rows are written to partitions by their lowest bits (`write_rows`).  A partition is read in
-ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and one range at a time is
-sorted.  Only a *hot* key may be larger: one that is in so many rows that they alone do not fit.
+The lowest bits of a key select the partition of its rows (`write_rows`).  A partition is divided
+into ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and sorted one range
+at a time.  A *hot* key is in so many rows that these alone do not fit into memory.
 """
 
 import sys
@@ -86,7 +86,7 @@ def key_ranges(
 ) -> list[KeyRange]:
     """Divide the keys of files into ranges, each with at most ROWS_AT_ONCE rows or one hot key.
 
-    Ranges are larger where there would be more than `most` of them.
+    Ranges are larger if there would be more than `most` ranges.
     """
     sizes = (x.stat().st_size if isinstance(x, Path) else x.seek(0, 2) for x in sources)
     count = sum(sizes) // ROW_BYTES
@@ -118,7 +118,7 @@ def _histogram(
 ) -> list[tuple[int, int]]:
     """Return (first key, rows) for equal parts of the 2^bits keys from `first` on.
 
-    A part with more rows than `at_once` is cut again, down to a single key.
+    A part with more rows than `at_once` is divided again, down to a single key.
     """
     shift = max(0, bits - DIGIT_BITS)
     counts = np.zeros(1 << bits - shift, dtype=np.int64)

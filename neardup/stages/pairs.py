@@ -3,11 +3,11 @@
     lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
             parse     map_records             reduce_buckets              dedup_pairs
 
-A stage takes blocks of whole lines and yields bytes to write.  Any engine may carry the bytes in
-between: a pipe with `sort`, mrjob, Hadoop Streaming.
+A stage takes blocks of whole lines and yields bytes to write.  Any engine may move the bytes to the
+next stage: a pipe with `sort`, mrjob, Hadoop Streaming.
 
-Where the output asks for a decision, `reduce_buckets` writes edges, and one more step decides which
-records are removed, or what the clusters are, in little memory for any number of edges:
+If --output needs a decision, `reduce_buckets` writes edges, and one more step decides which records
+are removed, or finds the clusters, in little memory for any number of edges:
 
     buckets → edges ~ sort ~ decision → records that are removed → the lines of the input
               reduce_buckets          decide_edges               ~ sort ~ keep_lines
@@ -162,7 +162,7 @@ def join_buckets(
 def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """Yield each pair once, with its highest similarity, from lines grouped by first id.
 
-    Pairs repeat where runs are merged, or where two different records have one id.  Every engine
+    Pairs are repeated if runs are merged, or if two different records have one id.  Every engine
     groups by the first field, so only the partners of one id are held.
     """
     counters.add("unique pairs", 0)
@@ -217,9 +217,9 @@ def decide_edges(
 ) -> Iterator[bytes]:
     """Yield decided lines in order of priority, or cluster members, from sorted edge lines.
 
-    The latter are CLUSTER TAB ID, in order of ids.  All edges go through one such stage, which
-    writes them to an empty file, which may be in memory (io.BytesIO).  Otherwise it holds 28 bytes
-    for each record that is in a pair.
+    A cluster member is CLUSTER TAB ID; members are in order of ids.  One such stage reads all edges
+    and writes them to an empty file, which may be in memory (io.BytesIO).  Besides, the stage holds
+    28 bytes for each record that is in a pair.
     """
     counters.promise = settings.scheme.promise
     tag = settings.tag

@@ -319,7 +319,7 @@ def blocks_of_keys(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, block) from pieces of rows; all rows of a record are in one piece.
 
-    There is at least an empty block for each partition, so that none gets lost unnoticed.
+    Each partition gets at least one block, perhaps empty, so that a lost partition is noticed.
     """
     held, count = [NO_ROWS], 0
     for rows in pieces:

@@ -3,8 +3,8 @@
     records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
               map_counts                 sum_counts       order_counts
 
-A mapper counts some million tokens at a time, so that a frequent token travels once for all of
-them.  Each engine carries the lines in its own way, or counts without lines; then
+A mapper counts several million tokens at a time, so that a frequent token is sent once for all of
+them.  Each engine moves the lines in its own way, or counts without lines.  Then
 
     settings → (token counts → settings that know them →) the job
 
@@ -83,7 +83,7 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
     """Yield the fields of each line; StageError unless the first fields are in order.
 
-    First fields are of one width, so that all engines have them in this order.
+    First fields have one width, so that all engines sort them in the same order.
     """
     before = b""
     for number, line in enumerate(lines, 1):

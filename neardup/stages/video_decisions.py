@@ -47,8 +47,8 @@ def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
 def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path) -> Decision:
     """Decide which new videos are kept; `folder` is for a temporary file.
 
-    A video is removed if at least the share `threshold` of it is in one that is kept and comes
-    before it, in the order of the rules `keep`.  Old videos are kept.
+    A video is removed if at least the share `threshold` of it is in a kept video that comes before
+    it in the order of the rules `keep`.  Old videos are kept.
     """
     videos = found.videos
     order, ranks = _order(videos, keep)

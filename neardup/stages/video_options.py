@@ -27,7 +27,7 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOptions:
     """Return the options of a video join; UsageError for invalid values.
 
-    args: with `measure`, `threshold` and `at_least`; threshold: if the user names none.
+    args: has `measure`, `threshold` and `at_least`; threshold: used if the user names none.
     """
     if args.measure not in MEASURES:
         raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")

@@ -1,19 +1,19 @@
 """Folders of a run on the cluster: their names, locks and removal, and archives for later runs.
 
-    /data/pairs                          OUTPUT, with the empty file _neardup when it is whole
+    /data/pairs                          OUTPUT; once complete, it has an empty file _neardup
     /data/_neardup-0123456789abcdef.pairs    data between jobs
     .neardup/numpy-cp311-linux-x86_64-0123456789abcdef.tar.gz    in the user's home
 
 *OUTPUT*.  --overwrite removes a folder only if it has our mark, _neardup.  Hadoop refuses an
-existing folder, but two jobs that are submitted at the same time would mix their lines; so of two
-runs on this machine that would write to one folder, the later one stops.  A claim is a lock on a
-byte of one file, which ends with its process.
+existing folder, but two jobs that are submitted at the same time would mix their lines; so if two
+runs on this machine write to one folder, the later one stops.  A claim is a lock on one byte of a
+file; the lock ends with its process.
 
 *Between jobs*.  The name is random.  Hadoop skips names that begin with `_` when it reads a folder
 or a pattern, so that leftovers of a killed run are never taken for input.
 
 *Archives* are shared by all jobs of the user.  A node unpacks a file of HDFS once, as long as its
-path and date stay the same.  So a copy is never written again, and its name has a content hash.
+path and date stay the same.  So a copy is never rewritten, and its name contains a content hash.
 """
 
 import fcntl

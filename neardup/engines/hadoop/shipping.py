@@ -1,7 +1,7 @@
 """Archives that are sent to the nodes: our code and, on request, numpy or a virtual environment.
 
-They are kept, so that a command that run_hadoop.sh prints can be run again: in .ship/ if only this
-user may write there, and otherwise in the user's cache.
+Archives are kept, so that a command that run_hadoop.sh prints can be run again.  They are in .ship/
+if only this user may write there, and otherwise in the user's cache.
 """
 
 import contextlib

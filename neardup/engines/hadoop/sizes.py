@@ -2,8 +2,8 @@
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
-A map should write what its JVM can sort at once, or all of it passes through the disk once more.  A
-reducer should hold what it is sent, as long as there are not too many.  Only speed depends on this.
+A map should write no more than its JVM can sort at once; more is written to disk once again.  A
+reducer should hold its input in memory, unless that takes too many.  Only speed depends on this.
 
     container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
 

@@ -66,8 +66,8 @@ def streaming_jar() -> str:
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
     """Return the first message of our programs in an application's logs, or "".
 
-    Nodes hand in their logs after the end, some later than others: so ask until our message is
-    there, or until YARN reports that all nodes are done.
+    Nodes deliver their logs after the job's end, some later than others: so ask until our message
+    is found, or until YARN reports that all logs have been collected.
     """
     yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
     if not yarn or not application:
@@ -130,7 +130,7 @@ def say(text: str) -> None:
 class Job:
     """A client process, `hadoop jar …`, that submits a job and waits for it.
 
-    `program` is the command that ends the job, unless it is Hadoop's own.
+    program: the command whose `job -kill` ends the job; () for Hadoop's own.
     """
 
     def __init__(self, command: list[str], program: Sequence[str] = ()):

@@ -1,7 +1,7 @@
 """Output files of a local run: -o, --removed, and the run's own file with options and counts.
 
-The run's own file holds the options and counts of the run.  It is opened before the run, and gets
-its name after the answer.
+The run's own file holds the options and counts of the run.  It is opened before the run starts, and
+gets its name after the answer has got its own.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
 def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
     """Return the format that the name of -o implies for kept rows, or "" if the input has it.
 
-    UsageError if they cannot be written in that format.
+    UsageError if the rows cannot be written in that format.
     """
     name, kinds = args.answer or STDOUT_NAME, sorted({form.kind_of(file) for file in args.files})
     kind = None if args.output != "kept" or is_folder(name) else kind_by_name(name)
@@ -183,7 +183,7 @@ def answer_folder(
 ) -> Iterator[tuple[str, IO[bytes]]]:
     """Context manager: yield a temporary folder for one answer per input, and the run's own file.
 
-    All of them are moved to folder `name` when they are whole.
+    All files are moved to folder `name` once they are complete.
     """
     names = [os.path.basename(file) for file in files]
     for file, short in zip(files, names):

@@ -1,15 +1,15 @@
 """The steps of a run on this machine, from files to the answer, in order.
 
     find_pairs    count    parse a share of the input, and write the postings of its records
-                  prune    keep those postings of some partitions where a pair may be found
-                  send     write the records beside the keys that are left
+                  prune    in some partitions, keep only postings that may lead to a pair
+                  send     write each record with each of its keys that are left
                   reduce   verify the pairs of some partitions
     write_answer  dedup    write each of the sorted pairs once
               or  decide   write which records are removed, from the sorted edges
-                  keep     sort them by place, and write the lines that are kept
+                  keep     sort the removed records by place, and write all other lines
 
 The first steps are functions of the plan and the worker's number, and run in all workers at once.
-Those of the answer are one process each, which reads what `sort` writes.
+Each step of the answer is one process, which reads what `sort` writes.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,8 @@
 """Candidate-key pruning: send a record only at keys where it may be in a pair.
 
 Most keys belong to one record, and many others bring the same records together again.  So
-run_local.sh first gathers bare *postings*, a key and the number of a record, sixteen bytes each,
-and beside them each record's size and bitmap:
+run_local.sh first writes *postings*, sixteen bytes each: a key and the number of a record that has
+it.  For each record it also writes a size and a bitmap:
 
     key     records
     000:a   1  7         sent
@@ -10,13 +10,13 @@ and beside them each record's size and bitmap:
     002:c   1  7         not sent: the same group of records as at 000:a
     003:d   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
 
-No pair is lost, as `stages.candidate_keys` explains, which does the same for a cluster.  Here two
-different groups of one record have the same sum of hashes once in 2^64.
+No pair is lost: see `stages.candidate_keys`, which prunes keys for a cluster.  Here two different
+groups of one record have the same sum of hashes once in 2^64.
 
 Postings are on disk by key, as `external_group` describes.  Each worker holds one range of keys in
 memory at a time, but never the postings of a key that very many records share.
 
-An index takes part as one more mapper, whose keys are looked up where others are read:
+Each index segment is treated as one more mapper; its keys are looked up instead of being read:
 
     new keys of a partition ── segment 0 ── postings ─┐
                             └─ segment 1 ── postings ─┴─ prune ── what it kept ── records
@@ -69,8 +69,8 @@ class Known(NamedTuple):
 class RecordSketches:
     """The sketches of all records in N files; record i is row i // N of file i % N.
 
-    `more` are rows that count as further files.  `against`: two old records are not a pair;
-    `between`: nor are two new ones.
+    more: rows that count as further files; against: True if two old records cannot be a pair;
+    between: True if two new records cannot be a pair.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ def prune(
 ) -> None:
     """Read the postings of a partition; write those whose record may be in a pair at that key.
 
-    They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
-    as uint64 (key, record, group) in the same order.
+    The files are TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once; rows
+    are uint64 (key, record, group), in the order of the source.
     """
     for part, keys in enumerate(external_group.key_ranges(sources, most=MOST_FILES // partitions)):
         files = [Path(f"{target}.{part}") for target in targets]
@@ -169,8 +169,8 @@ def _with_partner(
 ) -> np.ndarray:
     """Return a mask (bool) over `place`: True for postings with a possible partner in the bucket.
 
-    In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
-    serves them better.
+    In large buckets it is True for all postings, unless --against or --between rules out all pairs:
+    the reducer's length filter is faster there.
     """
     keys = postings[place, 0]
     starts = ragged.starts_of_runs(keys)
@@ -255,7 +255,7 @@ class SharedKeys:
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
     """Return, for each record, the smallest key of each of its groups; rows are from `pruned`.
 
-    records: uint64, ascending, the record of each row, and one that is larger than all.
+    records: uint64, ascending, the records of the answer, and one that is larger than all.
     """
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]

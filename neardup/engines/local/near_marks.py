@@ -1,6 +1,6 @@
 """Fingerprints in a local run: use only keys that are shared by records within the distance.
 
-    mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 posts marked keys
+    mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 sends marked keys
     mapper 2 ── prints ─┴─ blocks 2, 4 … ── marks ─┴─ mapper 2
 
 See `stages.near_keys`.

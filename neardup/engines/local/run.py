@@ -5,9 +5,9 @@
                 count                           send
 
 The stages are those of the cluster, with a key count (`key_pruning`) in between, and records in
-arrays instead of lines (`spilled_buckets`).  The mappers take turns at the blocks of the input.
-Where a scheme asks how rare tokens are, they count these first, while they parse.  Everything
-temporary is in one folder below TMPDIR, which is removed however this ends.
+arrays instead of lines (`spilled_buckets`).  Each mapper takes the next block of the input that no
+other has taken.  If a scheme needs token counts, the mappers count tokens first, while they parse.
+All temporary files are in one folder in TMPDIR, which is removed at the end, even after a failure.
 """
 
 import argparse
@@ -203,7 +203,7 @@ def old_ones(
 ) -> tuple[list[str], list[int], list[segment.Segment]]:
     """Return the files of --against, the places of their first lines, and the segments of indexes.
 
-    An index has the numbers of the files that it was made of.
+    An index takes as many file numbers as it was made of files.
     """
     files: list[str] = []
     places: list[int] = []

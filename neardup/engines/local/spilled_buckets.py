@@ -3,10 +3,10 @@
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
 
-A mapper gathers some mebibytes, and writes a *run* of them to each file: a pickled head with keys
-and sizes, then tokens, weights and ids, all in order of keys, so that a range of keys is one slice
-of each.  A reducer looks at the keys of all runs of a partition, and then reads as many buckets as
-memory may hold.  Nothing is formatted, sorted and parsed as text.
+A mapper collects several mebibytes, and writes a *run* of them to each file: a pickled head with
+keys and sizes, then tokens, weights and ids, all in order of keys, so that a range of keys is one
+slice of each.  A reducer reads the keys of all runs of a partition, and then as many buckets as fit
+into memory.  Nothing is formatted, sorted and parsed as text.
 """
 
 import pickle
@@ -143,8 +143,8 @@ def buckets_of(
 ) -> "Iterator[BucketBatch | SpilledBucket]":
     """Yield the buckets of a partition: small ones together in batches, each large one alone.
 
-    A large one is in a file, which is removed with the next step; those of the mappers are removed
-    at the end.  `passed` is called with the bytes of them that are done.
+    A large bucket is in a file, which is removed when the next one is taken; the mappers' files are
+    removed at the end.  `passed` is called with the bytes of these files that are done.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:

@@ -1,7 +1,7 @@
 """The processes of a run on this machine, their progress, and the folder of the run.
 
-If one worker fails, the others are terminated.  What can be read only once, such as a pipe, is
-copied to the folder, so that every worker can read it.
+If one worker fails, the others are terminated.  An input that can be read only once, such as a
+pipe, is copied to the folder, so that every worker can read it.
 """
 
 import mmap
@@ -38,8 +38,8 @@ T = TypeVar("T")
 class Workers(AbstractContextManager["Workers"]):
     """A group of processes: if one fails, the others are terminated.
 
-    A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
-    ends all of them.
+    A worker that is killed ends the others, too.  All workers end when the `with` block, or this
+    process, ends for any reason.
 
         with Workers("run_local.sh") as workers:
             workers.start("mapper 1", lambda: …)
@@ -144,7 +144,7 @@ class Workers(AbstractContextManager["Workers"]):
 def turns() -> Callable[[], Iterator[int]]:
     """Return a function that yields 0, 1, 2 …, each in only one of the processes forked later.
 
-    The pipe holds the next number; whoever has read it puts the one after it back.
+    The pipe holds the next number; the process that has read it writes the one after it.
     """
     read, write = os.pipe()
     os.write(write, (0).to_bytes(8, "big"))
@@ -175,7 +175,7 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
 def working_folder(where: "str | None" = None) -> Iterator[Path]:
     """Context manager: make a temporary folder, removed on exit, also after Ctrl-C or SIGTERM.
 
-    Signals wait while it is made and removed.  An OSError without a file name gets its name.
+    Signals are blocked while it is made and removed.  An OSError without a file name gets its name.
     """
 
     def end(number: int, _: object) -> None:

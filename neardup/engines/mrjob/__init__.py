@@ -4,7 +4,7 @@ In: files, of this machine or of a cluster.
 Out: pair lines, on stdout or in a folder of the cluster.
 May import: as `engines`.
 
-It also uses what its runners have in common with `local` and `hadoop`.
+It may also import `local` and `hadoop`, for what its runners have in common with them.
 
 mrjob 0.7.4 imports `pipes.quote`, and `find_executable` and `LooseVersion` of `distutils`, which
 Python 3.12 and later lack.  `provide_dropped_modules` provides them if they are missing.

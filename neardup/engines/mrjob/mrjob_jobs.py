@@ -1,7 +1,7 @@
 """The MRJob class of job.py: its options, its steps, and its tasks.
 
-mrjob brings each task its lines, and sorts in between.  The stages work in bulk, so a task reads
-and writes blocks of lines itself, instead of being called by mrjob for each line.
+mrjob sends each task its lines, and sorts them between steps.  The stages work on blocks of lines,
+so a task reads and writes blocks itself, instead of being called by mrjob for each line.
 
 A task is job.py again, with the options of its job.  With --count-tokens, the job counts tokens for
 the --counts of the main job.

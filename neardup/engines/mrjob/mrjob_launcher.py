@@ -227,7 +227,7 @@ def adapt_local_runners() -> None:
 def message_of_a_task(folder: str) -> str:
     """Return the message of a failed task, from the `stderr` files below a folder.
 
-    It is the line that `runtime.program` writes, or else everything but counters.
+    The message is the line that `runtime.program` writes, or else all lines except counters.
     """
     said: list[str] = []
     for path in sorted(Path(folder).rglob("stderr")):
@@ -284,7 +284,7 @@ def names_given(
 ) -> list[list[str]]:
     """Return absolute names of old and new files; `-` and names on the cluster are unchanged.
 
-    A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
+    A file that is given twice gets two names: /data/a.txt and /data/./a.txt.  UsageError or
     StageError for what cannot be read.
     """
     every = [name for names in given for name in names]

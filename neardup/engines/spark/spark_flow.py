@@ -5,8 +5,8 @@
     lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle  ~ finish ── pairs
                                             └─ ~ one part ~ finish ── clusters, removed records
 
-A second round in one application needs no start, so keys come first by default.  A DataFrame of
-records is turned into lines of JSON, and pairs into rows.
+A second round in one application starts at once, so keys are sent first by default.  A DataFrame
+of records is turned into lines of JSON, and pairs are turned into rows.
 """
 
 import atexit
@@ -129,7 +129,7 @@ class SparkJob:
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
         """Return a DataFrame of blocks of answer lines (`value`, binary), without final LF.
 
-        With two rounds, this call carries out the first one.
+        With two rounds, this call runs the first one at once.
         """
         tasks = self.tasks
         shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # lines for all keys

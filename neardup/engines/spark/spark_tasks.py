@@ -2,7 +2,7 @@
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
-    report  or else the counts of a task, on their way to the end
+    report  instead of a block: the counts of a task, which are passed on to the last stage
 
 A report is sent with the blocks of its attempt, and so it is counted once, however often a task is
 run.
@@ -99,7 +99,8 @@ class Tasks:
     def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
         """Return the task that turns pairs or edges into the answer.
 
-        It yields blocks of lines without the last line end; with kept, places of removed records.
+        The task yields blocks of lines without their last line end; with --output kept, it yields
+        the places of the removed records.
         """
 
         def task(batches: Batches) -> Rows:
