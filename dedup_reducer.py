@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The optional second reducer, which drops repeated pairs; see `./dedup_reducer.py --help`."""
+"""An optional second reducer that removes repeated pairs; see `./dedup_reducer.py --help`."""
 
 import os
 import sys

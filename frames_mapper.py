@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The first step for videos: from paths to prints; see `./frames_mapper.py --help`."""
+"""First step for videos: fingerprint the frames of each; see `./frames_mapper.py --help`."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The stages of a run as mrjob jobs: `./job.py -r RUNNER …`; RUNNER is inline, local or hadoop.
+"""Find near-duplicates with mrjob jobs: `./job.py -r RUNNER …`; RUNNER is inline, local or hadoop.
 
 mrjob also ships this file to its tasks and runs it there; the code is in neardup/engines/mrjob.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The mapper: from record lines to keyed lines; see `./mapper.py --help`."""
+"""The mapper: read records, write each once for each of its keys; see `./mapper.py --help`."""
 
 import os
 import sys

@@ -6,7 +6,7 @@ from setuptools.command.build_ext import build_ext
 
 
 class BuildLibrary(build_ext):
-    """Build step for a ctypes library, not a module: one file name for every Python."""
+    """Build a ctypes library, not a Python module; its file name is the same for every Python."""
 
     def get_ext_filename(self, fullname: str) -> str:
         return fullname.replace(".", "/") + ".so"

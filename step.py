@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The inner steps of a run on a cluster, `./step.py count|share|decide|keep`; see `--help`."""
+"""Run a step of a job that is not a mapper or reducer: `./step.py NAME`; see `./step.py --help`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Engines that carry bytes between stages: a pipe, all cores of a machine, mrjob, Hadoop, Spark.
+"""Engines run the stages and move data between them: a pipe, local cores, mrjob, Hadoop, Spark.
 
 In: command lines and files.
 Out: pair lines.

@@ -1,10 +1,10 @@
-"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as a cluster's tasks.
+"""The main functions of mapper.py, reducer.py, dedup_reducer.py and step.py, in pipes or tasks.
 
-A program reads the files that it is given; a task reads its part of the input of a job.  The steps
-of a job on a cluster that are neither mapper nor reducer are step.py's:
+In a pipe, a program reads the files that the user names; in a task of a cluster, it reads a part
+of the input.  step.py runs the steps that are neither mapper nor reducer:
 
 count    record lines → token counts, for schemes that ask for them
-share    record lines → the keys that two records share, so that only these travel
+share    record lines → the keys that two records share, so that only these are sent
 decide   sorted edges → the records that are removed, or the members of each cluster
 keep     the input again → its lines without the removed records
 videos   prints of videos → pairs, in steps of its own
@@ -176,7 +176,7 @@ def input_blocks(
 
 
 def list_of_files(name: str | None) -> str:
-    """Return the path `name` of the list of all input files; UsageError if it is None."""
+    """Return `name`, the path of the list of all input files; UsageError if it is None."""
     if name is None:
         raise UsageError(
             "a task does not know the place of its part in the input; give it --input-files, as "
@@ -211,7 +211,7 @@ def count() -> None:
         asked = parser("step.py count map", COUNT)
         _run_stage(asked, token_counting.map_counts, "tokens", TokenCounts.empty())
         return
-    asked.parse_args()  # refuses more arguments
+    asked.parse_args()  # raises UsageError for further arguments
     sums = token_counting.sum_counts if step == "sum" else token_counting.order_counts
     write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
 
@@ -234,7 +234,7 @@ def _run_stage(
     name: str,
     counts: TokenCounts | None = None,
 ) -> None:
-    """Run a stage on the records of the named files."""
+    """Parse the command line, run a stage on the records of its files, and write the output."""
     asked.add_argument("files", **FILES)
     asked.add_verbosity()
     args = asked.parse_args(sys.argv[2:])
@@ -293,7 +293,7 @@ dedup = partial(run, "dedup_reducer.py", _dedup)
 STEPS = {"count": count, "share": share, "decide": decide, "keep": keep, "videos": videos}
 
 
-# What run_hadoop.sh and run_spark.sh have in common: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
+# Common to run_hadoop.sh and run_spark.sh: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
 
 
 def cluster_parser(
@@ -338,7 +338,7 @@ def checked(
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
-    """Raise StageError unless two listings of the input, rows with the name first, agree."""
+    """Raise StageError unless two listings of the input are equal; rows begin with file names."""
     if changed := sorted(set(before) ^ set(after)):
         raise StageError(
             f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"

@@ -1,4 +1,4 @@
-"""frames_mapper.py and `step.py videos`: pairs of videos in steps, as a pipe or on a cluster."""
+"""frames_mapper.py and `step.py videos`: find pairs of videos in steps, in pipes or clusters."""
 
 from __future__ import annotations
 
@@ -100,17 +100,17 @@ STEP_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 class VideoJob(NamedTuple):
-    """A job of the pairs of videos: a mapper, a sort, and a reducer."""
+    """One job of a search for video pairs: a mapper step, a sort, and a reducer step."""
 
     name: str
-    inputs: tuple[str, ...]  # names of earlier jobs; PRINTS
+    inputs: tuple[str, ...]  # names of earlier jobs, or PRINTS
     mapper: str
     reducer: str
     copies: bool = False
 
 
 PRINTS, CLUSTERS = "prints", "clusters"
-# After the job `copies`, whose output the step `clusters` reads, come those with its answer.
+# The step `clusters` reads the output of the job `copies`; the jobs after it use the clusters.
 JOBS = (
     VideoJob("seeds", (PRINTS,), "blocks", "seeds"),
     VideoJob("drafts", ("seeds", PRINTS), "keyed", "meet", copies=True),
@@ -146,7 +146,7 @@ def _frames() -> None:
         found = _Files(filter(None, names), folder, tally)
         write_all(map(to_line, found.prints(how, limit, jobs)))
     if not blocks.in_task():
-        if names:  # nothing in, nothing out, as other mappers do
+        if names:  # for an empty input print nothing, like other mappers
             tally.report({}, "")
         return
     counters = Counters("frames", verbosity=args.verbosity)
@@ -161,9 +161,9 @@ def _default_jobs() -> int:
 
 
 def _name(text: bytes) -> bytes:
-    """Return the path in a line.
+    """Return the path of a video that an input line names.
 
-    Of NLineInputFormat it has an offset before it, unless stream.map.input.ignoreKey is set.
+    NLineInputFormat puts an offset before it, unless stream.map.input.ignoreKey is set.
     """
     name = text.rstrip(b"\r\n")
     if blocks.in_task():
@@ -172,14 +172,14 @@ def _name(text: bytes) -> bytes:
 
 
 class _Files:
-    """The files named in lines; files of a cluster are copied to this machine, one at a time."""
+    """Video files that input lines name; those on a cluster are copied here, one at a time."""
 
     def __init__(self, names: Iterable[bytes], folder: Path, tally: Tally):
         self._names, self._folder, self._tally = names, folder, tally
-        self._named: dict[bytes, bytes] = {}  # copy: name
+        self._named: dict[bytes, bytes] = {}  # {path of a copy: name on the cluster}
 
     def prints(self, how: Reading, limit: int | None, jobs: int) -> Iterator[VideoPrint]:
-        """Yield prints as they are done."""
+        """Yield the fingerprints of each video as soon as they are computed."""
         task = work(how, limit)
         found = outcomes(self._found(), task.task, jobs, task.seconds, task.start, task.ahead)
         for file, result in found:
@@ -213,14 +213,14 @@ class _Files:
 
 
 def _copy(name: bytes, path: bytes) -> str:
-    """Copy a file of the cluster; return why it cannot be, or ""."""
+    """Copy a file from the cluster to `path`; return the reason of a failure, or ""."""
     done = fs("-get", os.fsdecode(name), os.fsdecode(path))
     said = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return (said[-1] if said else "hadoop failed") if done.returncode else ""
 
 
 def videos() -> None:
-    """Run a step of comparing videos, which the first argument names."""
+    """Run `step.py videos`; the first argument names a step of the search for video pairs."""
     names = "\n".join(f"    {name:9} {about}" for name, about in STEPS.items())
     asked = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
     asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
@@ -233,7 +233,7 @@ def videos() -> None:
 
 
 def step_of(step: str, args: argparse.Namespace) -> Step:
-    """Return the function of a step, from lines to lines; UsageError for wrong options."""
+    """Return the function of a step, from lines to lines; UsageError for invalid options."""
     options = join_options(args)
     if step == "common":
         if not args.clusters:

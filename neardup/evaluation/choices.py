@@ -22,8 +22,8 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
 
 MOST_BANDS = 64
-ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, banding takes the mean of all seeds
-ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model is used
+ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, the expected number is used for banding
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, similarities are assumed to be uniform
 MODEL = 1000  # steps
 
 
@@ -48,7 +48,7 @@ def short(value: float) -> str:
 
 class Choice(NamedTuple):
     name: str  # in the table
-    flags: list[str]  # the options that choose it
+    flags: list[str]  # the options that select this setting
 
 
 class Cost(NamedTuple):
@@ -74,7 +74,7 @@ class Cost(NamedTuple):
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
-    """Yield the settings of a run that promise `recall` for pairs by the measure called `name`.
+    """Yield settings of a run that promise at least `recall` for pairs by the measure `name`.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
@@ -95,7 +95,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
-    """Estimate what a setting finds and costs; `asked` are the options that define a pair."""
+    """Estimate the recall and cost of a setting; `asked` are the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme
@@ -123,11 +123,11 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
         b, r = scheme.bands, scheme.rows
         candidates = known.sharing(known.window, b, r)
         verified = known.sharing(known.possible, b, r)
-    elif found is None:  # nearly all of them share a key
+    elif found is None:  # too many share a key to count them: assume that all do
         candidates = verified = float(known.window.sum())
     else:
         candidates, verified = found.candidates, found.verified
-    pairs = float(known.matches.sum())  # all of them are found
+    pairs = float(known.matches.sum())  # all of them are candidates
     return CandidateCounts(max(candidates, pairs), max(verified, pairs), 0)
 
 

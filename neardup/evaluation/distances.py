@@ -1,7 +1,8 @@
-"""What each distance of fingerprints finds and costs, estimated from a sample.
+"""Estimates, from a sample, of the pairs and the cost of each distance of fingerprints.
 
-All pairs of the sample are compared, and counted by the number of differing bits; each stands for
-many pairs of the input (`line_sample`).  Candidates of drawn masks are a sum over this histogram.
+All pairs of the sample are compared, and counted by the number of differing bits; a sampled pair
+stands for many pairs of the input (`line_sample`).  The candidates of drawn masks are a weighted
+sum over this histogram.
 
 *By chance*: two fingerprints of independent coin flips differ in at most D of F bits with P(D) =
 Σ C(F, d) / 2^F, d = 0 … D, so n records have n²/2 · P(D) pairs: 20 for F = 64, D = 7, n = 10^6.
@@ -29,8 +30,8 @@ from neardup.schemes.fingerprints import Fingerprints, Hamming
 from neardup.sets.bit_vectors import Prints, bits_apart
 from neardup.sets.ragged import Batch
 
-COUNTED = 1 << 18  # keys of a part of the sample
-QUARTERS = (2, 3, 4, 5, 6)  # of the asked distance: those whose cost is shown
+COUNTED = 1 << 18  # keys that are computed from a part of the sample
+QUARTERS = (2, 3, 4, 5, 6)  # of the given distance; the cost is shown for these multiples
 NOTES = """
 by chance: expected if all bits were independent coin flips; those of real fingerprints are not
 recall: at the distance; all: every pair is found without --exact, too
@@ -40,10 +41,10 @@ or Spark: run_local.sh sends few of the keys, and --exact costs it little"""
 
 @dataclass(frozen=True)
 class Distances:
-    """Pairs of the whole input by the number of differing bits, float64 (F + 1,) each.
+    """Estimated histograms of the input's pairs by number of differing bits, float64 (F + 1,).
 
-    near: by the nearest two fingerprints of both, one of which is a record's own; own: by their own
-    fingerprints; seen: the pairs of `near` in the sample.
+    near: by distance of the nearest two fingerprints, of which at least one is a record's own; own:
+    by distance of the records' own fingerprints; seen: `near`, counted in the sample.
     """
 
     batch: Batch
@@ -74,21 +75,24 @@ class Distances:
 
     @property
     def variants(self) -> float:
-        """The mean number of fingerprints of a record, its own among them."""
+        """The mean number of fingerprints of a record, including its own."""
         return float(Prints.of(self.batch.sets, self.bits).counts.mean())
 
     def by_chance(self, distance: int) -> float:
-        """Return the number of pairs within a distance expected among unrelated records."""
+        """Return the expected number of pairs of unrelated records within a distance."""
         chance = sum(comb(self.bits, d) for d in range(distance + 1)) / (1 << self.bits)
         return chance * self.records * (self.records - 1) / 2 * (2 * self.variants - 1)
 
     def strangers_from(self) -> int:
-        """Return the smallest distance at which a pair is expected by chance."""
+        """Return the smallest distance with at least one expected pair of unrelated records."""
         return next((d for d in range(self.bits) if self.by_chance(d) >= 1), self.bits)
 
     def candidates(self, scheme: Fingerprints) -> float:
-        """Return the expected number of pairs that share a key: of drawn masks as a mean of all
-        draws, of blocks from the keys of a part of the sample."""
+        """Return the expected number of pairs that share a key.
+
+        For drawn masks it is the mean over all draws, for blocks it is estimated from the keys of a
+        part of the sample.
+        """
         ways, pairs = scheme.ways, float(self.near[: scheme.distance + 1].sum())
         if isinstance(ways, Drawn):
             chances = [ways.recall(self.bits - d) for d in range(self.bits + 1)]
@@ -100,13 +104,13 @@ class Distances:
         return max(pairs, found.candidates if found else float(self.own.sum()))
 
     def shuffled(self, scheme: Fingerprints) -> float:
-        """Return the bytes that mapper.py writes; lines of all bands have the same length."""
+        """Estimate the bytes that mapper.py writes; lines of all bands have the same length."""
         lines = format_keyed_lines(self.batch, scheme.keys(self.batch.sets, 0, 1))
         return sum(len(some) for _, some in lines) * len(scheme.ways) * self.weights.records
 
 
 def _apart(prints: Prints) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield each record, and the distances of later ones: of the nearest two, and of their own."""
+    """Yield (i, nearest, own): the distances from record i to later records; see `Distances`."""
     vectors, starts = prints.vectors, prints.own
     for i in range(len(starts) - 1):
         later, mine = starts[i + 1 :], vectors[starts[i] : starts[i + 1]]
@@ -118,7 +122,7 @@ def _apart(prints: Prints) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
 
 
 def report(known: Distances, options: Options, distance: int, recall: float) -> Iterator[str]:
-    """Yield the tables of `tune`, around a distance."""
+    """Yield the lines that `tune` prints for fingerprints, about distances around `distance`."""
     places = [round(distance * part / 4) for part in (0, *QUARTERS, 8, 10)]
     shown = list(dict.fromkeys(min(d, known.bits) for d in places))
     yield _line("distance", *map(str, shown))
@@ -130,7 +134,7 @@ def report(known: Distances, options: Options, distance: int, recall: float) -> 
     yield _line("", "", "keys a", "candidate", "shuffled,")
     yield _line("distance", "recall", "record", "pairs", "MB", "work")
     for each in dict.fromkeys(min(d, known.bits // 2) for d in places[1:-2]):
-        ways: list[Ways] = []  # those of the lines above
+        ways: list[Ways] = []  # of the lines printed so far
         for flags in ({"--recall": str(recall)}, {"--recall": "0.99"}, {"--exact": True}):
             scheme = Settings.of(options.with_values({"--distance": str(each), **flags})).scheme
             assert isinstance(scheme, Fingerprints)

@@ -1,10 +1,10 @@
 """A survey: estimates for the whole input from a sample of its lines.
 
-All pairs of the sample are compared exactly, and kept as histograms of their resemblance.  Each
-stands for many pairs of the file (`line_sample`): for banding the candidates in the whole file are
-the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, as a mean of all seeds.
-`candidate_counts` counts the pairs of the sample that share a key, for any scheme and with the hash
-functions of the run; if there are many, it is the better estimate.
+All pairs of the sample are compared exactly, and counted in histograms of their resemblance.  A
+sampled pair stands for many pairs of the input (`line_sample`).  For banding, the sum of
+P(s) = 1 - (1 - s^r)^b over a histogram is an unbiased estimate of the mean number of candidates
+over all seeds.  `candidate_counts` counts the pairs of the sample that share a key, for any scheme
+and with the hash functions of the run; if there are many, it is the better estimate.
 
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
 Cost: n²/2 pairs, and one addition for each token that two records share.
@@ -29,7 +29,7 @@ from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.sketches import may_reach, wide_bitmaps
 
 BINS = 256
-MOST_SHARED = 1 << 28  # some seconds; a sample with more of them is thinned
+MOST_SHARED = 1 << 28  # tokens shared by pairs: takes seconds; a sample with more is reduced
 MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 
 
@@ -37,8 +37,8 @@ MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 class Weights:
     """The number of pairs in the input that a sampled pair stands for.
 
-    cells: int64 (n,), the place of each record; within, between: the weight of a pair from one
-    place and from two; records: how many records of the files one of the sample stands for.
+    cells: int64 (n,), the cell of each record in its file; within, between: the weight of a pair
+    from one cell and from two; records: how many records of the input a sampled one stands for.
     """
 
     cells: np.ndarray
@@ -48,8 +48,7 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Return the weights of the sampled lines that are records (`good`, bool); StageError if
-        fewer than two are."""
+        """Return weights of a sample's records (`good`, bool); StageError if fewer than two."""
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
@@ -70,10 +69,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Histograms of pairs by resemblance, float64 (BINS,) each.
+    """Estimated histograms of the input's pairs by resemblance, float64 (BINS,) each.
 
-    window: left by the length filter; possible: left by bitmaps, too; matches: at the threshold or
-    above; resemblance: the mean of a bin.  seen: the number of matches in the sample.
+    window: pairs that pass the length filter; possible: those that also pass the bitmap filter;
+    matches: pairs at or above the threshold; resemblance: the mean in each bin; seen: the number of
+    matches in the sample.
     """
 
     window: np.ndarray
@@ -83,19 +83,19 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """Return how many pairs of a histogram share a key, as the mean over all seeds."""
+        """Return how many of a histogram's pairs are expected to share a key for a random seed."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
 @dataclass(frozen=True)
 class CandidateCounts:
     candidates: float  # pairs in the input that share a key and pass the length filter
-    verified: float  # those of them that pass the bitmaps, too
+    verified: float  # candidates that also pass the bitmap filter
     seen: int  # candidates in the sample
 
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
-    """Compare all pairs of sampled records; return the histograms of their resemblance."""
+    """Compare all pairs of sampled records; return histograms of pairs by resemblance."""
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0
@@ -117,7 +117,7 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
 def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield (left, right, common values), int64, for overlapping pairs within the length filter."""
+    """Yield (left, right, common values), int64: overlapping pairs that pass the length filter."""
     for left, right, common in InvertedIndex.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
@@ -127,7 +127,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Estimate the input's candidate pairs from those of the sample; None if these are too many."""
+    """Estimate the input's candidate pairs from those of the sample, or None if it has too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -154,8 +154,8 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
 class Survey:
     batch: Batch  # the sampled records that were compared
     weights: Weights
-    whole: bool  # they are the whole input
-    bad: int  # lines of the sample
+    whole: bool  # True if the batch is the whole input
+    bad: int  # number of sampled lines that are not records
     measure: SetMeasure
     likeness: Likeness
 
@@ -190,10 +190,10 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, from separate halves of the sample unless it is whole.
+        """Return a survey and token counts, from two halves of the sample unless it is complete.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
-        compared.  In records that were counted, no token that two of them share would look rare.
+        compared.  Otherwise a token that two compared records share would never be rare.
         """
         sets = self.batch.sets
         if self.whole:
@@ -205,7 +205,7 @@ class Survey:
         every, _ = distinct(sets.values)
         seen = np.zeros(len(every))
         seen[np.searchsorted(every, tokens)] = known
-        # A token that was not seen is in some records, too; only the order matters.
+        # A token that was not counted is in some records, too; only the order of tokens matters.
         frequencies = np.maximum(2, (seen + 0.5) * scale).astype(np.int64)
         sizes, holders = distinct(sets.sizes)
         holders = np.maximum(1, holders * self.weights.records).astype(np.int64)

@@ -26,7 +26,7 @@ from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
 
-MAX_LINE = 64 << 20  # of two ids
+MAX_LINE = 64 << 20  # bytes, for two ids
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
@@ -68,9 +68,9 @@ def add_option(
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
-    """Return the settings, whose scheme does not matter, and the measure of fingerprints or sets.
+    """Return settings with an arbitrary scheme, and the exact measure of fingerprints or sets.
 
-    Weights do not count.  UsageError for anything wrong, in --weights too.
+    The measure does not use weights.  UsageError for any invalid option, also in --weights.
     """
     if of_fingerprints(options):
         settings = Settings.of(replace(options, exact=True))
@@ -123,7 +123,7 @@ def share(flag: str, text: str) -> float:
         value = float(text)
     except ValueError:
         raise UsageError(f"{flag}: {text!r} is not a number") from None
-    if not (0 < value < 1 and 0 < 1 - value < 1):  # where 1 - P is 1, too
+    if not (0 < value < 1 and 0 < 1 - value < 1):  # rounding may make 1 - P equal to 1
         raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too close to 0 or 1")
     return value
 
@@ -139,12 +139,12 @@ FREE = {"--strict", "--max-bad"}  # may differ from the run
 
 
 class AskedRun(NamedTuple):
-    """The options of a run, without those of its output, and its input files."""
+    """The options of an earlier run, except output options, and its input files."""
 
     name: str  # of the answer, or of the run's own file
     arguments: list[str]
     files: list[str]
-    indexes: list[str]  # which have no records to read
+    indexes: list[str]  # of --against; not files of records
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
@@ -163,7 +163,7 @@ class AskedRun(NamedTuple):
         return cls(name, arguments, old + run.files, indexes)
 
     def check_files(self) -> None:
-        """Raise StageError for a file of the run that cannot be read again."""
+        """Raise StageError if an input of the run was standard input or no longer exists."""
         for file in self.files:
             if not os.path.isfile(file):
                 gone = "was standard input" if file == "-" else "no longer exists"
@@ -197,7 +197,7 @@ def refuse_others(
 def pair_lines(
     records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
 ) -> Iterator[bytes]:
-    r"""Yield the pair lines of those pairs of rows (int64) that reach the threshold.
+    r"""Yield the pair lines of those pairs left[p], right[p] (int64) that reach the threshold.
 
     An id is never paired with itself; an id of several records may form a pair several times.
 
@@ -218,7 +218,7 @@ def pair_lines(
 
 
 def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
-    """Yield the parsed lines of the files; a StageError names the line that is wrong."""
+    """Yield the parsed lines of the files; StageError for a line that cannot be parsed."""
     for block in read_files(files, MAX_LINE):
         for number, line in enumerate(block.data.splitlines(), block.line):
             if line:

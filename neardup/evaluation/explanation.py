@@ -2,7 +2,7 @@
 
 The angle θ of two sets is estimated from the equal bits of their vectors.  Each of F bits is equal
 with probability a = 1 - θ/π (Charikar 2002), and their number is binomial: the exact interval of a
-gives one of θ and one of the cosine.
+gives an interval of θ and one of the cosine.
 
 Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 """
@@ -30,7 +30,7 @@ from neardup.sets.ragged import Batch, Ragged, shared, shared_sizes
 from neardup.similarity import intervals, measures
 
 LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)
-ALPHA = 0.05  # with which the interval of an angle may miss it
+ALPHA = 0.05  # the probability that the interval does not contain the angle
 FIRST, SECOND = np.array([0]), np.array([1])
 
 
@@ -57,7 +57,7 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
-    if isinstance(measure, bit_keys.EqualBits):  # which finds nothing below `least`
+    if isinstance(measure, bit_keys.EqualBits):  # so that a similarity below `least` is found, too
         measure = replace(measure, least=0)
     elif isinstance(measure, Hamming):
         measure = replace(measure, distance=measure.bits)
@@ -80,9 +80,9 @@ def explained(
     measure: "str | None",
     texts: Texts,
 ) -> Lines:
-    """Return the lines (name, text) that explain two ids, given their records and texts."""
+    """Return lines (name, text) on why two ids are a pair or not, given their records and texts."""
     scheme = settings.scheme
-    own = scheme.measures[0]  # of its promise
+    own = scheme.measures[0]  # the measure for which the scheme promises a recall
     name = measure or own
     pair = _telling_pair(records, ids, settings)
     keys = scheme.keys(pair.sets)
@@ -162,13 +162,13 @@ def _head(letter: str, records: Batch, id_: bytes, bits: int) -> tuple[str, str]
 
 
 def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) -> Batch:
-    """Choose a record of A and one of B: a pair that is printed, else the most similar two."""
+    """Choose a record of A and one of B: a pair that is found, or else the most similar two."""
     rows = [[i for i, other in enumerate(records.ids) if other == id_] for id_ in ids]
     left, right = np.array(list(product(*rows)), dtype=np.int64).T
     found = settings.measure.verified(records.sets, left, right)
     similar = dict.fromkeys(zip(left.tolist(), right.tolist()), 0.0)
     for i, j, value in zip(found.left, found.right, found.part / found.whole):
-        pair = (i, j) if (i, j) in similar else (j, i)  # directed measures have both
+        pair = (i, j) if (i, j) in similar else (j, i)  # directed measures have both orders
         similar[pair] = max(similar[pair], float(value))
     meet = shared_sizes(settings.scheme.keys(records.sets), left, right) > 0
     common = shared_sizes(records.sets, left, right)
@@ -199,7 +199,7 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Return lines of advice: options with which a missed pair would be found."""
+    """Return lines of advice: options that would find a missed pair."""
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []

@@ -1,12 +1,12 @@
-"""Two records of fingerprints side by side: the two that are nearest, and where they differ.
+"""Compare two records with fingerprints: the nearest two fingerprints, and how they differ.
 
     differ      2 of 64 bits: the own fingerprint of A, and variant 1 of B
     of A        ffd8a0b2c4e6f801
     of B        ffd8a0b2c4e6f80b
     xor         ...............a
 
-A record has its own fingerprint, number 0, and those of variants, which are compared with the own
-one of the other record.
+A record has its own fingerprint, number 0, and may have fingerprints of variants.  A variant is
+compared only with the own fingerprint of the other record.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from neardup.sets.bit_vectors import BLOCK_BITS, DIGITS_OF_BLOCK, BlockPlaces
 
 
 class Nearest(NamedTuple):
-    bits: int  # that differ
+    bits: int  # the number of bits that differ
     i: int  # number of the fingerprint of A
     j: int
     a: str  # in hexadecimal
@@ -28,7 +28,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(a: Sequence[str], b: Sequence[str]) -> Nearest:
-    """Return the nearest two fingerprints (hexadecimal), one of which is a record's own.
+    """Return the nearest fingerprints of two records; at least one is a record's own, number 0.
 
     >>> nearest(["00ff"], ["ff00", "01ff", "00ff"])
     Nearest(bits=0, i=0, j=2, a='00ff', b='00ff')
@@ -40,7 +40,7 @@ def nearest(a: Sequence[str], b: Sequence[str]) -> Nearest:
 
 
 def hexadecimal(tokens: np.ndarray, bits: int) -> list[str]:
-    """Return the fingerprints of a record (uint64, as `sets.bit_vectors` has them).
+    """Return a record's fingerprints in hexadecimal, given tokens (uint64) of `sets.bit_vectors`.
 
     >>> hexadecimal(np.array([0xAB12, 1 << 16 | 0x3, 2 << 16 | 0xF], np.uint64), 36)
     ['ab120003f']

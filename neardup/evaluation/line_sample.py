@@ -6,9 +6,9 @@ in which it begins, so long lines are no more likely than short ones:
     │ ine 1␊line 2␊lin │ e 3␊line 4␊a lo │ ng line that goes on │  and on␊line 6␊
                           └── drawn: line 4 and all of the long line, not the rest of line 3
 
-Neighbours in a file are often near-copies, and in one cell.  With k of C cells drawn, a pair of one
-cell is seen with probability k/C, and any other with about (k/C)²: `within` and `between` are how
-many pairs of the files each stands for (Horvitz, Thompson 1952).
+Neighbouring lines are often near-copies, and in one cell.  With k of C cells drawn, a pair in one
+cell is drawn with probability k/C, and any other pair with about (k/C)².  `within` and `between`
+are the numbers of pairs in the input that these two kinds stand for (Horvitz, Thompson 1952).
 
 Compressed files and pipes are read from the start, up to a limit.
 
@@ -31,9 +31,9 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.sets.ragged import distinct
 
-CELL_BYTES = 1 << 12  # nothing less is read from a disk
-LEAST_CELLS = 750  # so that short lines, too, come from all over the file
-MOST_BYTES = 16 << 20  # read in all
+CELL_BYTES = 1 << 12  # a disk reads no smaller unit
+LEAST_CELLS = 750  # so that short lines are drawn from all parts of the file, too
+MOST_BYTES = 16 << 20  # read from all files together
 MOST_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
 
@@ -46,7 +46,8 @@ class LineSample:
 
     lines: each with its line end, none blank; cells: int64 (n,), the cell of each; total: the
     number of lines of the files, estimated unless `whole`; too_long: the number of lines that were
-    left out; origin: in words; within, between: pairs that one of one cell, and of two, stands for.
+    left out; origin: a phrase on what was read; within, between: the number of input pairs that a
+    pair in one cell, or in two, stands for.
     """
 
     lines: list[bytes]
@@ -65,7 +66,7 @@ def as_block(lines: list[bytes]) -> Any:
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """Draw at most `lines` lines of files (`-` is stdin), or rows of tables as JSON lines."""
+    """Draw at most `lines` random lines of files (`-`: stdin), or rows of tables as JSON lines."""
     dice = np.random.default_rng(seed)
     in_cells = [
         name
@@ -106,7 +107,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
     whole = drawn == count
     if whole or not line_bytes:
         total = float(len(found))
-    elif too_long:  # whose bytes are unknown
+    elif too_long:  # their bytes are unknown
         total = len(found) * count / drawn
     else:
         total = len(found) * int(sizes.sum()) / line_bytes
@@ -125,10 +126,9 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in the cell at byte `start`, the count of overlong ones, and
-    the bytes read."""
+    """Return lines that begin in the cell at `start`, the count of overlong ones, bytes read."""
     with open(name, "rb", buffering=0) as file:
-        before = min(start, 1)  # a line end there begins a line with the cell
+        before = min(start, 1)  # if this byte is a line end, a line begins with the cell
         file.seek(start - before)
         data = file.read(before + CELL_BYTES)
         limit = len(data)
@@ -155,7 +155,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """Sample lines from the start of each file, at most the same number of bytes of each."""
+    """Sample lines from the start of each file; the limit in bytes is the same for each file."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -180,7 +180,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return the first rows of a table as JSON lines, 0, and the share of it that they are."""
+    """Return a table's first rows as JSON lines, 0 overlong ones, and the share read or None."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
@@ -198,7 +198,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> First:
 
 
 def _first_lines(form: InputFormat, name: str, limit: int) -> First:
-    """Return the first lines, how many are too long, and the share of the file read, or None."""
+    """Return a file's first lines, the number of overlong ones, and the share read or None."""
     with form.dialect.opened(name, name) as (stream, *_):
         data = stream.read(limit)
         more = stream.read(1)
@@ -207,7 +207,7 @@ def _first_lines(form: InputFormat, name: str, limit: int) -> First:
     refuse_no_lines(data[:MAGIC_BYTES], name)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:
-        lines = lines[:-1]  # which may have no end yet
+        lines = lines[:-1]  # the last line may be cut
     elif lines:
         lines[-1] = _ended(lines[-1])
     short = [line for line in lines if len(line) <= MOST_LINE_BYTES]

@@ -5,9 +5,9 @@
     only in B   2: 'to be seen', 'be seen again'
     difference  … or not to be {+seen again+}
 
-Texts are noted while blocks pass by, and nothing else is held.  A shingle is shown as its words or
-characters, a spot as the antecedent and its chain, and the second of equal ones in a bag with its
-number: `to be #2`.
+Texts are collected while blocks are read, and nothing else is held in memory.  A shingle is shown
+as its words or characters, a spot signature as the antecedent and its chain; in a bag, the second
+of two equal shingles has its number: `to be #2`.
 
 The difference is word by word, as in wdiff; in scripts without blanks between words each letter is
 a word (see reading/shingling.py).  Equal words are a longest common subsequence, found row by row
@@ -67,7 +67,7 @@ def shown_records(
     others: bool = False,
     names: Sequence[str] = (),
 ) -> ShownRecords:
-    """Read the texts, or the shingles, of chosen ids.
+    """Read files, and return the texts (or shingles) of chosen ids, with the number of records.
 
     among, others, names: as in `read_files`
     """
@@ -92,7 +92,7 @@ def shown_records(
 def noting(
     blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
-    """Yield the blocks unchanged, and add the distinct texts of chosen ids to `held`."""
+    """Yield blocks unchanged; as they pass, add the distinct texts of chosen ids to `held`."""
     for block in blocks:
         there = form.fields or any(id_ in block.data for id_ in ids)  # rows may escape ids
         for id_, text in texts_of(block, form) if there else ():
@@ -134,7 +134,7 @@ def _runs(units: Units, width: int) -> list[Units]:
 
 
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """Yield the spots of a text: each antecedent with its chain of words."""
+    """Yield the spot signatures of a text: each antecedent with its chain of words."""
     for start in range(len(words)):
         if words[start] in shingling.ANTECEDENTS:
             places = [start]
@@ -155,7 +155,7 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare two texts word by word, in canonical form; equal words, and lines, are as in A.
+    """Compare two texts by words in canonical form; equal words and line breaks are those of A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
@@ -192,7 +192,7 @@ def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """Return the index pairs (i, j) of a longest common subsequence of a and b."""
-    at: dict[str, int] = defaultdict(int)  # a bit for each place of a word in b
+    at: dict[str, int] = defaultdict(int)  # for each word of b, an integer with a bit per place
     for j, word in enumerate(b):
         at[word] |= 1 << j
     row = full = (1 << len(b)) - 1
@@ -276,7 +276,7 @@ def difference(a: str, b: str) -> str:
     words = []
     for i, (kind, text) in enumerate(parts[:end]):
         before = after = CHANGED
-        if kind == SAME:  # only the words beside a change
+        if kind == SAME:  # show only the words next to a change
             before, after = AROUND * (i > 0), AROUND * (i < len(parts) - 1)
         words.append(MARKS[kind].format(_shortened(shingling.words(text), before, after)))
     if end < len(parts):

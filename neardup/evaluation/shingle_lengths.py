@@ -1,18 +1,18 @@
-"""The choice of a shingle length, from a sample of texts.
+"""Choose a shingle length, given a sample of texts.
 
-A shingle too short is in most texts, and unrelated texts are alike: one of k letters, of an
-alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,
-Ullman, Mining of Massive Datasets, ch. 3.2; Broder 1997).  Real letters are not random, so pairs of
-the sample are measured: 99 of 100 random pairs should have a similarity of at most 0.1.  A shingle
-too long loses pairs: a changed letter or word changes k shingles, which leaves two texts of n
-shingles a resemblance of (n-k)/(n+k).
+If shingles are too short, unrelated texts share most of them: a shingle of k letters, of A possible
+ones, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman, Ullman,
+Mining of Massive Datasets, ch. 3.2; Broder 1997).  Real letters are not random, so pairs of the
+sample are measured: 99 of 100 random pairs should have a similarity of at most 0.1.  If
+shingles are too long, pairs are lost: a changed letter or word changes k shingles, and two texts of
+n shingles then have a resemblance of (n-k)/(n+k).
 
-So k is the smallest, of words and of characters, at which dissimilar records are dissimilar.  Of
-the two the better is
+So for words and for characters, the smallest k is chosen at which random pairs are dissimilar.  The
+better of the two is
 
-    words       if a changed letter leaves a usual text a pair: they are fewer
-    characters  if only they leave it a pair
-    the one that leaves the higher similarity, if neither leaves it a pair
+    words       if a usual text with a changed letter is still a pair by words: they are fewer
+    characters  if it is still a pair by characters only
+    the one with the higher similarity, if it is a pair by neither
 
 Letters: k units a shingle, n shingles of a usual (median) record.
 Cost: 14 times the shingles of half a million characters, an exact join of each, and 5,000 random
@@ -39,7 +39,7 @@ from neardup.similarity.measures import SetMeasure
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}
 MOST_TEXT = 1 << 19  # characters
-PAIRS_DRAWN = 5000  # pairs, or fewer of longer texts
+PAIRS_DRAWN = 5000  # pairs; fewer if texts are long
 PAIRS_TEXT = 1 << 22  # characters
 OF_HUNDRED = 99
 USUAL_BANDS = 16
@@ -73,7 +73,8 @@ class Length:
 
     shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
     exceed; edited: the similarity of a usual record to itself with one letter changed; survives:
-    that is a pair; pairs: of the whole input; candidates: those of the usual banding, or None.
+    True if these two are a pair; pairs: in the whole input; candidates: candidate pairs in it with
+    the usual banding, or None.
     """
 
     shingler: Shingler
@@ -94,7 +95,7 @@ class Length:
 
 
 def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> list[Length]:
-    """Measure all shingle lengths on the texts: first lengths in words, then in characters."""
+    """Measure each shingle length on the texts: first lengths in words, then in characters."""
     usual = sum(map(len, texts.texts)) // len(texts) + 1
     drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
     random = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
@@ -158,7 +159,7 @@ def _met(alike: np.ndarray, least: float, recall: float) -> float:
 
 
 def best_length(lengths: Sequence[Length]) -> Length:
-    """Choose the best length; if none qualifies, the one at which random pairs are least alike."""
+    """Choose the best length; if none qualifies, the one with the least similar random pairs."""
     of_units = [[each for each in lengths if each.shingler.unit == unit] for unit in LENGTHS]
     firsts = [next((each for each in some if each.parts_dissimilar), None) for some in of_units]
     able = [each for each in firsts if each]
@@ -197,7 +198,7 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
 
 
 def few_seen(count: int, what: str) -> str:
-    """Return a warning if a recommendation is from a small sample, or "".
+    """Return a note that a recommendation is from few samples, or "" if it is from enough.
 
     >>> few_seen(99, "texts"), few_seen(100, "texts")
     (', from only 99 texts', '')

@@ -1,10 +1,10 @@
-"""Files that appear whole or not at all, and temporary folders, swept after a run was killed.
+"""Atomic writing of files, and temporary folders, which a later run removes after a crash.
 
-    TMPDIR/neardup.run.XXXXXXXX        what is kept between the stages
-    FOLDER/.neardup.run.XXXXXXXX       an answer, until it is whole and gets its name in FOLDER
+    TMPDIR/neardup.run.XXXXXXXX        files that are kept between the stages
+    FOLDER/.neardup.run.XXXXXXXX       an answer, until it is complete and gets its name in FOLDER
 
-A folder is locked as long as the run, or a worker of it, lives, and names its machine in a file:
-so the next run recognises, and removes, the folders that a killed run has left behind.
+A folder is locked as long as the run or one of its workers is alive, and a file in it names the
+machine.  So the next run recognises and removes the folders that a killed run has left behind.
 """
 
 import errno
@@ -27,7 +27,7 @@ LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
 OWNER = ".owner"  # the file that names the machine of the run
 MACHINE = os.uname().nodename
-MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
+MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # a name made by mkdtemp
 
 
 @contextmanager
@@ -42,13 +42,13 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """Make a folder that stays locked until this process and its forks have ended."""
+    """Make a temporary folder; it is locked until this process and its forks have ended."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
             lock(folder)
         except (BlockingIOError, FileNotFoundError):
-            continue  # another run took it for one left behind, just before the lock
+            continue  # another run has swept the folder before it was locked
         except OSError:  # a file system without locks: its folder must not be swept
             folder.rmdir()
             return Path(tempfile.mkdtemp(prefix=prefix.replace(LOCKED, PREFIX), dir=where))
@@ -64,7 +64,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
-    """Remove the folders of this user's killed runs."""
+    """Remove the temporary folders in `where` that killed runs of this user left behind."""
     with suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
@@ -76,7 +76,7 @@ def _sweep_one(folder: Path) -> None:
 
     Where machines share a file system, a lock may hold on one of them only.
     """
-    with suppress(OSError):  # a live run has the lock, or another sweeper
+    with suppress(OSError):  # a live run, or another sweeper, has the lock
         descriptor = lock(folder)
         owner = folder / OWNER
         try:
@@ -131,13 +131,13 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
         return
     with (
         half(option, name) as path,
-        # Messages show the final name, which its object has.
+        # The file object has the final name, which messages show.
         open(name, "wb", opener=lambda _, flags: os.open(path, flags, 0o666)) as file,
     ):
         try:
             yield file
         except BaseException:
-            with suppress(OSError):  # of a full disk, once more
+            with suppress(OSError):  # a full disk raises again
                 file.close()
             raise
         with naming(name):
@@ -147,7 +147,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Context manager: yield the path of a new file that replaces `name` on exit, with its mode."""
+    """Context manager: yield a new file's path; on exit it replaces `name` and keeps its mode."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"

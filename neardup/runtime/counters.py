@@ -1,7 +1,7 @@
-"""The counts of a stage, and how they are reported.
+"""Count what a stage does; report the counts to Hadoop, to a file, or on stderr.
 
-stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
-file where NEARDUP_REPORT names a folder; and else on stderr.
+stdout is for data only.  A stage reports its counts as Hadoop counters in a Hadoop task, as a JSON
+file if NEARDUP_REPORT names a folder, and otherwise on stderr.
 """
 
 import json
@@ -18,14 +18,14 @@ from neardup.runtime import kernels, summary
 from neardup.runtime.program import REPORTS
 
 PROGRESS_SECONDS = 1  # on a terminal
-STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
+STATUS_SECONDS = 5  # in a Hadoop task; Hadoop kills a task that reports nothing for too long
 
 
 class Counters:
     """Named counts of a stage, and its first bad lines.
 
     progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
-    reports: the folder for a report, "" to print a summary; by default that of the environment
+    reports: the folder for a report, or "" to print a summary; by default NEARDUP_REPORT
     verbosity: how much to print
     """
 
@@ -85,7 +85,7 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count a repeated id, and keep the smallest such id."""
+        """Count a repeated id, and remember the smallest repeated id."""
         self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
@@ -107,14 +107,14 @@ class Counters:
         elif self._in_hadoop:
             self._report_to_hadoop()
         else:
-            sys.stdout.flush()  # the answer, which is lost if the input is refused
+            sys.stdout.flush()  # write the answer before an error about the input
             own = self.as_dict()
             if self._verbosity > summary.QUIET:
                 print(summary.describe([own], self._verbosity), file=sys.stderr)
             summary.judged(own["counts"], self.max_bad)
 
     def _report_to_hadoop(self) -> None:
-        """Print Hadoop counters, and write ids, which counters cannot hold, to the task's log."""
+        """Print Hadoop counters; write ids to the task's log, because counters cannot hold them."""
         own = self.as_dict()
         for name, count in own["counts"].items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)

@@ -9,7 +9,7 @@ import sys
 from types import TracebackType
 
 TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
-# numpy starts a thread for each core when it is loaded, and what is done here never asks for them.
+# When loaded, numpy starts a thread for each core; nothing here needs them.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -21,13 +21,13 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     over.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Ctrl-C ends it quietly while modules are loaded; then `program.run` handles it.
+        # Ctrl-C ends the program silently while modules are loaded; later `program.run` handles it.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault(*ONE_THREAD)
     script = os.path.realpath(sys.argv[0])
     name = name or os.path.basename(script)
     _open_streams(name)
-    # Any folder of its name could be imported, but as an empty package without a location.
+    # Any folder with a package's name can be imported, but as an empty package without location.
     specs = [(package, importlib.util.find_spec(package)) for package in packages]
     missing = [package for package, spec in specs if spec is None or not spec.has_location]
     if sys.version_info >= (3, 9) and not missing:
@@ -78,7 +78,7 @@ def _say_why_imports_fail(
     if issubclass(kind, MemoryError):
         sys.stderr.write("%s: out of memory\n" % name)
     elif issubclass(kind, ImportError):
-        while error.__cause__ is not None:  # what numpy says itself fills a page
+        while error.__cause__ is not None:  # numpy's own message fills a page
             error = error.__cause__
         why = "too little memory, or made for another Python than %s" % sys.executable
         sys.stderr.write("%s: cannot be loaded: %s; %s\n" % (name, error, why))

@@ -25,7 +25,7 @@ def _load() -> "ctypes.CDLL | None":
     path = Path(__file__).with_name(FILE)
     if os.environ.get("NEARDUP_KERNELS") == "numpy":
         return None
-    with suppress(OSError, AttributeError):  # of another machine, or an older version
+    with suppress(OSError, AttributeError):  # for another machine, or an older version
         if path.exists():
             return _with_types(ctypes.CDLL(str(path)))
         # Subtle: on Spark this package is an archive, and only a file can be loaded.
@@ -37,7 +37,7 @@ def _load() -> "ctypes.CDLL | None":
 
 
 def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare what the kernels return; AttributeError if one is missing."""
+    """Declare the return types of the kernels; AttributeError if a kernel is missing."""
     library.parse_shingles.restype = library.close_pairs.restype = ctypes.c_int64
     return library
 
@@ -67,9 +67,9 @@ def _signed(values: np.ndarray) -> np.ndarray:
 
 
 def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Parse lines `ID SHINGLE…`, which end with LF or CRLF, to rows of values (uint64).
+    """Parse lines `ID SHINGLE…` that end with LF or CRLF; return values (uint64) and five columns.
 
-    Without `distinct` the values are as they stand.  Also return five columns, int64 (n, 5), for
+    Without `distinct`, values keep their order and repeats.  The columns, int64 (n, 5), are, for
     the n lines that are not blank: the number of the line, where its id begins and ends, where its
     last token ends, and how many values it has; none if it has a token that is not a shingle.
     """
@@ -85,7 +85,7 @@ def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray
 def band_words(
     values: np.ndarray, offsets: np.ndarray, seed: int, factors: np.ndarray, bands: np.ndarray
 ) -> np.ndarray:
-    """Return the words (uint64 (n, B)) of `hashing.band_words`; factors: uint32 (B, rows), odd."""
+    """Compute `hashing.band_words`, uint64 (n, B); factors: odd numbers, uint32 (B, rows)."""
     n, (number, rows), count = len(offsets) - 1, factors.shape, -(-factors.size // LANES) * LANES
     padded = np.ones(count, np.uint32)
     padded[: factors.size] = factors.ravel()
@@ -106,7 +106,7 @@ def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.n
 def shared_sizes(
     values: np.ndarray, offsets: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return how many values the rows left[p] and right[p] (int64 (P,)) have in common (int64)."""
+    """Return, for each p, how many values rows left[p] and right[p] share; all int64 (P,)."""
     sizes = np.empty(len(left), np.int64)
     pairs = (_signed(left), _signed(right), len(left))
     _call("shared_sizes", _unsigned(values), _signed(offsets), *pairs, sizes)
@@ -131,7 +131,7 @@ def part_sums(
 def close_pairs(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool, room: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the pairs of `near_bits.pairs_between`, at most `room` at once."""
+    """Yield the pairs of `near_bits.pairs_between` in arrays of at most `room` pairs."""
     x, y, ranges = _unsigned(x), _unsigned(y), _signed(ranges)
     at, pairs = np.zeros(3, np.int64), np.empty((2, room), np.int64)
     while at[0] < len(ranges):

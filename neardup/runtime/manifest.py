@@ -90,15 +90,15 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
 
 def check_run_file(path: str) -> None:
-    """Raise UsageError if a run's own file would replace a file of the user."""
+    """Raise UsageError if a run's own file would replace a file that neardup did not write."""
     if not os.path.exists(path):
         return
     try:
         _marked(Path(path).read_bytes() if os.path.isfile(path) else b"")
     except ValueError:
         raise UsageError(
-            f"-o: {path} was not written by neardup, but the run's own file goes there; move it, "
-            "or name another FILE"
+            f"-o: the run must write its record to {path}, which is another program's file; move "
+            "that file, or choose another name for -o"
         ) from None
 
 

@@ -36,11 +36,11 @@ PROGRAMS = {
 }
 AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
 TASK = "mapreduce_map_input_file"
-LONGEST = 300  # of a longer line the options are easier to see alone
+LONGEST = 300  # characters; of a longer command only the options are shown
 
 
 class StageError(Exception):
-    """An error of the input or the machine that stops the program; exit code 1."""
+    """An error in the input or on the machine that stops the program; exit code 1."""
 
 
 class UsageError(Exception):
@@ -48,7 +48,7 @@ class UsageError(Exception):
 
 
 class WireError(StageError):
-    """An error in a line between two stages, which no stage of this program can have written."""
+    """A malformed line between two stages, which none of our stages can have written."""
 
 
 def as_called(text: str) -> str:
@@ -57,7 +57,7 @@ def as_called(text: str) -> str:
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """Return "; did you mean …?", or "" if no name is similar.
+    """Return "; did you mean NAME?" with the most similar name, or "" if none is similar.
 
     >>> nearest("--treshold", ["--threshold", "--recall"])
     '; did you mean --threshold?'
@@ -69,7 +69,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def not_one_of(word: str, names: Iterable[str]) -> str:
-    """Return a message about a word that is not one of the names.
+    """Return a message that `word` is not one of the names, and which one may be meant.
 
     >>> not_one_of("json", ["text", "jsonl"])
     "'json' is not one of text, jsonl; did you mean jsonl?"
@@ -86,7 +86,7 @@ def shown(line: bytes, limit: int = 60) -> str:
 
 
 def typed_with(*options: str) -> str:
-    """Return the user's command with further options, or the options alone.
+    """Return the user's command with further options, or only the options if it is unknown.
 
     >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'
@@ -95,7 +95,7 @@ def typed_with(*options: str) -> str:
 
 
 def typed_numbering() -> str:
-    """Return the user's command changed to number rows, or a command that numbers them first."""
+    """Return the user's command with an option that numbers rows, or a command to run before it."""
     by_tasks = _words()[:1] in ([], [ON_CLUSTER], [ON_SPARK], [JOB])
     return NUMBER_ROWS if by_tasks else typed_with("--id", "")
 
@@ -119,7 +119,7 @@ def piped(command: str, name: str = "", *options: str) -> str:
 
 
 def typed_files() -> list[str]:
-    """Return the arguments that are files, or - for standard input."""
+    """Return the user's arguments that are existing files or `-`, standard input."""
     return [word for word in _words()[1:] if word == "-" or os.path.isfile(word)]
 
 
@@ -137,7 +137,7 @@ def _words() -> list[str]:
 
 
 def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return a command with options inserted first, replacing their other values.
+    """Return a command with options inserted before all others, without their earlier values.
 
     >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
@@ -160,23 +160,23 @@ def _line(words: list[str]) -> str:
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     """Run `main`; turn errors into a message on stderr and an exit code.
 
-    Of the processes of a run, which share a folder of `reports`, one reports why it fails.
+    If several processes of a run fail, only the first one prints why; they share folder `reports`.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     keep_freed_memory()
-    gc.freeze()  # no collection looks at what is loaded, and not the last one, at exit
+    gc.freeze()  # so that no collection, not even the one at exit, visits loaded modules
     try:
         try:
             main()
-        except SystemExit:  # as after --help, which nobody but the interpreter would flush
+        except SystemExit:  # such as after --help; flush here, where errors are handled
             sys.stdout.flush()
             raise
         sys.stdout.flush()
         return OK
     except BrokenPipeError:
-        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
+        # A closed stdout is a success; if stderr is closed, lines of stdout may be missing.
         return end(OK if _reader_gone() else FAILED)
     except KeyboardInterrupt as interrupt:
         return end(INTERRUPTED, f"{name}: {interrupt}" if interrupt.args else "")
@@ -220,7 +220,7 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
 @contextmanager
 def interrupted(left: str) -> Iterator[None]:
-    """Context manager: add `left`, what was left unchanged, to the message after Ctrl-C."""
+    """Context manager: on Ctrl-C, add `left`, such as "a.txt left as before", to the message."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
@@ -248,13 +248,13 @@ def interrupts_held() -> Iterator[None]:
 
 def _ended(reports: str, code: int, message: str = "") -> int:
     """Print the message, unless another process of the run has printed one; return the code."""
-    # Another process that failed too may be silent because this one speaks: so it must.
+    # Other failed processes print nothing because this one does: so do not end it here.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
-        with contextlib.suppress(OSError):  # nobody reads stderr; there is still the exit code
+        with contextlib.suppress(OSError):  # stderr is closed; the exit code reports the failure
             print(as_called(message), file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
-    # What stdout, or stderr, could not take must not be tried again at exit.
+    # Output that stdout or stderr rejected must not be written again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     try:
         sys.stderr.flush()
@@ -270,7 +270,7 @@ def _reader_gone() -> bool:
 
 
 def _first_to_fail(folder: str) -> bool:
-    """Return whether no other process of this run has reported an error."""
+    """Return True if this is the first process of the run to report an error."""
     try:
         if os.path.isdir(folder):
             os.mkdir(os.path.join(folder, "failed"))
@@ -299,7 +299,7 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Context manager: add `path` to an OSError without a file name, as that of a full disk."""
+    """Context manager: add `path` to an OSError without a file name, such as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -312,7 +312,7 @@ def cores() -> int:
 
 
 def job_command() -> list[str]:
-    """Return the words to type for the job: the script beside the package, or `neardup run`."""
+    """Return the words to type for a run: ./run_local.sh if it exists, or `neardup run`."""
     if sys.argv[0].startswith(AS_COMMAND):
         return ["neardup", "run"]
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")
@@ -323,7 +323,7 @@ def end_with(parent: int) -> None:
     """Make Linux kill this new process when its parent ends, even after an exec."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it had ended before
+    if os.getppid() != parent:  # the parent had ended already
         os._exit(FAILED)
 
 
@@ -333,10 +333,10 @@ def system_sort(
 ) -> Iterator[IO[bytes] | None]:
     """Context manager: run the system's sort with `flags` in the C locale; wait for it on exit.
 
-    `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
-    every second of waiting.  StageError where the sort fails.
+    source: a file, or None for a pipe, which is yielded and closed here; alive: called every second
+    of waiting.  StageError if the sort fails.
     """
-    import subprocess  # which most runs never need
+    import subprocess  # slow to import, and most runs do not need it
 
     sort = subprocess.Popen(
         ["sort", *flags],
@@ -347,7 +347,7 @@ def system_sort(
     )
     with sort:
         try:
-            with contextlib.suppress(BrokenPipeError):  # the exit status below says why
+            with contextlib.suppress(BrokenPipeError):  # the exit status below shows why
                 yield sort.stdin
                 if sort.stdin:
                     sort.stdin.close()
@@ -355,7 +355,7 @@ def system_sort(
                 alive()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     sort.wait(1)
-        except BaseException:  # Ctrl-C, which a worker's children may be deaf to
+        except BaseException:  # Ctrl-C, which a worker's children may ignore
             sort.kill()
             raise
     if sort.returncode:

@@ -1,9 +1,9 @@
-"""The summary of a run, and the check that its input was in the right format.
+"""Summarize a run, and check at its end that the input was in the expected format.
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
-and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
-read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of what the
-lines look like, and what to type.  Two collections are judged separately.
+and the time, or with -v all counts.  `judged` is called once, at the end: if no line could be
+read, or more are bad than --max-bad allows, the run ends with exit code 1, and a message names the
+format that the lines seem to have and the option to type.  Old and new files are judged separately.
 """
 
 import re
@@ -25,23 +25,23 @@ QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
-CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
-# Where an output needs few of the pairs: pairs of sets that were verified, and pairs of records
-# from which it is made.  Copies are pairs that need no comparison.
+CANDIDATES, PAIRS = "candidate pairs", "pairs"  # all pairs of records
+# For outputs that need few pairs: the pairs of sets that were verified, and the pairs of records
+# that the output is made from.  Copies are pairs that need no comparison.
 COMPARISONS, USED = "comparisons", "pairs used"
-DENSE_MEMBERS = "members of dense clusters"  # among which the decision looks for pairs; not shown
+DENSE_MEMBERS = "members of dense clusters"  # the decision searches for pairs among them; not shown
 REPEATED = "repeated ids"
-ONE_ID = "records of one id"  # that most records of a stage have; not shown
-FEW = 10  # records of one id are nothing to warn of
+ONE_ID = "records of one id"  # if most records of a stage have this id; not shown
+FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
-FEW_SINGLE = 10  # warned of from one in ten records on
+FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
 OLD_RECORDS = "… old ones"
 REMOVED = "records removed"
 STAYING = "records that stay"
 CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
-LEFT_OUT = "bad lines left out of the answer"  # which has them in no other format than the input's
+LEFT_OUT = "bad lines left out of the answer"  # it can hold them only in the input's format
 EDGES = "edges"
 COMPILED = "tasks with compiled kernels"
 ORDER = (
@@ -75,7 +75,7 @@ ORDER = (
 TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
-LIKE = "bad lines like "  # and a name of LOOKS
+LIKE = "bad lines like "  # followed by a name of LOOKS or FIRST_LOOKS
 
 
 class Look(NamedTuple):
@@ -83,7 +83,7 @@ class Look(NamedTuple):
 
     pattern: bytes
     like: str
-    remedy: str  # an option, or a command before the job
+    remedy: str  # an option, or a command to run before the job
 
 
 LETTERS = rb"(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])"
@@ -97,7 +97,7 @@ FIRST_LOOKS = {  # of the first line of a file
     ),
 }
 PROSE, OTHER = "prose", "nothing known"
-LOOKS = {  # of any line; the first that fits is taken
+LOOKS = {  # of any line; the first match is used
     "jsonl": Look(rb'\s*\{\s*"', "JSON lines", "--input jsonl"),
     "parts of json": Look(rb'\s*(?:[][{}]|"[^"]*"\s*:)', JSON_PARTS, "jq -c '.'"),
     "shingles": Look(rb"\S+(?:\s+[0-9]+)+\s*\Z", "shingle lines", "--input shingles"),
@@ -117,11 +117,11 @@ LOOKS = {  # of any line; the first that fits is taken
         )
         for bits in (64, 128, 256, 512, 1024)
     },
-    # Without a tab, and its first word is not an id.
+    # A line without a tab, whose first word is not an id.
     PROSE: Look(rb"[^\s\d_]+ (?=.*%b)[^\t]*\Z" % LETTERS, "text", "--input text"),
     "text": Look(rb"\S+\s.*%b" % LETTERS, "text", "--input text"),
 }
-DOCUMENT_LINES = 100  # files of prose with no more lines each are documents
+DOCUMENT_LINES = 100  # if files of prose have fewer lines on average, each is a document
 DOCUMENTS = (
     "for files that are one document each, type: python3 -m neardup documents {0}; or, for other "
     "commands and clusters: python3 -m neardup documents --output lines {0} > documents.jsonl"
@@ -201,7 +201,7 @@ def _in_short(
     promise: str,
     wrote: "Sequence[str] | None",
 ) -> list[str]:
-    """Return lines for the result, each kind of trouble, the promise, and the time.
+    """Return the short summary: the result, each kind of problem, the promise, and the time.
 
     `wrote`: the files of a whole run; None for a stage.
     """
@@ -221,7 +221,7 @@ def _in_short(
 
 
 def _many(count: int, names: str) -> str:
-    """Format a number and a noun.
+    """Format a count and its noun, in the singular if the count is 1.
 
     >>> _many(1, "repeated ids"), _many(2000, "records without a key")
     ('1 repeated id', '2,000 records without a key')
@@ -257,7 +257,7 @@ def _all_counts(
     notes: Mapping[str, str],
     promise: str,
 ) -> list[str]:
-    """Return lines for each count, the promise, and the seconds of each stage."""
+    """Return the long summary: a line for each count, the promise, and the seconds per stage."""
     shown = [name for name in ORDER if name in counts]
     lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
     if promise:
@@ -280,7 +280,7 @@ def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
 def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[str]:
     """Return a warning if most records have the same id.
 
-    Such an id is mostly the first word of a text.  On a cluster only the tasks' logs name it.
+    Such an id is usually the first word of a text.  On a cluster only the tasks' logs name it.
     """
     found, records = counts.get(ONE_ID, 0), counts.get("records", 0)
     if found <= FEW or 2 * found <= records:
@@ -306,7 +306,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """Return a remark on repeated ids that names the smallest."""
+    """Return a remark for a summary that quotes the smallest repeated id."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
@@ -320,7 +320,7 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the seconds of each stage, from its first start to its last end."""
+    """Return {stage: seconds} from the first start to the last end of the stage's processes."""
     spans: dict[str, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report["started"]):
         start, end = spans.get(report["stage"], (report["started"], report["ended"]))
@@ -331,7 +331,7 @@ def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """Raise StageError if too few lines of the new or of the old input are records.
 
-    Print a warning where it was read, but has a first line of another format.
+    Print a warning if the input was read, but the first line of a file has another format.
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
@@ -346,7 +346,7 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
                 f"{wrong:,} of {good + wrong:,} {which}lines could not be read; --max-bad "
                 f"{in_words(max_bad)} allows fewer, and --max-bad 1 all; {_advice(counts)}"
             )
-    for name, look in FIRST_LOOKS.items():  # without a blank, it may be the only bad line
+    for name, look in FIRST_LOOKS.items():  # a header without a blank may be the only bad line
         if LIKE + name in counts:
             text = f"A first line looks like {look.like}; for that, type: {_line_for(look)}"
             print(text, file=sys.stderr)
@@ -363,7 +363,7 @@ def in_words(share: Fraction) -> str:
 
 
 def _advice(counts: Mapping[str, int]) -> str:
-    """Return what the bad lines look like, and what to type.
+    """Return advice: the format that the bad lines seem to have, and the option to type.
 
     >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
     'they look like CSV; type: --input csv'

@@ -1,7 +1,7 @@
 """The data flow from records to keyed lines, pairs and decisions, as functions on blocks.
 
 `pairs.py` has the flow on one screen.  `phases.py` sends the keys first, so that only records that
-share a key travel, in blocks instead of lines.  `external_group.py` brings equal keys together in
+share a key are sent, in blocks instead of lines.  `external_group.py` brings equal keys together in
 bounded memory, for every engine.
 
 In: blocks of whole lines, and `Settings`.

@@ -8,11 +8,11 @@
 
 Near-copies share a dozen keys, and one is enough.  No pair is lost: it is printed at the smallest
 key that its records share, and a key is left out only if a smaller one has the same records.  A
-group of records is known by the sum of their hashes, mixed again.
+group of records is identified by the sum of their hashes, mixed again.
 
-A record is known by a hash of all its keys: records with the same keys are together at each of
-them, and two different groups share 48 bits once in 2^48.  Keys of other partitions are not known,
-so with many partitions fewer are left out.
+A record is identified by a hash of all its keys: records with the same keys are together at each of
+them, and two different groups have the same 48 bits once in 2^48.  A reducer knows only the keys of
+its partition, so with many partitions fewer keys are left out.
 
 *Filter.*  The second phase gets the keys as a blocked Bloom filter (Putze, Sanders, Singler, WEA
 2007) of words of 48 bits: each key sets four bits of one word, or two where there are few bits a
@@ -22,7 +22,7 @@ key.  A false positive costs a line and no pair; a shared key always passes.  Pe
     false positives   1.2   6.7    11    21    37    74   160   400
 
 Each reducer of the first phase writes one part, for its partition of the digests, with 32 bits a
-key unless all parts together become too large.  A part is text, which is looked up undecoded:
+key unless all parts together become too large.  A part is text, and lookups need no decoding:
 
     shared PARTITION OF DIGESTS WORDS OPTIONS CHECKSUM …    128 bytes, filled up with blanks
     8191 words, @@@@@@ TAB LF
@@ -57,13 +57,13 @@ from neardup.sets.ragged import Ragged, first_of_run, starts_of_runs
 from neardup.stages.external_group import by_key, grouped
 
 HASH_BITS = 48
-DIGEST_BITS = 40  # of a key in a filter, where a false positive costs a line and no pair
-MANY = 256  # rows of one key, of those that are in memory together
+DIGEST_BITS = 40  # of a key's digest in a filter; a false positive costs a line, but no pair
+MANY = 256  # rows of a key that are in memory together; more are replaced by `SHARED` rows
 SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
 
 
 def digests_of(keys: np.ndarray) -> np.ndarray:
-    """Return digests (uint64, below 2^40) of keys, to look up in a filter."""
+    """Return 40-bit digests (uint64) of keys, for looking them up in a filter."""
     return mix(keys) >> np.uint64(64 - DIGEST_BITS)
 
 
@@ -73,7 +73,7 @@ def partition_of(digests: np.ndarray, partitions: int) -> np.ndarray:
 
 
 def rows_of(keys: Ragged) -> np.ndarray:
-    """Return (key, hash of the record) for each key of some records: uint64 (n, 2).
+    """Return a row (key, hash of its record) for each key of the records: uint64 (n, 2).
 
     >>> rows = rows_of(Ragged.from_rows([[1, 2], [], [3]]))
     >>> rows[:, 0].tolist(), len(set(rows[:, 1].tolist()))
@@ -88,8 +88,8 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
     """Return rows, sorted by key, with at most two copies of each.
 
     Subtle: groups of records stay the same, since records with one hash are together at all their
-    keys and are dropped together.  Where more than MANY rows of a key are left, two that are
-    `SHARED` stand for them: it is a candidate key, whatever its group.
+    keys and are dropped together.  If more than MANY rows of a key are left, two `SHARED`
+    rows replace them: the key is then a candidate key, whatever its group.
 
     >>> at_most_twice(np.array([[3, 1], [5, 2], [5, 4], [5, 2], [5, 2]], np.uint64)).tolist()
     [[3, 1], [5, 2], [5, 2], [5, 4]]
@@ -113,7 +113,7 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
 
 
 def _members(rows: np.ndarray) -> np.ndarray:
-    """Return how many rows have the key of each row (int64), for rows sorted by key."""
+    """Return, for each row, how many rows have its key (int64); rows must be sorted by key."""
     starts = starts_of_runs(rows[:, 0])
     members = np.diff(starts, append=len(rows))
     return np.repeat(members, members)
@@ -144,12 +144,12 @@ def _groups(rows: np.ndarray) -> np.ndarray:
 
 WORD_BITS = 48
 HEAD_BYTES = 128
-LINE_WORDS = 8191  # 64 KiB, with the end
-MAPPED_BYTES = 2 << 30  # of all parts, as files, which processes have in common
-HELD_BYTES = 256 << 20  # of all parts, where each process has its own
-PART_BYTES = 256 << 20  # of one, in the memory of its reducer
+LINE_WORDS = 8191  # 64 KiB, including the line end
+MAPPED_BYTES = 2 << 30  # bytes of all parts, if processes share them as mapped files
+HELD_BYTES = 256 << 20  # bytes of all parts, if each process has its own copy
+PART_BYTES = 256 << 20  # bytes of one part, in the memory of its reducer
 BITS_A_KEY = 32
-SETS_FOUR = 5  # bits a key, from where on it sets four of them
+SETS_FOUR = 5  # with so many bits per key, or more, a key sets four bits
 _FIXED = 0x10  # MAP_FIXED
 ADVICE = "run the first round again, with the options of this round, including --input"
 _NO_BITS, _LINE_END = (int.from_bytes(word, "little") for word in (b"@" * 8, b"@@@@@@\t\n"))
@@ -160,7 +160,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """Return the text (uint64) of a filter of `words` words: no bits set, line ends included."""
+    """Return an empty filter of `words` words as text (uint64), including its line ends."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END
@@ -182,11 +182,11 @@ def bit_in_word(bit: np.ndarray) -> np.ndarray:
 
 
 def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield (partition, partitions, digests, words, start) for each part of a filter in a text.
+    """Yield (partition, partitions, digests, words, start) for each part of a filter's text.
 
     start: the index of its first word, in units of eight bytes.  Files begin at page boundaries.
 
-    StageError where a part is damaged, or of other `options`.
+    StageError if a part is damaged, or was made with other `options`.
     """
     start = 0
     while start < len(text):
@@ -205,11 +205,11 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, in
             raise StageError(f"the shared keys of partition {number} are damaged; {ADVICE}")
         yield number, of, digests, words, start // 8
         start = end
-        if start < len(text) and not text[start]:  # behind the end of a file
+        if start < len(text) and not text[start]:  # padding at the end of a mapped file
             start = _in_pages(start)
 
 
-_BIT = bit_in_word(np.arange(256) * WORD_BITS >> 8)  # of each byte of a hash
+_BIT = bit_in_word(np.arange(256) * WORD_BITS >> 8)  # the bit for each value of a byte of a hash
 _TWO_BITS = np.bitwise_or.outer(_BIT, _BIT).ravel()
 
 
@@ -250,7 +250,7 @@ def _sets_four(words: Any, digests: Any) -> Any:
 
 
 def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each digest's filter word, as a number below 2^32, and its bits there (uint64)."""
+    """Return each digest's filter word, as a number below 2^32, and its bits in it (uint64)."""
     mixed = mix(digests + np.uint64(1))
     low, high = (mixed.astype(np.int64) >> shift & 0xFFFF for shift in (0, 16))
     bits = _TWO_BITS[low]
@@ -264,7 +264,7 @@ def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
 
 @dataclass(eq=False)
 class BloomFilter:
-    """A Bloom filter of keys, as the text of all its parts.
+    """A blocked Bloom filter of keys; its parts are kept as text and looked up without decoding.
 
     text: uint64; for each part: starts (int64), the index of its first word; words (uint64), how
     many; four (bool), whether keys set four bits.
@@ -278,9 +278,9 @@ class BloomFilter:
 
     @classmethod
     def of(cls, text: bytes | mmap.mmap, options: bytes) -> BloomFilter | None:
-        """Make a filter of all parts, in any order; None if the text is empty.
+        """Make a filter from the text of all its parts, in any order; None if the text is empty.
 
-        StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).
+        StageError if a part is damaged, missing, or made with other `options` (see `fingerprint`).
         """
         parts = np.array(sorted(parse_parts(memoryview(text), options)), np.int64)
         if not len(parts):
@@ -308,9 +308,9 @@ class BloomFilter:
 def mapped(paths: Iterable[Path]) -> mmap.mmap | bytes:
     """Map regular files into memory one after the other, each on a page boundary.
 
-    Python's `mmap` keeps each file open while it is mapped, of which there may be thousands, and
-    puts each somewhere else.  So it only reserves a range of addresses, and the C library maps each
-    file to its place there.  The files must not be truncated while this is in use.
+    Python's `mmap` keeps each file open while it is mapped, and there may be thousands; it also
+    maps each to an address of its own.  So it only reserves a range of addresses here, and the C
+    library maps each file to its place there.  The files must not be truncated while in use.
     """
     sizes = {path: path.stat().st_size for path in paths}
     size = sum(map(_in_pages, sizes.values()))

@@ -5,9 +5,9 @@
             …            └─ a hot key     ── streamed, as it was written
 
 A row is a key and a value, both uint64: a key and a record that has it, or a token and its count.
-Rows are written to partitions by their lowest bits (`write_rows`).  A partition is read in
-ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and one range at a time is
-sorted.  Only a *hot* key may be larger: one that is in so many rows that they alone do not fit.
+The lowest bits of a key select the partition of its rows (`write_rows`).  A partition is divided
+into ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and sorted one range
+at a time.  A *hot* key is in so many rows that these alone do not fit into memory.
 """
 
 import sys
@@ -45,11 +45,11 @@ def partitions_for(input_bytes: int) -> int:
 
 
 def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
-    """Write rows (uint64 (n, 2)) to files by the lowest bits of their keys."""
+    """Write each row of uint64 (n, 2) to the file that the lowest bits of its key select."""
     parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
     order = np.argsort(parts, kind="stable")
     bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
-    rows = rows[order]  # at once: each of many files gets few
+    rows = rows[order]  # reordered once, since each of many files gets few rows
     for file, low, high in zip(files, bounds, bounds[1:]):
         file.write(rows[low:high].data)
 
@@ -84,13 +84,13 @@ class KeyRange(NamedTuple):
 def key_ranges(
     sources: Sequence[Source], bits: int = KEY_BITS, most: int = sys.maxsize
 ) -> list[KeyRange]:
-    """Cut the keys of some files into ranges of at most ROWS_AT_ONCE rows, or of one hot key.
+    """Divide the keys of files into ranges, each with at most ROWS_AT_ONCE rows or one hot key.
 
-    Ranges are larger where there would be more than `most` of them.
+    Ranges are larger if there would be more than `most` ranges.
     """
     sizes = (x.stat().st_size if isinstance(x, Path) else x.seek(0, 2) for x in sources)
     count = sum(sizes) // ROW_BYTES
-    # Any two neighbours have more rows than `at_once`, or they would be one.
+    # Two neighbouring ranges together have more than `at_once` rows, or else they are merged.
     at_once = max(ROWS_AT_ONCE, -(-count // ((most + 1) // 2)))
     end = 1 << WORD_BITS
     if count <= at_once:
@@ -118,13 +118,13 @@ def _histogram(
 ) -> list[tuple[int, int]]:
     """Return (first key, rows) for equal parts of the 2^bits keys from `first` on.
 
-    A part with more rows than `at_once` is cut again, down to a single key.
+    A part with more rows than `at_once` is divided again, down to a single key.
     """
     shift = max(0, bits - DIGIT_BITS)
     counts = np.zeros(1 << bits - shift, dtype=np.int64)
     for source in sources:
         for rows in pieces_of(source):
-            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)  # large ones, of others
+            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)  # of other ranges: large
             digits = digits[digits < np.uint64(len(counts))].astype(np.int64)
             counts += np.bincount(digits, minlength=len(counts))
     parts = []

@@ -1,9 +1,10 @@
-"""Which keys of fingerprints to post, found by an exact join instead of a shuffle of all keys.
+"""Choose which keys of fingerprints to use, by an exact join instead of a shuffle of all keys.
 
-A fingerprint has a hundred keys or more, most of which nobody shares, or only strangers.  On one
-machine all fingerprints fit into memory, so those that are near each other are found first
-(`joins.near_bits`), and a record posts only the keys that it shares with such a one.  What follows
-is as for other schemes, and so are the pairs: a pair that shares no key is not found here either.
+A fingerprint has a hundred keys or more; most of them are shared by no other record, or only by
+dissimilar ones.  On one machine all fingerprints fit into memory, so records within the distance
+are found first (`joins.near_bits`), and a record is sent only at keys that it shares with one of
+these.  All later stages, and the pairs, are the same as for other schemes: a pair without a shared
+key is not found here either.
 
 A mark is a record and one of its bands.  A pair is written at the first band in which its records
 share a key, and only --output links looks at others, where an edge may connect two without being
@@ -29,19 +30,18 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 @dataclass(eq=False)
 class NearRecords:
-    """Records by the files that they come from, the distinct ones among them, and marks of the keys
-    that these share with near ones."""
+    """Distinct records of files, and marks of the keys shared by records within the distance."""
 
     scheme: Fingerprints
-    every: bool  # mark all bands in which two records share a key, and not only the first one
+    every: bool  # if True, mark all bands in which two records share a key, otherwise the first
     prints: Prints  # of the distinct records
-    alike: np.ndarray  # int64 (n,), which of them each record equals
-    starts: np.ndarray  # int64, which record is the first of each file, and n
-    _marks: list[np.ndarray] = field(default_factory=list)  # int64: a record, and a band below
+    alike: np.ndarray  # int64 (n,), for each record the number of its equal among `prints`
+    starts: np.ndarray  # int64, the number of each file's first record, and n
+    _marks: list[np.ndarray] = field(default_factory=list)  # int64: record << BAND_BITS | band
 
     @classmethod
     def of(cls, scheme: Scheme, files: "list[list[Prints]]", every: bool) -> "NearRecords":
-        """Find the equal records; files: fingerprints, some records after the other."""
+        """Group equal records; files: for each file, its fingerprints in parts, in order."""
         assert isinstance(scheme, Fingerprints)
         none = Prints.of(Ragged.from_rows([]), scheme.bits)
         prints = Prints.end_to_end([none, *chain.from_iterable(files)])
@@ -50,7 +50,7 @@ class NearRecords:
         return cls(scheme, every, prints.take(first), alike, np.append(0, np.cumsum(counts)))
 
     def marks(self, turn: int = 0, turns: int = 1) -> list[np.ndarray]:
-        """Return the marks of the records of each file (int64, ascending), numbered by file.
+        """Return the marks of each file (int64, ascending); records are numbered within it.
 
         Calls with all turns share the work.
         """
@@ -80,7 +80,7 @@ class NearRecords:
         return [marks[low:high] - start for low, high, start in zip(cuts, cuts[1:], starts)]
 
     def _mark(self, left: np.ndarray, right: np.ndarray) -> None:
-        """Mark the first band, or every one, in which distinct records (int64) share a key.
+        """Mark the first band, or every band, in which left[p] and right[p] (int64) share a key.
 
         As in `pair_join`, keys of more and more bands are made for fewer and fewer pairs.
         """
@@ -104,8 +104,7 @@ class NearRecords:
 
 
 def marked_keys(scheme: Scheme, parts: Iterable[Prints], marks: np.ndarray) -> Iterator[Ragged]:
-    """Yield the marked keys of each part of a file, a row for each record; marks: of the file, see
-    `NearRecords`."""
+    """Yield the marked keys of each part of a file, a row per record; marks: see `NearRecords`."""
     assert isinstance(scheme, Fingerprints)
     done = 0
     for part in parts:
@@ -118,6 +117,6 @@ def marked_keys(scheme: Scheme, parts: Iterable[Prints], marks: np.ndarray) -> I
 
 
 def prints_of(scheme: Scheme, sets: Ragged) -> Prints:
-    """Return the fingerprints of records."""
+    """Return the fingerprints of records, given their sets."""
     assert isinstance(scheme, Fingerprints)
     return Prints.of(sets, scheme.bits)

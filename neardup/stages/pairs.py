@@ -1,13 +1,13 @@
-"""The whole data flow, from lines to pairs.
+"""The data flow of a search, from input lines to pairs, decisions or clusters.
 
     lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
             parse     map_records             reduce_buckets              dedup_pairs
 
-A stage takes blocks of whole lines and yields bytes to write.  Any engine may carry the bytes in
-between: a pipe with `sort`, mrjob, Hadoop Streaming.
+A stage takes blocks of whole lines and yields bytes to write.  Any engine may move the bytes to the
+next stage: a pipe with `sort`, mrjob, Hadoop Streaming.
 
-Where the output asks for a decision, `reduce_buckets` writes edges, and one more step decides which
-records are removed, or what the clusters are, in little memory for any number of edges:
+If --output needs a decision, `reduce_buckets` writes edges, and one more step decides which records
+are removed, or finds the clusters, in little memory for any number of edges:
 
     buckets → edges ~ sort ~ decision → records that are removed → the lines of the input
               reduce_buckets          decide_edges               ~ sort ~ keep_lines
@@ -37,7 +37,7 @@ from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
 
-if TYPE_CHECKING:  # mappers of one phase do not need it
+if TYPE_CHECKING:  # a mapper without a filter does not load it
     from neardup.stages.candidate_keys import BloomFilter
 
 KEYS_AT_ONCE = 1 << 20
@@ -50,7 +50,7 @@ def map_records(
     partitions: int = 1,
     shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, keyed lines), one line for each record and each of its (`shared`) keys."""
+    """Yield (partition, keyed lines): one line per record and key; `shared` limits the keys."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))
@@ -66,12 +66,12 @@ def map_records(
 def keyed(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield batches of the records in the blocks, and the keys of these records."""
+    """Parse the blocks; yield batches of records, each with the keys of its records."""
     return with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """Yield batches cut to at most a million keys, with each set as it is sent to the reducers."""
+    """Split batches to at most a million keys each, with sets in the form that reducers receive."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             some = batch.take(np.arange(low, high))
@@ -98,7 +98,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
     shingle = settings.form.shingle
-    may_be_short = shingle is not None and shingle.unit != "spot"  # and then has one run
+    may_be_short = shingle is not None and shingle.unit != "spot"  # may have one shingle
     counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
@@ -130,7 +130,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
     if bad_lines(counters.counts) <= LOOKED_AT:
-        # In a well-formed row only values are wrong, and its text here is JSON of our making.
+        # In a well-formed row only values can be wrong; its text here is JSON that we have made.
         as_asked = settings.form.fields and bad.reason not in NO_ROW
         look = OTHER if as_asked else look_of(bad.text, line, str(settings.form))
         counters.add(LIKE + look, 1)
@@ -139,7 +139,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
 def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield verified pair lines from keyed lines in order of keys."""
+    """Yield verified pair lines, given keyed lines sorted by key."""
     return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.mark)
 
 
@@ -162,7 +162,7 @@ def join_buckets(
 def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """Yield each pair once, with its highest similarity, from lines grouped by first id.
 
-    Pairs repeat where runs are merged, or where two different records have one id.  Every engine
+    Pairs are repeated if runs are merged, or if two different records have one id.  Every engine
     groups by the first field, so only the partners of one id are held.
     """
     counters.add("unique pairs", 0)
@@ -217,9 +217,9 @@ def decide_edges(
 ) -> Iterator[bytes]:
     """Yield decided lines in order of priority, or cluster members, from sorted edge lines.
 
-    The latter are CLUSTER TAB ID, in order of ids.  All edges go through one such stage, which
-    writes them to an empty file, which may be in memory (io.BytesIO).  Otherwise it holds 28 bytes
-    for each record that is in a pair.
+    A cluster member is CLUSTER TAB ID; members are in order of ids.  One such stage reads all edges
+    and writes them to an empty file, which may be in memory (io.BytesIO).  Besides, the stage holds
+    28 bytes for each record that is in a pair.
     """
     counters.promise = settings.scheme.promise
     tag = settings.tag

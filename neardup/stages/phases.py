@@ -1,4 +1,4 @@
-"""Two phases: keys first, and then lines for shared keys only, in blocks.
+"""A search in two phases: send the keys first, then lines for shared keys only, in blocks.
 
     records → blocks of keys   ~ shuffle ~ shared keys
               send_keys                    share_keys
@@ -54,10 +54,10 @@ from neardup.stages.external_group import NO_ROWS, by_key
 from neardup.stages.pairs import keyed, map_records, reduce_buckets, sorted_lines
 
 LETTERS = 3
-BLOCK_BYTES = 1 << 20  # of lines
-HELD_BYTES = 32 << 20  # of lines, of all partitions
+BLOCK_BYTES = 1 << 20  # bytes of lines
+HELD_BYTES = 32 << 20  # bytes of lines, of all partitions together
 BLOCK_ROWS = 1 << 16
-HELD_ROWS = 1 << 21  # of all partitions, at some 60 bytes each
+HELD_ROWS = 1 << 21  # of all partitions together, at about 60 bytes each
 _ESCAPES = ((b"\x1b", b"\x1b0"), (b"\n", b"\x1b1"), (b"\r", b"\x1b2"))
 _NAME = re.compile(rb"p([0-9]+)/([0-9]+)[a-z]{3}")
 # The bytes of a row that are not always 0.
@@ -134,7 +134,7 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Keep only the bytes shuffled and, under other names, what `check_rounds` compares."""
+    """Drop all counts except the bytes shuffled and, renamed, those for `check_rounds`."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -162,13 +162,13 @@ def _options(settings: Settings) -> bytes:
 def keys_in_blocks(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Run the mapper of the first round."""
+    """Run the mapper of the first round: yield a line for each block of keys."""
     reducers = _reducers()
     return format_blocks(send_keys(blocks, settings, counters, reducers), reducers)
 
 
 def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
-    """Run the reducer of the first round, whose input is grouped by partition."""
+    """Run the reducer of the first round: yield shared keys, from lines grouped by partition."""
     before: set[tuple[int, int]] = set()
     for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
@@ -180,7 +180,7 @@ def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
 def lines_in_blocks(
     blocks: Iterable[Block], settings: Settings, counters: Counters, shared: BloomFilter | None
 ) -> Iterator[bytes]:
-    """Run the mapper of the second round, or of the only one."""
+    """Run the mapper of the second or only round: yield a line for each block of keyed lines."""
     reducers = _reducers()
     return format_blocks(send_lines(blocks, settings, counters, shared, reducers), reducers)
 
@@ -200,7 +200,7 @@ def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> 
 
 
 def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
-    """Read the filter from a file, or from a folder that Hadoop has written."""
+    """Read the filter of shared keys from a file, or from a folder that Hadoop has written."""
     if not path:
         raise UsageError("--shared-keys: expected the name of a file, got ''")
     given = Path(path)
@@ -216,7 +216,7 @@ def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
 
 
 def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Iterator[bytes]:
-    r"""Yield a line for each (partition, block).
+    r"""Format each (partition, block) as a line of text.
 
     >>> list(format_blocks([(0, b"x\ny\n")], 1))
     [b'p0/1aaa\tx\x1b1y\x1b1\n']
@@ -228,7 +228,7 @@ def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Itera
 
 
 def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    r"""Yield (partition, number of partitions, block) of each line; StageError for other lines.
+    r"""Parse lines of `format_blocks` to (partition, partitions, block); StageError for others.
 
     >>> list(parse_blocks([b"p0/1aaa\tx\x1b1y\x1b1\n"]))
     [(0, 1, b'x\ny\n')]
@@ -246,13 +246,13 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
 
 
 def is_block(start: bytes) -> bool:
-    """Return True if a line is a block; keyed lines begin with a hexadecimal digit."""
+    """Return True if a line is a block: it begins with p, keyed lines with a hexadecimal digit."""
     return start[:1] == b"p"
 
 
 @cache
 def _name(part: int, partitions: int) -> bytes:
-    """Return a block's key, which Hadoop sends to reducer `part`."""
+    """Return a key for blocks that Hadoop's default partitioner sends to reducer `part`."""
     start = b"p%d/%d" % (part, partitions)
     letters = np.indices((26,) * LETTERS).reshape(LETTERS, -1).T + ord("a")
     hashes = java_hash(start) * 31**LETTERS + letters @ 31 ** np.arange(LETTERS)[::-1]
@@ -261,7 +261,7 @@ def _name(part: int, partitions: int) -> bytes:
 
 
 def java_hash(text: bytes) -> int:
-    """Return the hash of an ASCII key by which Hadoop partitions.
+    """Return the hash by which Hadoop partitions an ASCII key.
 
     >>> java_hash(b"p0/1aaa") % 4
     2
@@ -270,7 +270,7 @@ def java_hash(text: bytes) -> int:
 
 
 def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (partition, lines) with the pieces of each partition joined to about a mebibyte.
+    r"""Join the pieces of each partition to about a mebibyte; yield (partition, lines).
 
     >>> list(gathered([(0, b"a\n"), (1, b"b\n"), (0, b"c\n")]))
     [(0, b'a\nc\n'), (1, b'b\n')]
@@ -317,9 +317,9 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
 def blocks_of_keys(
     pieces: Iterable[np.ndarray], partitions: int, options: bytes = b""
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, block) from pieces of rows, each of which has all the rows of its records.
+    """Yield (partition, block) from pieces of rows; all rows of a record are in one piece.
 
-    There is at least an empty block for each partition, so that none gets lost unnoticed.
+    Each partition gets at least one block, perhaps empty, so that a lost partition is noticed.
     """
     held, count = [NO_ROWS], 0
     for rows in pieces:

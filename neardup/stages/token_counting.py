@@ -3,8 +3,8 @@
     records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
               map_counts                 sum_counts       order_counts
 
-A mapper counts some million tokens at a time, so that a frequent token travels once for all of
-them.  Each engine carries the lines in its own way, or counts without lines; then
+A mapper counts several million tokens at a time, so that a frequent token is sent once for all of
+them.  Each engine moves the lines in its own way, or counts without lines.  Then
 
     settings → (token counts → settings that know them →) the job
 
@@ -48,7 +48,7 @@ def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) 
 
 
 def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Yield the sums of sorted partial counts; tokens that only one record has are left out.
+    r"""Yield the sums of sorted partial counts, without tokens that occur in only one record.
 
     >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
     >>> list(sum_counts(lines))
@@ -66,7 +66,7 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield all sizes, the most frequent tokens and the sample, from sorted sums."""
+    """Yield counts of all sizes, of the most frequent tokens, and the sample, from sorted sums."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
     for place, key, value in _in_order(lines, count_lines.parse_sum):
@@ -83,7 +83,7 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
     """Yield the fields of each line; StageError unless the first fields are in order.
 
-    First fields are of one width, so that all engines have them in this order.
+    First fields have one width, so that all engines sort them in the same order.
     """
     before = b""
     for number, line in enumerate(lines, 1):

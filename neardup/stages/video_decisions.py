@@ -1,4 +1,4 @@
-"""Outputs about the videos of a run: pairs, or decisions based on them.
+"""The outputs of a video run: pairs, or the videos to keep or remove, or clusters.
 
 prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for each run
                                   └─▶ kept, removed, clusters: decided by `pair_list`
@@ -29,14 +29,14 @@ class FoundPairs(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Lines of the videos that are kept, and of those that are removed, in order of the input."""
+    """Output lines: one per kept video and one per removed video, both in order of the input."""
 
     kept: list[bytes]
     removed: list[bytes]
 
 
 def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
-    """Return the runs of all pairs, or of those that connect similar videos."""
+    """Return the runs of all pairs, or if `links` those of a spanning forest of similar videos."""
     ids = found.videos.ids
     pairs: Iterable[VideoPair] = found.pairs
     if links:
@@ -47,8 +47,8 @@ def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
 def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path) -> Decision:
     """Decide which new videos are kept; `folder` is for a temporary file.
 
-    A video is removed if at least the share `threshold` of it is in one that is kept and comes
-    before it, in the order of the rules `keep`.  Old videos are kept.
+    A video is removed if at least the share `threshold` of it is in a kept video that comes before
+    it in the order of the rules `keep`.  Old videos are kept.
     """
     videos = found.videos
     order, ranks = _order(videos, keep)
@@ -65,7 +65,7 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
-    """Return a line for each video of each cluster, behind the first one of the cluster."""
+    """Return a line for each clustered video: the first video of its cluster, a tab, its id."""
     videos = found.videos
     order, ranks = _order(videos, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)
@@ -88,7 +88,7 @@ def summary(found: FoundPairs) -> list[str]:
 
 
 def _order(videos: Videos, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:
-    """Return the numbers of the videos in order of priority, and their ranks."""
+    """Return the numbers of the videos in order of priority, and the rank of each video."""
     order = videos.order(keep)
     ranks = [0] * len(order)
     for rank, number in enumerate(order):

@@ -1,4 +1,4 @@
-"""The options of which videos are a pair, for `neardup videos` and for its steps.
+"""Options that define when two videos are a pair, for `neardup videos` and `step.py videos`.
 
 >>> read_time("1.5m"), read_share("0.8")
 (90.0, 0.8)
@@ -25,9 +25,9 @@ UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOptions:
-    """Return the options of a join; UsageError for wrong values.
+    """Return the options of a video join; UsageError for invalid values.
 
-    args: with `measure`, `threshold` and `at_least`; threshold: if the user names none.
+    args: has `measure`, `threshold` and `at_least`; threshold: used if the user names none.
     """
     if args.measure not in MEASURES:
         raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
@@ -39,7 +39,7 @@ def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOp
 
 
 def read_share(text: str) -> float:
-    """Parse a share; ValueError for anything else.
+    """Parse a share T with 0 < T <= 1; ValueError for anything else.
 
     >>> read_share("0.8")
     0.8
@@ -51,7 +51,7 @@ def read_share(text: str) -> float:
 
 
 def read_time(text: str) -> float:
-    """Parse a length of time, in seconds; ValueError for anything else.
+    """Parse a duration such as 10s, 1.5m or 2h to seconds; ValueError for anything else.
 
     >>> read_time("10s"), read_time("1.5m"), read_time("2h"), read_time("10")
     (10.0, 90.0, 7200.0, 10.0)

@@ -1,6 +1,6 @@
-"""run_hadoop.sh: the job on Hadoop Streaming.
+"""run_hadoop.sh: find near-duplicates on a cluster, with Hadoop Streaming.
 
 In: paths on the cluster.
-Out: a folder of pair lines there, or of what a decision leaves.
+Out: a folder on the cluster with pairs, or with the result of a decision.
 May import: as `engines`.
 """

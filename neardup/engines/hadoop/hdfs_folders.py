@@ -1,19 +1,19 @@
-"""Folders on the cluster: their names, what a run may remove, and what it keeps there.
+"""Folders of a run on the cluster: their names, locks and removal, and archives for later runs.
 
-    /data/pairs                          OUTPUT, with the empty file _neardup when it is whole
+    /data/pairs                          OUTPUT; once complete, it has an empty file _neardup
     /data/_neardup-0123456789abcdef.pairs    data between jobs
     .neardup/numpy-cp311-linux-x86_64-0123456789abcdef.tar.gz    in the user's home
 
 *OUTPUT*.  --overwrite removes a folder only if it has our mark, _neardup.  Hadoop refuses an
-existing folder, but two jobs that are submitted at the same time would mix their lines; so of two
-runs on this machine that would write to one folder, the later one stops.  A claim is a lock on a
-byte of one file, which ends with its process.
+existing folder, but two jobs that are submitted at the same time would mix their lines; so if two
+runs on this machine write to one folder, the later one stops.  A claim is a lock on one byte of a
+file; the lock ends with its process.
 
 *Between jobs*.  The name is random.  Hadoop skips names that begin with `_` when it reads a folder
 or a pattern, so that leftovers of a killed run are never taken for input.
 
 *Archives* are shared by all jobs of the user.  A node unpacks a file of HDFS once, as long as its
-path and date stay the same.  So a copy is never written again, and its name has a content hash.
+path and date stay the same.  So a copy is never rewritten, and its name contains a content hash.
 """
 
 import fcntl
@@ -33,15 +33,15 @@ from urllib.parse import urlsplit
 from neardup.engines.hadoop import shipping, sizes, watching
 from neardup.runtime.program import StageError, UsageError
 
-SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
+SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # characters of patterns, and the separator of names
 MARK = "_neardup"  # an empty file
-PLACES = 1 << 62  # in a file that has no byte in it
+PLACES = 1 << 62  # offsets in an empty file, which can be locked
 KEPT = ".neardup"  # in the user's home
-REPLICAS = ("-D", "dfs.replication=10")  # as for files that Hadoop itself sends to all nodes
+REPLICAS = ("-D", "dfs.replication=10")  # as many as of files that Hadoop itself sends to all nodes
 
 
 def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:
-    """Raise UsageError for names that Hadoop would misread, or inputs that might be removed.
+    """Raise UsageError if Hadoop would misread a name, or --overwrite might remove an input.
 
     `answers` are OUTPUT and perhaps the folder of --removed.
     """
@@ -93,7 +93,7 @@ def _may_remove(output: str, pattern: str) -> bool:
 
 
 def path_of(uri: str) -> str:
-    """Return the absolute path of a URI or a relative path."""
+    """Return the absolute path on the cluster of a URI, or of a path relative to a user's home."""
     path = urlsplit(uri).path
     user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     return posixpath.normpath(posixpath.join("/user", user, path))
@@ -104,7 +104,7 @@ def exists(folder: str) -> bool:
 
 
 def remove_answers(outputs: list[str]) -> None:
-    """Remove the output folders of earlier runs; StageError if one has no mark."""
+    """Remove output folders that exist; StageError if one lacks _neardup, the mark of our runs."""
     there = list(filter(exists, outputs))
     for output in there:
         if not exists(f"{output}/{MARK}"):
@@ -118,7 +118,7 @@ def remove_answers(outputs: list[str]) -> None:
 
 
 def marking(outputs: list[str]) -> list[str]:
-    """Return the command that marks folders as answers by an empty file, _neardup, in each."""
+    """Return the command that marks folders as output of our runs: it creates _neardup in each."""
     return [watching.hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
@@ -136,7 +136,7 @@ def is_of_job(output: str, number: str) -> bool:
 
 
 def remove(folders: list[str], trash: bool = False) -> None:
-    """Remove folders; if this fails, print the command to run."""
+    """Remove folders; if that fails, print the command that removes them."""
     command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
     if not watching.succeeds(command):
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
@@ -147,7 +147,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
     """Context manager: lock output folders; StageError if another process has locked one."""
     with (shipping.folder() / "outputs.lock").open("w") as file:
         for output in outputs:
-            # Two paths hardly ever have the same byte.
+            # Each path locks the byte at its hash; two paths hardly ever have the same.
             digest = hashlib.sha256(os.fsencode(path_of(output))).digest()
             place = int.from_bytes(digest[:8], "big") % PLACES
             try:
@@ -161,7 +161,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of the archive on the cluster, uploaded if missing; "" if that fails."""
+    """Upload an archive to the cluster if missing; return its path there, or "" after a failure."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:
@@ -201,7 +201,7 @@ def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
             raise StageError(f"{part} is incomplete")
         succeed("-mv", part, copy)
     except BaseException as error:
-        remove([f"{part}*"])  # -put adds to the name of a file on its way
+        remove([f"{part}*"])  # an unfinished -put leaves a file with a longer name
         # Another run may have made the copy at the same time.
         if not isinstance(error, StageError) or not _is_whole(copy, archive, program):
             raise

@@ -20,17 +20,17 @@ from neardup.runtime.program import StageError, UsageError
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
 NAME, FILES = "mapreduce.job.name", "mapreduce.job.cache.files"
-PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
+PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # because a task reads the output
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = "org.apache.hadoop.mapred.lib.Identity"
 # A mapper's lines become the output unchanged: no part is a key, and no tab is added.
 WHOLE_LINES = {"stream.map.output": "keyonlytext"}
-MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decision needs the rest
+MOST_HEAP = 1024  # MB, for a JVM that only fetches and merges; the decision needs the rest
 
 
 @dataclass
 class Submission:
-    """The options of run_hadoop.sh and, from `maps` on, what is measured before the jobs start."""
+    """The options of run_hadoop.sh; fields from `maps` on are computed before the jobs start."""
 
     options: Options
     inputs: list[str]
@@ -56,12 +56,12 @@ class Submission:
     kept: dict[str, str] = field(default_factory=dict)  # archives on the cluster, by name in a task
 
 
-# `counts` is the folder of the job that counts tokens; it is unused if no job counts.  `shared` is
-# that of the job that finds the keys that get lines; without it, all keys do.
+# `counts`: output folder of the job that counts tokens, unused if no job does.  `shared`: output
+# folder of the job that finds shared keys; if it is "", lines are written for all keys.
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the command line of the job that counts tokens and set sizes, in several parts."""
+    """Return the command line of the job that counts tokens and set sizes, a file per reducer."""
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -76,7 +76,7 @@ def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
-    """Return the command line of the job that finds the keys that two records share."""
+    """Return the command line of the job that finds keys shared by two or more records."""
     options, files = _task_options(asked, counts)
     mapper = task(asked, "step.py", "share", "map", *options)
     reducer = task(asked, "step.py", "share", "reduce", *options)
@@ -86,7 +86,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
-    """Return the command line of the job that finds pairs, or the edges for a decision."""
+    """Return the command line of the job that finds pairs, or edges if a decision needs them."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
     mapper = task(asked, "mapper.py", "--blocks", *of_keys, *options)
@@ -96,8 +96,8 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """Return the pairs job with enough memory for mappers to mmap `mapped` bytes of files."""
-    # The user's -D comes after it, and wins.
+    """Return the command line of the pairs job with memory for mappers to mmap `mapped` bytes."""
+    # A -D of the user comes later, and takes precedence.
     place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
     return [*pairs_job[:place], f"{sizes.MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
@@ -140,7 +140,7 @@ def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
 
 
 def _reading(asked: Submission) -> sizes.Properties:
-    """Return the properties of a job that reads records."""
+    """Return the Hadoop properties of a job that reads records."""
     return {
         **sizes.map_properties(asked.memory),
         sizes.MAPS: asked.maps,
@@ -149,13 +149,13 @@ def _reading(asked: Submission) -> sizes.Properties:
 
 
 def _records(asked: Submission, old: bool = True) -> list[str]:
-    """Return the -input options of a job that reads records."""
+    """Return the -input options of a job that reads records; if `old`, also those of --against."""
     names = [*asked.inputs, *(asked.options.against if old else ())]
     return [word for name in names for word in ("-input", name)]
 
 
 def _sorted(lines: str) -> list[str]:
-    """Return the options of a job whose mappers pass on an earlier job's lines unchanged."""
+    """Return the options of a job that sorts an earlier job's lines; its mapper is the identity."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
@@ -171,13 +171,13 @@ def streaming(
         NAME: f"{asked.name}: {what}" if what else asked.name,
         sizes.REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
-        # Parts appear in OUTPUT when the job has succeeded, and not one by one.
+        # All parts appear in OUTPUT together, when the job has succeeded.
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
-        "stream.jobconf.truncate.limit": 20000,  # for the configuration in a task's environment
+        "stream.jobconf.truncate.limit": 20000,  # characters of a property in a task's environment
     }
     defined = [f"{name}={value}" for name, value in {**common, **own}.items()]
     _check_name(shipping.folder())
-    # Few files: each costs the client half a second.
+    # Send few files: each takes the client half a second.
     sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
     shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
     return [
@@ -218,10 +218,10 @@ def task(asked: Submission, script: str, *words: str) -> str:
 
 
 def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:
-    """Return the options of a task; files have the names under which tasks see them."""
+    """Return the options of a task; files are named as in the task's folder."""
     options = replace(
         asked.options,
-        # The list of input files marks old ones; a name might have a blank.
+        # The list of input files marks the old ones; a name on the command line must have no blank.
         against=(LIST,) if asked.options.against else (),
         input_files=LIST if asked.places else asked.options.input_files,
         counts=counts or asked.options.counts,
@@ -244,7 +244,7 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:
-    """Return the -files option for local files, {name in a task: path}, and for any input list."""
+    """Return the -files option that ships local files {name in a task: path} and the input list."""
     every = {**({LIST: asked.places} if asked.places else {}), **(files or {})}
     for path in every.values():
         _check_name(Path(path))
@@ -253,8 +253,8 @@ def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[
 
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """Return the options that give tasks files on the cluster, {name in a task: path}."""
-    # -files and -archives would need the name of the file system.
+    """Return the options that copy files from the cluster to tasks, {name in a task: path}."""
+    # -files and -archives would need URIs that name the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []
 
@@ -274,9 +274,9 @@ def _with_numpy(asked: Submission) -> dict[str, Path]:
 
 
 def keep_on_cluster(asked: Submission) -> None:
-    """Let all jobs use one copy of numpy on the cluster, if it can be kept there."""
+    """Upload numpy to the cluster once for all jobs; if that fails, each job ships its own copy."""
     if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
-        return  # the property's only value is the user's
+        return  # the user has set this property, which has one value
     for name, archive in _with_numpy(asked).items():
         if copy := hdfs_folders.kept_on_cluster(archive):
             asked.kept = {name: copy}

@@ -1,7 +1,7 @@
-"""Archives for the nodes: our code and, on request, numpy or a virtual environment.
+"""Archives that are sent to the nodes: our code and, on request, numpy or a virtual environment.
 
-They are kept, so that a command that run_hadoop.sh prints can be run again: in .ship/ if only this
-user may write there, and otherwise in the user's cache.
+Archives are kept, so that a command that run_hadoop.sh prints can be run again.  They are in .ship/
+if only this user may write there, and otherwise in the user's cache.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder
 ARCHIVES = "mapreduce.job.cache.archives"  # on the cluster, unpacked for each task
 OPTION: dict[str, Any] = dict(
-    metavar="",  # argparse would show it after a blank, where it would be an INPUT
+    metavar="",  # argparse would show `FLAG VALUE`, but after a blank the value would be an INPUT
     help="send numpy along, to nodes with this machine's system and Python version; as "
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
-CONTENT = "content"  # of an archive: a folder beside it while it is made
+CONTENT = "content"  # the folder with an archive's content while it is made
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
 # Each script, its module in `engines`, and its function there.
@@ -76,7 +76,7 @@ def check_version(version: "str | None") -> None:
 
 
 def our_code() -> Path:
-    """Return the path of an archive of the scripts and neardup/; equal code gives equal bytes."""
+    """Archive the scripts and neardup/; return the archive's path; equal code gives equal bytes."""
     # An installed package lacks the scripts.
     scripts = {name: SCRIPT.format(*main).encode() for name, main in SCRIPTS.items()}
     files = sorted(path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".so"))
@@ -96,8 +96,7 @@ def our_code() -> Path:
 
 
 def numpy(version: str = "") -> Path:
-    """Return the path of an archive of numpy, for this machine's system and Python, or for Linux
-    and the Python of a version, such as 3.9."""
+    """Return the path of an archive of numpy, for our Python or for Linux and Python `version`."""
     machine = platform.machine() if sys.platform == "linux" else "x86_64"
     system = f"manylinux2014_{machine}"  # for any Linux with glibc 2.17 or later
     wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
@@ -115,7 +114,7 @@ def numpy(version: str = "") -> Path:
 
 
 def virtual_environment() -> Path:
-    """Pack a virtual environment with numpy, for nodes that have Python at the same path."""
+    """Return the path of an archived virtual environment; nodes need Python at the same path."""
 
     def install(path: Path) -> None:
         folder = str(path.parent / CONTENT)
@@ -127,7 +126,7 @@ def virtual_environment() -> Path:
 
 
 def kept_bytes(data: bytes) -> Path:
-    """Write bytes to a file named by their hash; return its path."""
+    """Write bytes to a file named after their hash, unless it exists; return its path."""
     name = f"{hashlib.sha256(data).hexdigest()[:16]}.tsv"
     return _kept(name, lambda path: path.write_bytes(data))
 
@@ -152,18 +151,18 @@ def _made(name: str, make: Callable[[Path], object]) -> Path:
 
 
 def folder() -> Path:
-    """Return the folder of archives; StageError if there is no private one."""
+    """Return the folder for archives; StageError if none is writable by this user only."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
     # Several installations, of different versions, share a cache.
     installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
-    beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # else installed
+    beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # or installed
     places = [*beside, Path(cache, "neardup", installation)]
     for place in places:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = place.lstat()
-            # Or nodes would run somebody else's code.
+            # If others could write there, nodes might run their code.
             own = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
             if stat.S_ISDIR(found.st_mode) and own and os.access(place, os.W_OK):
                 return place

@@ -1,9 +1,9 @@
-"""The numbers of a job's tasks, estimated from the sizes of its input, and their memory settings.
+"""Numbers of map and reduce tasks, estimated from the input's size, and their memory settings.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
-A map should write what its JVM can sort at once, or all of it passes through the disk once more.  A
-reducer should hold what it is sent, as long as there are not too many.  Only speed depends on this.
+A map should write no more than its JVM can sort at once; more is written to disk once again.  A
+reducer should hold its input in memory, unless that takes too many.  Only speed depends on this.
 
     container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
 
@@ -32,7 +32,7 @@ JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 SPARE = 0.25  # of a container: unused by a mapper's JVM and Python
 MOST_SORT = 2047  # Hadoop's maximum
-# A mapper's JVM carries blocks for half a minute: a second compiler takes longer than it gains.
+# A mapper's JVM runs for half a minute: the second compiler costs more time than it saves.
 NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # Snappy comes with Hadoop from 3.3.1 on; before, a distribution has to build it.  Java's own codec
 # (DefaultCodec) takes four times the CPU, and zstd has to be built too.
@@ -44,19 +44,19 @@ LISTED = re.compile(
 )
 AUTO = "auto"
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-PACKED_TO = 3  # plain bytes for a byte of a packed file: digits 2.2, texts 2.5 to 4
-USUAL_SIZE = 100  # shingles of a record, for the number of keys
-# Bytes of a keyed line for a byte of its record, measured with records of 100 shingles, and texts
-# of 50 to 300 words.
+PACKED_TO = 3  # plain bytes per byte of a compressed file: digits 2.2, texts 2.5 to 4
+USUAL_SIZE = 100  # shingles of a record, assumed to estimate the number of keys
+# Bytes of a keyed line per byte of its record, measured with records of 100 shingles, and with
+# texts of 50 to 300 words.
 SHINGLES = 0.35
 TEXT = {"word": 2.0, "char": 8.4, "spot": 0.5}
-FILLED = 0.8  # of the sort buffer; the rest is for Hadoop's 16 bytes a line, and for long lines
-REDUCER_BYTES = 5 * 10**8  # of keyed lines: what a JVM of 900 MB holds without its disk
-MANY_REDUCERS = 500  # every reducer fetches from every map: beyond, both number and share grow
-WORTH_TWO_ROUNDS = 4 * 10**9  # bytes of lines, from where a first round costs less than it saves
-SHARED_LINES = 5  # a fifth of the lines, or less, is sent after a first round
-# The first round sends 13 bytes for a line of some 250.  It has few reducers, since each knows only
-# its own keys, and drops those whose records share another one of these.
+FILLED = 0.8  # of the sort buffer; the rest is for Hadoop's 16 bytes per line, and for long lines
+REDUCER_BYTES = 5 * 10**8  # of keyed lines: a JVM of 900 MB holds so many in memory
+MANY_REDUCERS = 500  # beyond it, both number and share grow, as each fetches from all maps
+WORTH_TWO_ROUNDS = 4 * 10**9  # bytes of lines; with more, a first round saves more than it costs
+SHARED_LINES = 5  # at most one in five lines is sent after a first round
+# The first round sends 13 bytes instead of a line of about 250.  It has few reducers: each drops a
+# key whose records share another key, but knows only its own keys.
 KEYS_ALONE = 0.05
 KEY_REDUCER_BYTES = 10**9
 LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own minimum; Hadoop's master cannot hold many more
@@ -69,7 +69,7 @@ def heap(memory: int) -> int:
 
 
 def sort_buffer(memory: int) -> int:
-    """Return the size of a mapper's sort buffer in megabytes."""
+    """Return the size of a mapper's sort buffer, for a container of `memory`; both in megabytes."""
     return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
 
 
@@ -78,12 +78,12 @@ def map_properties(memory: int) -> Properties:
         MAP_MEMORY: memory,
         "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
         "mapreduce.task.io.sort.mb": sort_buffer(memory),
-        "mapreduce.map.sort.spill.percent": 0.95,  # fewer spills leave less to merge
+        "mapreduce.map.sort.spill.percent": 0.95,  # fewer spills, fewer merges
     }
 
 
 def reduce_properties(memory: int) -> Properties:
-    """Return the properties of reducers, and of the mappers' output for them."""
+    """Return the Hadoop properties of reducers, and of the mapper output that they fetch."""
     return {
         "mapreduce.reduce.memory.mb": memory,
         "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
@@ -92,7 +92,7 @@ def reduce_properties(memory: int) -> Properties:
         "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.input.buffer.percent": 0.7,
-        # A large packed file is one split with many spills: merge them at once, not by tens.
+        # A large compressed file is one split with many spills: merge them at once, not ten by ten.
         "mapreduce.task.io.sort.factor": 64,
         "mapreduce.map.output.compress": "true",
         "mapreduce.map.output.compress.codec": SNAPPY,
@@ -102,11 +102,11 @@ def reduce_properties(memory: int) -> Properties:
 class File(NamedTuple):
     name: str
     bytes: int
-    modified: str = ""  # to the minute, which is all that Hadoop lists
+    modified: str = ""  # Hadoop lists no seconds
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """Return the files that names, patterns and folders match; StageError if listing fails."""
+    """List files on the cluster for names, patterns and folders; StageError if listing fails."""
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)
@@ -134,7 +134,7 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
 
 
 def maps_for(lines: int, memory: int) -> int:
-    """Return the number of map tasks for `lines` bytes, in containers of `memory` megabytes.
+    """Return the number of map tasks for `lines` bytes of keyed lines, with `memory` MB each.
 
     >>> maps_for(0, 2048), maps_for(4 * 10**9, 2048), maps_for(4 * 10**9, 4096)
     (2, 10, 5)

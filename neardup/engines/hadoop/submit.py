@@ -172,7 +172,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
         tagged=settings.tag is not None,
         **{name: getattr(args, name) for name in AS_GIVEN},
     )
-    jobs.task(asked, "mapper.py", *jobs.flags(asked))  # which may be refused
+    jobs.task(asked, "mapper.py", *jobs.flags(asked))  # UsageError for words that cannot be passed
     hdfs_folders.check(args.inputs, asked.options.against, answers, args.overwrite)
     return asked
 
@@ -185,7 +185,7 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
         names = format_input_files(*([file.name for file in files] for files in (old, new)))
         path = temporary / "input-files.tsv"
         path.write_bytes(names)
-        # With --show it is kept, so that the command can be run.
+        # With --show the list is kept, so that the printed command can be run.
         asked.places = str(shipping.kept_bytes(names) if asked.show else path)
         files = [*old, *new]
     else:
@@ -202,7 +202,7 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
 
 
 class Commands(NamedTuple):
-    """The jobs of a run in order, {name: command}, and {folder of answers: name of its job}.
+    """The commands of a run's jobs, in order, by name; and the job that writes each output folder.
 
     between: the folder for data between jobs; "" if there is one job.
     """
@@ -227,7 +227,7 @@ class Commands(NamedTuple):
 
 
 def planned(asked: jobs.Submission) -> Commands:
-    """Return the commands of all jobs that these options need."""
+    """Return the commands of all jobs that the options require, without running them."""
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = asked.options.output == "kept"
@@ -261,7 +261,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs and print the summary; leave only the answers, or nothing after a failure."""
+    """Run the jobs, print the summary, remove temporary folders; remove output after a failure."""
     settings = settings_before_counts(asked.options)
     token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
@@ -275,7 +275,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
             started[name] = watching.Job(command)
             started[name].run()
             counts = started[name].counters()
-            if name in (SUMS, COUNTS, KEYS):  # the job of the pairs counts the rest again
+            if name in (SUMS, COUNTS, KEYS):  # the pairs job counts everything else again
                 counts = {summary.SHUFFLED: counts.get(summary.SHUFFLED, 0)}
             for each, count in counts.items():
                 counters.add(each, count)
@@ -290,7 +290,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
         detach = asked.detach and not isinstance(error, Exception)
         _clean_up(started, plan, detach)
         raise
-    # At the same time: each is a JVM of its own, and takes seconds.
+    # Mark and remove at the same time: each starts a JVM, which takes seconds.
     marking = subprocess.Popen(hdfs_folders.marking(asked.answers), stdin=subprocess.DEVNULL)
     if plan.between:
         hdfs_folders.remove([plan.between])
@@ -303,7 +303,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
 
 
 def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
-    """Raise StageError unless all jobs have read the same records and lines."""
+    """Raise StageError unless all jobs have read the same records, keys and lines."""
     if KEYS in ended:
         first = ended[KEYS].counters()
         again = {phases.AGAIN[name]: count for name, count in first.items() if name in phases.AGAIN}

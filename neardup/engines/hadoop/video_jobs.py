@@ -1,4 +1,4 @@
-"""Pairs of videos on a Hadoop cluster, by Hadoop Streaming.
+"""Find pairs of videos on a Hadoop cluster, with Hadoop Streaming jobs.
 
     python3 -m neardup.engines.hadoop.video_jobs /data/films.prints /data/pairs
     python3 -m neardup.engines.hadoop.video_jobs --paths /data/names.txt /data/pairs
@@ -37,10 +37,10 @@ from neardup.videos import video_steps
 NAME = "video_jobs.py"
 CODE = "neardup-job"  # the archive, in a task's folder
 OPTIONS = ("--shares", "--measure", "--threshold", "--at-least")
-PATHS_OF_A_MAP = 8  # each starts Python once
+PATHS_OF_A_MAP = 8  # paths for each map task, which starts Python once
 FRAMES_TIMEOUT = 2 * 3600 * 1000  # milliseconds in which one video must be done
 BY_FIRST_FIELD = {
-    # Lines are sorted by two fields: a print comes before what meets it.
+    # Lines are sorted by two fields: a video's print comes before the lines that need it.
     "stream.num.map.output.key.fields": 2,
     "mapreduce.partition.keypartitioner.options": "-k1,1",
 }
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 class VideoRun:
-    """The jobs of one run, with folders between them."""
+    """One run: its jobs in order, and the temporary folder for data between them."""
 
     def __init__(self, args: Namespace):
         self.args = args
@@ -98,7 +98,7 @@ class VideoRun:
         self.clusters = ""
 
     def run(self) -> None:
-        """Run all jobs; remove the files between them, even after a failure."""
+        """Run all jobs; remove the temporary folder at the end, even after a failure."""
         started: list[watching.Job] = []
         try:
             if self.args.paths:
@@ -121,7 +121,7 @@ class VideoRun:
         started[-1].run()
 
     def _clusters(self) -> Sequence[bytes]:
-        """Return the clusters of copies, which are made here: of few videos there are any."""
+        """Compute the clusters of copies, on this machine; few videos have copies."""
         found = watching.fs("-cat", f"{self.folder('copies')}/part-*")
         if found.returncode:
             raise StageError("cannot read the copies; see Hadoop's messages above")
@@ -159,12 +159,12 @@ class VideoRun:
         return self.streaming(job.name, own, files, rest)
 
     def frames_job(self) -> list[str]:
-        """Return the command line of the job that makes the prints."""
+        """Return the command line of the job that computes fingerprints of the videos' frames."""
         own: dict[str, object] = {
             sizes.REDUCERS: 0,
             "mapreduce.input.lineinputformat.linespermap": PATHS_OF_A_MAP,
             "mapreduce.task.timeout": FRAMES_TIMEOUT,
-            "stream.map.input.ignoreKey": "true",  # or else each path has its offset before it
+            "stream.map.input.ignoreKey": "true",  # otherwise each path has its offset before it
             "stream.map.output": "keyonlytext",
         }
         inputs = [word for name in self.args.inputs for word in ("-input", name)]
@@ -177,7 +177,7 @@ class VideoRun:
     def streaming(
         self, name: str, own: dict[str, object], files: Sequence[str], words: Sequence[str]
     ) -> list[str]:
-        """Return a command line of Streaming: properties, files, and its own options."""
+        """Return a Hadoop Streaming command line with properties, shipped files and more words."""
         common = {"mapreduce.job.name": f"videos: {name}", **sizes.map_properties(self.args.memory)}
         defined = [f"{key}={value}" for key, value in {**common, **own}.items()]
         return [

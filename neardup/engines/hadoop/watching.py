@@ -1,4 +1,4 @@
-"""Hadoop on this machine: its programs, its jobs while they run, and why they failed."""
+"""Hadoop's command-line programs: find them, run jobs, and report why a job failed."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from pathlib import Path
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
 from neardup.runtime.program import StageError
 
-JARS = "hadoop-streaming*[0-9g].jar"  # neither its sources nor its tests
+JARS = "hadoop-streaming*[0-9g].jar"  # but not the jars of sources or tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
 SECONDS = 60  # how long after a job's end its logs may take to appear
 OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
@@ -51,7 +51,7 @@ def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[
 
 
 def streaming_jar() -> str:
-    """Return HADOOP_STREAMING_JAR, or the path of the jar in an installation of Hadoop."""
+    """Return the path of the Streaming jar: HADOOP_STREAMING_JAR, or the one of an installation."""
     if named := os.environ.get("HADOOP_STREAMING_JAR"):
         return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
@@ -66,15 +66,15 @@ def streaming_jar() -> str:
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
     """Return the first message of our programs in an application's logs, or "".
 
-    Nodes hand in their logs after the end, some later than others: so ask until our message is
-    there, or until YARN reports that all nodes are done.
+    Nodes deliver their logs after the job's end, some later than others: so ask until our message
+    is found, or until YARN reports that all logs have been collected.
     """
     yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
     if not yarn or not application:
         return ""
     end = time.monotonic() + seconds
 
-    def output(*words: str) -> str:  # of a client of YARN, which takes seconds
+    def output(*words: str) -> str:  # run a YARN client, which takes seconds
         left = max(0.1, end - time.monotonic())
         try:
             done = subprocess.run(
@@ -108,7 +108,7 @@ def for_nodes(message: str, advice: str) -> str:
     who, lacks, _ = message.partition(" has not; run make, or: ")
     if lacks:
         return f"{who} of a node has not; {advice}"
-    if "made for another Python than" in message:  # numpy that was sent along
+    if "made for another Python than" in message:  # numpy was shipped with the job
         return f"{message} of a node; name its version, as {FLAG}=3.9"
     return message
 
@@ -122,7 +122,7 @@ def succeeds(command: Sequence[str]) -> bool:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr, if the terminal is still there."""
+    """Print a line on stderr; do nothing if stderr is closed."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
@@ -130,7 +130,7 @@ def say(text: str) -> None:
 class Job:
     """A client process, `hadoop jar …`, that submits a job and waits for it.
 
-    `program` is the command that ends the job, unless it is Hadoop's own.
+    program: the command whose `job -kill` ends the job; () for Hadoop's own.
     """
 
     def __init__(self, command: list[str], program: Sequence[str] = ()):
@@ -139,12 +139,12 @@ class Job:
         self.said: list[str] = []
 
     def run(self) -> None:
-        """Run the client to its end, or end it on an exception; StageError if the job fails."""
+        """Run the client and wait; terminate it on an exception; StageError if the job fails."""
         print(f"\n{shlex.join(self.command)}\n", file=sys.stderr, flush=True)
         with subprocess.Popen(
             self.command,
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,  # stdout is for pairs, and these go to OUTPUT
+            stdout=sys.stderr,  # stdout is for results, and these are in OUTPUT
             stderr=subprocess.PIPE,
         ) as client:
             assert client.stderr
@@ -164,7 +164,7 @@ class Job:
             raise StageError(self._reason() or "the job failed; see Hadoop's messages above")
 
     def _hear(self, raw: bytes) -> None:
-        """Show and remember a line that the client prints."""
+        """Print a line of the client on stderr, and append it to `said`."""
         line = raw.decode("utf-8", "backslashreplace")
         self.said.append(line.rstrip("\n"))
         sys.stderr.write(line)
@@ -196,12 +196,12 @@ class Job:
 
     @property
     def number(self) -> str:
-        """The job's number, such as 1_0001; "" if it was not submitted, as when OUTPUT exists."""
+        """The job's number, such as 1_0001; "" if none was submitted."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 
     def _reason(self) -> str:
-        """Return why the job failed: why Hadoop did not start it, or our tasks' first message."""
+        """Return the reason of a failed job: Hadoop's for not starting it, or a task's message."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"
@@ -213,7 +213,7 @@ class Job:
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
-        """Return our counters of the whole job, which Hadoop prints last."""
+        """Return our counters of the whole job, from the last lines of the client; {} if none."""
         if "\tneardup" not in self.said:
             return {}
         last = len(self.said) - self.said[::-1].index("\tneardup")

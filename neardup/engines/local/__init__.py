@@ -1,4 +1,4 @@
-"""run_local.sh: the whole job on all cores of one machine.
+"""run_local.sh: find near-duplicates on one machine, on all its cores.
 
 In: files.
 Out: pair lines, sorted.

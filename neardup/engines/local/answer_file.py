@@ -1,7 +1,7 @@
-"""The answer of a run on this machine: files of -o and --removed, and the file about the run.
+"""Output files of a local run: -o, --removed, and the run's own file with options and counts.
 
-The run's own file holds the options and counts of the run.  It is opened before the run, and gets
-its name after the answer.
+The run's own file holds the options and counts of the run.  It is opened before the run starts, and
+gets its name after the answer has got its own.
 """
 
 import argparse
@@ -48,11 +48,11 @@ OWN_FILE = "-o {}: the run's own file"
 
 class Answer(NamedTuple):
     name: str = ""  # for messages, and for the format; "" is standard output
-    folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
-    own: "IO[bytes] | None" = None  # for the run's own file; None where there is none
-    table: LineTable = PAIRS  # of its lines
-    descriptor: int = STDOUT  # of the open file
-    rows: str = ""  # the format of kept rows, one of FORMATS, where it is not that of the input
+    folder: str = ""  # temporary, with a file for each input; "" if there is one answer
+    own: "IO[bytes] | None" = None  # the open file for options and counts, or None
+    table: LineTable = PAIRS  # the columns of its lines
+    descriptor: int = STDOUT  # of the open answer
+    rows: str = ""  # the format of kept rows, one of FORMATS, if it differs from the input's
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
@@ -70,13 +70,13 @@ class Answer(NamedTuple):
             yield file
 
     def write(self, lines: Iterable[bytes]) -> None:
-        """Write the lines of the answer, in pieces of whole ones, as the name says."""
+        """Write pieces of whole lines as the answer, in the format that the file's name implies."""
         with self._file() as file:
             write_answer(file, self.name or STANDARD_OUTPUT, lines, self.table)
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError for values of -o, --removed and --report that cannot work."""
+    """Raise UsageError if -o, --removed or --report is unusable, or two of them are one file."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
@@ -112,9 +112,9 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
 
 
 def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
-    """Return the format of kept rows that -o names, or "" if it is that of the input.
+    """Return the format that the name of -o implies for kept rows, or "" if the input has it.
 
-    UsageError if they cannot be written in that format.
+    UsageError if the rows cannot be written in that format.
     """
     name, kinds = args.answer or STDOUT_NAME, sorted({form.kind_of(file) for file in args.files})
     kind = None if args.output != "kept" or is_folder(name) else kind_by_name(name)
@@ -133,14 +133,14 @@ def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
 
 
 def table_of(options: Options, settings: Settings) -> LineTable:
-    """Return the columns of the answer, where it is written as rows."""
+    """Return the columns of the answer, for writing it as a table."""
     estimated = options.verify != EXACT
     return answer_table(options.output, settings.against, settings.measure.directed, estimated)
 
 
 @contextmanager
 def removed_to(name: "str | None", inputs: Sequence[str]) -> Iterator["Answer | None"]:
-    """Context manager: open the file that --removed names, if it is given."""
+    """Context manager: open the file that --removed names, or yield None without a name."""
     if not name:
         yield None
         return
@@ -169,7 +169,7 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
                 own = stack.enter_context(atomic_write.whole_or_not(option, beside, inputs))
                 manifest.check_run_file(beside)
             file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
-            # stdout of this process, and of those that it starts, is the file until then.
+            # Until the block ends, stdout of this process and its children is the file.
             before = os.dup(STDOUT)
             stack.callback(os.close, before)
             stack.callback(os.dup2, before, STDOUT)
@@ -181,9 +181,9 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Context manager: yield a new folder for the answers of several files, and the open run file.
+    """Context manager: yield a temporary folder for one answer per input, and the run's own file.
 
-    All of them are moved to folder `name` when they are whole.
+    All files are moved to folder `name` once they are complete.
     """
     names = [os.path.basename(file) for file in files]
     for file, short in zip(files, names):
@@ -219,9 +219,9 @@ def about_run(
     reports: list[dict[str, Any]],
     started: float,
 ) -> manifest.RunFile:
-    """Return the options and counts of a run that started at a time, in seconds since 1970."""
+    """Return the content of the run's own file; `started` is in seconds since 1970."""
     counts = summary.total(report["counts"] for report in reports)
-    # Names that can be read from other folders, too.
+    # Absolute names are valid in other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
     absolute = replace(
         options, against=against, counts=options.counts and os.path.abspath(options.counts)

@@ -1,15 +1,15 @@
 """The steps of a run on this machine, from files to the answer, in order.
 
     find_pairs    count    parse a share of the input, and write the postings of its records
-                  prune    keep those postings of some partitions where a pair may be found
-                  send     write the records beside the keys that are left
+                  prune    in some partitions, keep only postings that may lead to a pair
+                  send     write each record with each of its keys that are left
                   reduce   verify the pairs of some partitions
     write_answer  dedup    write each of the sorted pairs once
               or  decide   write which records are removed, from the sorted edges
-                  keep     sort them by place, and write the lines that are kept
+                  keep     sort the removed records by place, and write all other lines
 
 The first steps are functions of the plan and the worker's number, and run in all workers at once.
-Those of the answer are one process each, which reads what `sort` writes.
+Each step of the answer is one process, which reads what `sort` writes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
 
 
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Write pair lines, or edges; return the plan, with token counts if they were needed."""
+    """Write pairs, or edges for a decision, to files; return the plan with any token counts."""
     source: plans.Source = plans.parsed_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
@@ -66,7 +66,7 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
-    # Each mapper reads all that the pruning has kept of an index.
+    # Each mapper reads all postings of indexes that pruning kept.
     indexes = [plan.folder.glob(f"shared.{k}.*") for k in range(plan.jobs, plan.sources)]
     size = total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, indexes))
     plan.progress.stage("send", size)
@@ -78,7 +78,7 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 
 def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
-    if plan.path("records", 0).exists():  # they were parsed to count their tokens
+    if plan.path("records", 0).exists():  # the records were parsed to count tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
         plan.progress.stage("count", total_size(plan.files), together=True)
@@ -107,7 +107,7 @@ def count(plan: Plan, k: int, keys_of: Callable[[Plan, int, Counters], Iterable[
 
 
 def prune_keys(plan: Plan, k: int) -> None:
-    """Prune the keys of worker k's share of the partitions, from all mappers and indexes."""
+    """Prune the postings of all mappers and indexes in worker k's share of the partitions."""
     settings = plan.settings
     known = key_pruning.RecordSketches(
         plan.paths("record_sketches"), plan.segments, settings.against, settings.between
@@ -136,7 +136,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write each of mapper k's records once for each of its keys that pruning kept."""
+    """Write each of mapper k's records once for each key that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
@@ -150,7 +150,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records with keys left of mapper k, and of its share of each index segment."""
+    """Yield mapper k's records that still have keys, and its share of those in index segments."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):

@@ -1,4 +1,4 @@
-"""Make or extend an index on all cores, by the first steps of a run.
+"""Make or extend an index on all cores, with the first steps of a local run.
 
 files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a hidden name
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
@@ -111,7 +111,7 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
 def add_segment(
     plan: Plan, name: str, index: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    """Write a segment; return the settings, with token counts, and its manifest entry."""
+    """Write a segment of an index; return the settings with token counts, and a manifest entry."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
     try:
         folder.mkdir()
@@ -135,7 +135,7 @@ def _segment(
     ):
         source: plans.Source = partial(plans.parsed_records, keep=False)
         if counts_first(options):
-            # Not the run's own: a token without a count may be in records to come.
+            # `own` is False: a token without a count may be in records that are added later.
             counts = replace(plans.token_counts(workers, plan), own=False)
             segment.write_checked(folder / segment.COUNTS, format_all(counts))
             plan = plan._replace(settings=settings_with_counts(options, counts))
@@ -146,7 +146,7 @@ def _segment(
         reports = reports_in(str(plan.folder))
         try:
             judged(total(report["counts"] for report in reports), plan.settings.max_bad)
-        except StageError:  # no index has so many bad lines
+        except StageError:  # an input with so many bad lines is not indexed
             print_summary(reports, options.verbosity, whole=False)
             raise
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
@@ -170,7 +170,7 @@ def _segment(
 
 
 def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Write the records of a source to temporary files for the segment, and yield the records."""
+    """Yield the batches of a source after writing their records to temporary segment files."""
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
         for batch in source(plan, k, counters):

@@ -1,8 +1,8 @@
 """Candidate-key pruning: send a record only at keys where it may be in a pair.
 
 Most keys belong to one record, and many others bring the same records together again.  So
-run_local.sh first gathers bare *postings*, a key and the number of a record, sixteen bytes each,
-and beside them each record's size and bitmap:
+run_local.sh first writes *postings*, sixteen bytes each: a key and the number of a record that has
+it.  For each record it also writes a size and a bitmap:
 
     key     records
     000:a   1  7         sent
@@ -10,13 +10,13 @@ and beside them each record's size and bitmap:
     002:c   1  7         not sent: the same group of records as at 000:a
     003:d   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
 
-No pair is lost, as `stages.candidate_keys` explains, which does the same for a cluster.  Here two
-different groups of one record have the same sum of hashes once in 2^64.
+No pair is lost: see `stages.candidate_keys`, which prunes keys for a cluster.  Here two different
+groups of one record have the same sum of hashes once in 2^64.
 
 Postings are on disk by key, as `external_group` describes.  Each worker holds one range of keys in
 memory at a time, but never the postings of a key that very many records share.
 
-An index takes part as one more mapper, whose keys are looked up where others are read:
+Each index segment is treated as one more mapper; its keys are looked up instead of being read:
 
     new keys of a partition ── segment 0 ── postings ─┐
                             └─ segment 1 ── postings ─┴─ prune ── what it kept ── records
@@ -42,9 +42,9 @@ from neardup.stored.segment import OLD, Segment
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
 ROW_BYTES = 24  # of key, record, group
-RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
+RECORDS_AHEAD = 1 << 12  # at most so many records have their rows read at once
 RECORDS_AT_ONCE = 1 << 15  # of a segment
-LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
+LARGE_BUCKET = 256  # records; in smaller buckets each pair is examined
 PAIRS_AT_ONCE = 1 << 18
 POSTINGS_LOOKED_AT = 1 << 17
 
@@ -52,14 +52,14 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return (size, with the top bit set for old records; bitmap) of each record: uint64 (n, 2)."""
+    """Return each record's size, with the top bit set if it is old, and bitmap: uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
 
 
 class Known(NamedTuple):
-    """Sketches of records, as columns."""
+    """Sketches of some records, as arrays: whether each is old, its size and its bitmap."""
 
     old: np.ndarray  # bool
     sizes: np.ndarray  # int64
@@ -69,8 +69,8 @@ class Known(NamedTuple):
 class RecordSketches:
     """The sketches of all records in N files; record i is row i // N of file i % N.
 
-    `more` are rows that count as further files.  `against`: two old records are not a pair;
-    `between`: nor are two new ones.
+    more: rows that count as further files; against: True if two old records cannot be a pair;
+    between: True if two new records cannot be a pair.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Write those postings of one partition whose record may be in a pair at the posting's key.
+    """Read the postings of a partition; write those whose record may be in a pair at that key.
 
-    They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
-    as uint64 (key, record, group) in the same order.
+    The files are TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once; rows
+    are uint64 (key, record, group), in the order of the source.
     """
     for part, keys in enumerate(external_group.key_ranges(sources, most=MOST_FILES // partitions)):
         files = [Path(f"{target}.{part}") for target in targets]
@@ -133,7 +133,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Write all postings and the group of a hot key, which has too many records for memory."""
+    """Write all postings of a hot key (too many records for memory), each with the key's group."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
@@ -153,7 +153,7 @@ def pruned(
     """
     place = np.argsort(postings[:, 0])
     new = ragged.first_of_run(postings[place, 0])
-    place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
+    place = place[~new | ~np.append(new[1:], True)]  # only keys that several records have
     place = place[_with_partner(postings, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = postings[place]
@@ -167,10 +167,10 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask (bool) over `place`: postings with a possible partner in their bucket.
+    """Return a mask (bool) over `place`: True for postings with a possible partner in the bucket.
 
-    In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
-    serves them better.
+    In large buckets it is True for all postings, unless --against or --between rules out all pairs:
+    the reducer's length filter is faster there.
     """
     keys = postings[place, 0]
     starts = ragged.starts_of_runs(keys)
@@ -217,12 +217,12 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings that `prune` kept of one mapper or segment, in order of records."""
+    """The postings that `prune` kept for one mapper or segment, read in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
         self.held = [np.empty((0, 3), np.uint64) for _ in files]  # the next rows of each file
-        self.ahead = np.empty((0, 3), np.uint64)  # in order of record: those below `until`
+        self.ahead = np.empty((0, 3), np.uint64)  # rows of records below `until`, by record
         self.until = 0
 
     def position(self) -> int:
@@ -233,7 +233,7 @@ class SharedKeys:
         """Return the keys at which records are sent (uint64); `records` must ascend over calls."""
         below = int(records[-1]) + 1
         if below > self.until:
-            # Some batches at once: there are hundreds of files, each with few rows of a batch.
+            # Read ahead for several batches: each of hundreds of files has few rows of one batch.
             span = below - int(records[0])
             self.until = below + RECORDS_AHEAD // len(records) * span
             until, pieces = np.uint64(self.until), [self.ahead]
@@ -253,9 +253,9 @@ class SharedKeys:
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
-    """Return, for each record, the smallest key of each of its groups in `pruned`'s rows.
+    """Return, for each record, the smallest key of each of its groups; rows are from `pruned`.
 
-    records: uint64, ascending, the record of each row, and one that is larger than all.
+    records: uint64, ascending, the records of the answer, and one that is larger than all.
     """
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]

@@ -1,6 +1,6 @@
-"""Fingerprints on this machine: post only those keys that a near record has, too.
+"""Fingerprints in a local run: use only keys that are shared by records within the distance.
 
-    mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 posts marked keys
+    mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 sends marked keys
     mapper 2 ── prints ─┴─ blocks 2, 4 … ── marks ─┴─ mapper 2
 
 See `stages.near_keys`.
@@ -23,23 +23,23 @@ from neardup.verification import OUTPUTS
 
 
 def are_used(plan: Plan) -> bool:
-    """Return whether near records are found first, and only their keys used; not with an index."""
+    """Return whether a run uses marks: if its scheme is joined in memory and it has no index."""
     return plan.settings.scheme.joined_in_memory and not plan.segments
 
 
 def find_marks(workers: Workers, plan: Plan) -> None:
-    """Parse the records, and write the marks of all workers."""
+    """Parse the records, find those within the distance, and write marks of their shared keys."""
     plan.progress.stage("parse", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", _write_prints)
     plan.progress.stage("near", 0)
     every = plan.settings.output is OUTPUTS["links"]
     prints = [list(_pickled(path)) for path in plan.paths("prints")]
-    near = NearRecords.of(plan.settings.scheme, prints, every)  # which the workers share
+    near = NearRecords.of(plan.settings.scheme, prints, every)  # the workers share this object
     everywhere(workers, plan, "near", partial(_write_marks, near))
 
 
 def _write_prints(plan: Plan, k: int) -> None:
-    """Parse mapper k's share of the input, and keep the fingerprints of its records."""
+    """Parse mapper k's share of the input, and write the fingerprints of its records to a file."""
     counters = Counters("parse", reports=str(plan.folder))
     with open(plan.path("prints", k), "wb") as file:
         for batch in parsed_records(plan, k, counters):
@@ -48,7 +48,7 @@ def _write_prints(plan: Plan, k: int) -> None:
 
 
 def _write_marks(near: NearRecords, plan: Plan, k: int) -> None:
-    """Write worker k's share of the marks, a file for the records of each mapper."""
+    """Write worker k's share of the marks, in one file for each mapper's records."""
     for mapper, marks in enumerate(near.marks(k, plan.jobs)):
         np.save(plan.path("marks", k, mapper), marks)
 

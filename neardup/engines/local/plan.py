@@ -1,4 +1,4 @@
-"""The plan of a run on this machine, its workers, and its records.
+"""The plan of a local run, and its first step: workers parse the records and count tokens.
 
 Records are parsed once and kept on disk, so that the second pass reads arrays.
 """
@@ -32,9 +32,9 @@ from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
 MOST_JOBS = 999
-FEW_WORKERS = 8  # not too many for any input
-ONE_WORKER_BYTES = 1 << 16  # of input take at most 10 ms; a worker starts in 5
-MOST_WORKERS = 240  # a reducer has files of all mappers open
+FEW_WORKERS = 8  # so many may be started for an input of any size
+ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms
+MOST_WORKERS = 240  # each reducer opens a file of every mapper
 PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
@@ -42,19 +42,19 @@ class Plan(NamedTuple):
     """The settings, inputs and partitions of a run; `folder` holds all files between its stages."""
 
     settings: Settings
-    files: list[str]  # paths, also of copies
-    names: list[str]  # by which the user knows them
-    places: list[int]  # of their first lines
+    files: list[str]  # paths, for pipes those of their copies
+    names: list[str]  # as the user has typed them
+    places: list[int]  # the place of each file's first line
     jobs: int
     sources: int  # of records: mappers and segments
     partitions: int  # of the keys
-    reduced: int  # partitions of the records, which the reducers share
-    turns: Callable[[], Iterator[int]]  # the numbers of the input's blocks, for one worker each
+    reduced: int  # number of partitions of the records, divided among the reducers
+    turns: Callable[[], Iterator[int]]  # numbers of the input's blocks; each is given to one worker
     folder: Path
     progress: Progress
     sort_memory: str = ""
     segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
-    adds: bool = False  # to an index, whose records have ids of their own
+    adds: bool = False  # True if the run extends an index, whose records need ids of their own
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
 
@@ -131,7 +131,7 @@ def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, in
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
-    """Start the system's sort of lines in files, in bounded memory; it writes to `descriptor`."""
+    """Start the system's `sort` on files, in bounded memory; it writes to `descriptor`."""
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
     workers.start("sort", program(command, stdout=descriptor))
@@ -140,7 +140,7 @@ def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) ->
 def sorted_through(
     workers: Workers, plan: Plan, files: list[Path], name: str, task: Callable[[int], None]
 ) -> None:
-    """Start `sort` on files, and a process for task(descriptor) that reads its output."""
+    """Start `sort` on files, and a process that runs task(descriptor) on its output."""
     read, write = os.pipe()
     sort_to(workers, plan, files, write)
     os.close(write)
@@ -167,7 +167,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
-            if kept:  # with tokens as the narrowest integers
+            if kept:  # tokens are stored as the narrowest integers
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
                 marks = batch.places, batch.ranks
@@ -177,7 +177,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
-    """Yield batches of mapper k's records, which `parsed_records` wrote to disk."""
+    """Yield batches of mapper k's records from the file that `parsed_records` wrote."""
     with open(plan.path("records", k), "rb") as file:
         while file.peek(1):
             ids, values, *more, places, ranks = pickle.load(file)
@@ -208,7 +208,7 @@ def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
     everywhere(workers, plan, "mapper", count_tokens)
     everywhere(workers, plan, "counts", sum_tokens)
     counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
-    plan.progress.clear()  # for what the scheme will cost
+    plan.progress.clear()  # to make room for the warnings about the scheme's cost
     return counts
 
 
@@ -228,7 +228,7 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write partial counts, by partition of the tokens; return the number of bytes."""
+    """Write partial counts of tokens and sizes, and a sample of sets; return the bytes written."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
@@ -273,5 +273,5 @@ def _summed(rows: np.ndarray) -> Column:
 
 
 def _best(some: Column, more: Column) -> Column:
-    """Return the most frequent tokens of two lists, ordered by token."""
+    """Merge two lists of distinct tokens; return the most frequent ones, ordered by token."""
     return most_frequent(*map(np.concatenate, zip(some, more)))

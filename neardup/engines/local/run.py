@@ -1,13 +1,13 @@
-"""run_local.sh: the whole job on this machine, on all cores and in bounded memory.
+"""run_local.sh: run all stages on this machine, on all cores and in bounded memory.
 
     files ─┬─ mapper 1 ─┬─ keys ─── prune 1 ─┬─ mapper 1 ─┬─ reducer 1 ─┬─ sort ── dedup
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
                 count                           send
 
 The stages are those of the cluster, with a key count (`key_pruning`) in between, and records in
-arrays instead of lines (`spilled_buckets`).  The mappers take turns at the blocks of the input.
-Where a scheme asks how rare tokens are, they count these first, while they parse.  Everything
-temporary is in one folder below TMPDIR, which is removed however this ends.
+arrays instead of lines (`spilled_buckets`).  Each mapper takes the next block of the input that no
+other has taken.  If a scheme needs token counts, the mappers count tokens first, while they parse.
+All temporary files are in one folder in TMPDIR, which is removed at the end, even after a failure.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from neardup.runtime.interpreter import require
 
-if __name__ == "__main__":  # else the program that imports this has asked
+if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_local.sh")
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -42,7 +42,7 @@ from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
-PAGE = "neardup.commands.report"  # a room above this one, and slow to import
+PAGE = "neardup.commands.report"  # in a package above this one, and slow to import
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
 Clean a file of texts; each removed record is written with the one that it duplicates:
@@ -119,7 +119,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             about = answer_file.about_run(name, *asked_for, reports, started)
             if answer.own:
                 write_to(answer.own, [about.format()])
-        if page:  # the answer is whole by now, whatever becomes of the page
+        if page:  # the answer is complete; an error in the page does not change it
             import_module(PAGE).write_page(page, plan, about, args.files)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
@@ -163,7 +163,7 @@ def written_whole(
 
 
 def check_report(name: str, options: table.Options) -> None:
-    """Raise an error if there can be no page of a run with these options."""
+    """Raise an error if --report cannot work: no file name, estimated pairs, or no jinja2."""
     if name == "":
         raise UsageError("--report: expected the name of a file, got ''")
     if options.verify != table.EXACT:
@@ -172,7 +172,7 @@ def check_report(name: str, options: table.Options) -> None:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """Return a command line without `--`, with ./ before the names behind it that begin with -.
+    """Remove `--` from a command line, and put ./ before later names that begin with -.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -185,7 +185,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Return the options, completed from indexes of --against, and a line for each index used."""
+    """Complete options from the indexes of --against; return them and a line for each index."""
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:
@@ -203,7 +203,7 @@ def old_ones(
 ) -> tuple[list[str], list[int], list[segment.Segment]]:
     """Return the files of --against, the places of their first lines, and the segments of indexes.
 
-    An index has the numbers of the files that it was made of.
+    An index takes as many file numbers as it was made of files.
     """
     files: list[str] = []
     places: list[int] = []

@@ -1,12 +1,12 @@
-"""Records and their keys in files of arrays, from the mappers to the reducers of one machine.
+"""Files of arrays that carry records and their keys from mappers to reducers on one machine.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
 
-A mapper gathers some mebibytes, and writes a *run* of them to each file: a pickled head with keys
-and sizes, then tokens, weights and ids, all in order of keys, so that a range of keys is one slice
-of each.  A reducer looks at the keys of all runs of a partition, and then reads as many buckets as
-memory may hold.  Nothing is formatted, sorted and parsed as text.
+A mapper collects several mebibytes, and writes a *run* of them to each file: a pickled head with
+keys and sizes, then tokens, weights and ids, all in order of keys, so that a range of keys is one
+slice of each.  A reducer reads the keys of all runs of a partition, and then as many buckets as fit
+into memory.  Nothing is formatted, sorted and parsed as text.
 """
 
 import pickle
@@ -26,23 +26,23 @@ from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
 from neardup.verification.bucket_batch import BucketBatch, in_batches, lengths_of, record_bytes
 from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, SpilledBucket, sort_lines
 
-RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
+RUN_BYTES = 8 << 20  # a mapper collects so many before it writes a run
 READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
-FILES = 4  # for each file of bare keys
+FILES = 4  # files of records for each file of postings
 MOST_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
 
 class SpilledRun(NamedTuple):
-    """A run in a file of buckets: n records with their sets and ids, in order of keys."""
+    """One run of a bucket file: n records with their keys, sets and ids, in order of keys."""
 
     file: BinaryIO
     keys: np.ndarray  # uint64 (n,), below 2^52, ascending
     sizes: np.ndarray  # uint32 (n,), of the sets
     lengths: np.ndarray  # uint32 (n,), of the ids in bytes
-    kind: np.dtype  # of tokens
+    kind: np.dtype  # the type of tokens
     weighted: bool
-    tokens_start: int  # in the file
+    tokens_start: int  # offset in the file
     weights_start: int
     ids_start: int
 
@@ -141,10 +141,10 @@ def buckets_of(
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
 ) -> "Iterator[BucketBatch | SpilledBucket]":
-    """Yield the buckets of a partition: batches of many small ones, or one large one.
+    """Yield the buckets of a partition: small ones together in batches, each large one alone.
 
-    A large one is in a file, which is removed with the next step; those of the mappers are removed
-    at the end.  `passed` is called with the bytes of them that are done.
+    A large bucket is in a file, which is removed when the next one is taken; the mappers' files are
+    removed at the end.  `passed` is called with the bytes of these files that are done.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
@@ -190,5 +190,5 @@ def _spilled(runs: list[SpilledRun], key: int, counters: Counters) -> Iterator[S
             for _, some in format_keyed_lines(batch, Ragged(keys, np.arange(len(keys) + 1))):
                 unsorted.write(some)
             counters.alive()
-        sort_lines(unsorted, lines, counters, ["-u"])  # a record that comes again is the same one
+        sort_lines(unsorted, lines, counters, ["-u"])  # equal lines are one record, sent twice
         yield SpilledBucket(lines, BUCKET_BYTES // 2)

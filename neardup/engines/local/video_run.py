@@ -1,4 +1,4 @@
-"""A run over videos on this machine: files read by all cores, prints joined, answers written.
+"""A local run over videos: read files on all cores, find pairs, and write the answers.
 
 folders ─ PrintSources ─▶ prints ─ FrameStore ─▶ pairs ─▶ Sinks
 """
@@ -29,21 +29,21 @@ from neardup.videos.video_files import Reading, print_of
 from neardup.videos.video_prints import VideoPrint
 
 STAGES = ["videos", "pairs"]
-PARTS = 1000  # of the work of a join, in the progress
+PARTS = 1000  # units of progress for a whole join
 PASSING = {UNREADABLE, OUT_OF_MEMORY}  # failures that are not cached
 
 Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
 
 
 def work(how: Reading, seconds: int | None) -> Work:
-    """Return the work that makes prints of files; `seconds` is the user's time limit, if any."""
+    """Return the work that fingerprints videos; `seconds` is the user's time limit, or None."""
     limit = time_limit if seconds is None else lambda _: float(seconds)
     task = partial(print_of, how=how)
     return Work(task, bound_memory, limit, to_bytes, from_bytes, PASSING, ahead=1)
 
 
 def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
-    """Read all files, and show the progress by their bytes."""
+    """Read all video files, and show the progress in bytes."""
     sources.read(
         reader,
         lambda missing: progress.stage(STAGES[0], sum(file.size + 1 for file in missing)),
@@ -54,7 +54,7 @@ def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
 def found_in(
     sources: PrintSources, against: Sequence[str], folder: Path, join: Join, progress: Progress
 ) -> FoundPairs:
-    """Write all prints, old ones first, to `folder`; return their pairs and common stretches."""
+    """Write all fingerprints to `folder`, old videos first; return pairs and common stretches."""
     shown: list[float] = []
 
     def prints() -> Iterator[VideoPrint]:
@@ -74,17 +74,17 @@ def found_in(
 
 
 def shingles_of(sources: PrintSources, folder: Path, jobs: int) -> Iterator[bytes]:
-    """Yield the lines of shingles of all videos; `folder` is for temporary files."""
+    """Yield a shingle line for each video; `folder` is for temporary files."""
     frames = folder / "frames"
     frames.mkdir()
     yield from shingle_lines(FrameStore.write(frames, sources.prints()), jobs)
 
 
 class Sinks:
-    """The files that options name, which appear when they are complete; or standard output."""
+    """Files named by options, which appear once complete; without a name, standard output."""
 
     def __init__(self, stack: ExitStack, names: Mapping[str, str | None], inputs: Sequence[str]):
-        """Open the files, which get their names when `stack` is closed without an error."""
+        """Open the files; they get their names when `stack` closes without an error."""
         self._names = {flag: name for flag, name in names.items() if name}
         self._files = {
             flag: stack.enter_context(whole_or_not(flag, name, inputs))
@@ -92,7 +92,7 @@ class Sinks:
         }
 
     def write(self, flag: str, write: Callable[[IO[bytes], str], None]) -> None:
-        """Call `write` with the file of an option and its name, or with standard output."""
+        """Call write(file, name) for the file that option `flag` names, or for standard output."""
         if flag in self._files:
             write(self._files[flag], self._names[flag])
             return
@@ -102,11 +102,11 @@ class Sinks:
     def write_answer(
         self, flag: str, lines: Iterable[bytes], table: LineTable, form: str = ""
     ) -> None:
-        """Write lines as they are or as rows, as `form` or the extension says."""
+        """Write lines as text or as table rows; `form` or else the extension sets the format."""
         self.write(flag, lambda sink, name: write_answer(sink, name, lines, table, form))
 
     def write_lines(self, flag: str, lines: Iterable[bytes]) -> None:
-        """Write lines, compressed as the extension says."""
+        """Write lines, compressed if the file's extension implies it."""
 
         def packed(sink: IO[bytes], name: str) -> None:
             with packing(sink, name) as file:

@@ -1,7 +1,7 @@
 """The processes of a run on this machine, their progress, and the folder of the run.
 
-If one worker fails, the others are terminated.  What can be read only once, such as a pipe, is
-copied to the folder, so that every worker can read it.
+If one worker fails, the others are terminated.  An input that can be read only once, such as a
+pipe, is copied to the folder, so that every worker can read it.
 """
 
 import mmap
@@ -24,12 +24,12 @@ from neardup.runtime.program import FAILED, OK, StageError, UsageError, end_with
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ENOUGH = 113  # the exit code of a worker that ended early and well: the reader of stdout has left
-BROKEN_PIPE = -signal.SIGPIPE  # of a program: not a failure where its reader had enough
+ENOUGH = 113  # exit code of a worker that ended early but well: the reader of stdout has closed it
+BROKEN_PIPE = -signal.SIGPIPE  # of a program; not a failure if its reader closed the pipe
 COPIED_AT_ONCE = 1 << 20
 SIGNAL_SECONDS = 1
 STDERR = 2  # the descriptor
-TERMINAL_SECONDS, PLAIN_SECONDS = 1.0, 60.0  # from line to line
+TERMINAL_SECONDS, PLAIN_SECONDS = 1.0, 60.0  # between two progress lines
 CLEAR_LINE = b"\r\x1b[K"
 
 T = TypeVar("T")
@@ -38,8 +38,8 @@ T = TypeVar("T")
 class Workers(AbstractContextManager["Workers"]):
     """A group of processes: if one fails, the others are terminated.
 
-    A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
-    ends all of them.
+    A worker that is killed ends the others, too.  All workers end when the `with` block, or this
+    process, ends for any reason.
 
         with Workers("run_local.sh") as workers:
             workers.start("mapper 1", lambda: …)
@@ -54,7 +54,7 @@ class Workers(AbstractContextManager["Workers"]):
         """
         self.program, self.failing, self.folder = program, failing, folder
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors ignore it
-        self._names: dict[int, str] = {}  # of the living, by process id
+        self._names: dict[int, str] = {}  # of running processes, {process id: name}
 
     def __exit__(self, *_: object) -> None:
         if self._names:
@@ -102,7 +102,7 @@ class Workers(AbstractContextManager["Workers"]):
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in a child process, and exit that process at the end."""
+        """Run a task in this child process, then exit the process."""
         code, broken = FAILED, False
 
         def watched() -> None:
@@ -124,7 +124,7 @@ class Workers(AbstractContextManager["Workers"]):
                     signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which the parent ends this, always
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent terminates workers with it
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             with suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)
@@ -144,7 +144,7 @@ class Workers(AbstractContextManager["Workers"]):
 def turns() -> Callable[[], Iterator[int]]:
     """Return a function that yields 0, 1, 2 …, each in only one of the processes forked later.
 
-    The pipe holds the next number; whoever has read it puts the one after it back.
+    The pipe holds the next number; the process that has read it writes the one after it.
     """
     read, write = os.pipe()
     os.write(write, (0).to_bytes(8, "big"))
@@ -159,12 +159,12 @@ def turns() -> Callable[[], Iterator[int]]:
 
 
 def program(command: list[str], stdout: int) -> Callable[[], None]:
-    """Return a task that executes a command with its output sent to a descriptor."""
+    """Return a task that executes a command, with standard output redirected to `stdout`."""
 
     def task() -> None:
         if not shutil.which(command[0]):
             raise StageError(f"needs the program {command[0]}, which is not on the PATH")
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it
         os.dup2(stdout, 1)
         os.execvp(command[0], command)
 
@@ -175,12 +175,12 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
 def working_folder(where: "str | None" = None) -> Iterator[Path]:
     """Context manager: make a temporary folder, removed on exit, also after Ctrl-C or SIGTERM.
 
-    Signals wait while it is made and removed.  An OSError without a file name gets its name.
+    Signals are blocked while it is made and removed.  An OSError without a file name gets its name.
     """
 
     def end(number: int, _: object) -> None:
         for each in ENDING:
-            signal.signal(each, signal.SIG_IGN)  # once is enough
+            signal.signal(each, signal.SIG_IGN)  # do not interrupt the clean-up
         sys.exit(128 + number)
 
     for number in ENDING:
@@ -205,7 +205,7 @@ def check_read_once(names: Iterable[str]) -> None:
     for name in names:
         status = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
         once = stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)
-        if stat.S_ISCHR(status.st_mode):  # a terminal, say
+        if stat.S_ISCHR(status.st_mode):  # such as a terminal
             once = not os.path.samestat(status, os.stat(os.devnull))
         if name == "-" or once:
             file = status.st_dev, status.st_ino
@@ -217,12 +217,12 @@ def check_read_once(names: Iterable[str]) -> None:
 
 def copied(name: str, folder: Path, number: int) -> str:
     """Copy an input that is not a regular file, for all mappers to read; return the copy's path."""
-    path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # which tell its form
+    path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # they imply a format
     descriptor, shown = (0, "standard input") if name == "-" else (os.open(name, os.O_RDONLY), name)
 
     def piece() -> bytes:
         with naming(shown):
-            # Subtle: a signal in the moment before a read would wait for its end.
+            # Subtle: a signal just before a blocking read would be handled only after the read.
             while not select.select([descriptor], [], [], SIGNAL_SECONDS)[0]:
                 """Handlers run here."""
             return os.read(descriptor, COPIED_AT_ONCE)
@@ -261,7 +261,7 @@ class Progress:
     @contextmanager
     def shown(self, verbosity: int = SHORT_SUMMARY) -> Iterator[None]:
         """Context manager: show the progress until the end, unless `verbosity` is QUIET."""
-        # Without stderr its number may be another file's; a timer that runs may be there to end us.
+        # If stderr is closed, its number may be another file's; a timer may be the caller's limit.
         alarm = any(signal.getitimer(signal.ITIMER_REAL))
         if verbosity == QUIET or sys.stderr is None or alarm:
             yield
@@ -278,7 +278,7 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """Begin a stage with a total; if `together`, each worker counts up to the whole total.
+        """Begin a stage with a total; if `together`, each worker's count shows the progress of all.
 
         A name that is not one of the stages is shown as the end of the last one.
         """
@@ -296,7 +296,7 @@ class Progress:
             columns = 80
             with suppress(OSError):
                 columns = os.get_terminal_size(STDERR).columns or columns
-            # Subtle: the cursor goes back, so that what others write, as `sort`, takes its place.
+            # Subtle: the cursor goes back, so that messages of `sort`, say, overwrite the line.
             self._write(b"%b%b\r" % (CLEAR_LINE, "  ".join(parts)[: columns - 1].encode()))
         elif parts:
             self._write(f"{self._program}: {', '.join(parts)}\n".encode())
@@ -339,10 +339,10 @@ class Progress:
             self._write(CLEAR_LINE)
 
     def _write(self, text: bytes) -> None:
-        with suppress(OSError):  # a terminal of others
+        with suppress(OSError):  # the terminal belongs to another session
             if self._on_terminal and os.tcgetpgrp(STDERR) != os.getpgrp():
                 return  # the run is in the background
-        with suppress(OSError):  # if nobody reads it, the run goes on
+        with suppress(OSError):  # a closed stderr does not stop the run
             os.write(STDERR, text)
 
 

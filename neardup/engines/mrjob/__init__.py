@@ -1,10 +1,10 @@
-"""job.py: the stages as jobs of mrjob, in one process, in several, or on Hadoop.
+"""job.py: find near-duplicates with mrjob jobs, in one process, in several, or on Hadoop.
 
 In: files, of this machine or of a cluster.
 Out: pair lines, on stdout or in a folder of the cluster.
 May import: as `engines`.
 
-It also uses what its runners have in common with `local` and `hadoop`.
+It may also import `local` and `hadoop`, for what its runners have in common with them.
 
 mrjob 0.7.4 imports `pipes.quote`, and `find_executable` and `LooseVersion` of `distutils`, which
 Python 3.12 and later lack.  `provide_dropped_modules` provides them if they are missing.
@@ -30,7 +30,7 @@ def loose_version(text: str = "") -> list[Any]:
 
 
 def _provide(name: str, **contents: object) -> None:
-    """Make `import name` work, with given contents, where Python no longer has the module."""
+    """Define a module `name` with the given contents, if Python no longer has it."""
     try:
         importlib.import_module(name)
     except ImportError:
@@ -40,7 +40,7 @@ def _provide(name: str, **contents: object) -> None:
 
 
 def provide_dropped_modules() -> None:
-    """Provide modules that newer Pythons dropped and mrjob imports; call this first."""
+    """Define modules that mrjob imports and newer Pythons lack; call this before importing it."""
     _provide("pipes", quote=shlex.quote)
     _provide("distutils")
     _provide("distutils.spawn", find_executable=shutil.which)

@@ -1,7 +1,7 @@
 """The MRJob class of job.py: its options, its steps, and its tasks.
 
-mrjob brings each task its lines, and sorts in between.  The stages work in bulk, so a task reads
-and writes blocks of lines itself, instead of being called by mrjob for each line.
+mrjob sends each task its lines, and sorts them between steps.  The stages work on blocks of lines,
+so a task reads and writes blocks itself, instead of being called by mrjob for each line.
 
 A task is job.py again, with the options of its job.  With --count-tokens, the job counts tokens for
 the --counts of the main job.
@@ -26,7 +26,7 @@ from neardup.runtime.program import UsageError
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages import pairs, phases, token_counting
 
-GROUP = "neardup"  # of the counters
+GROUP = "neardup"  # the group of our counters
 RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # Hadoop prints ? for most characters in some locales
 SENT_ALONG = ("--counts", "--input-files")  # files that are sent to all tasks
@@ -76,9 +76,9 @@ class NearDuplicates(MRJob):
                 "./run_spark.sh"
             )
         if not self.on_cluster():
-            self.options.read_logs = False  # the launcher has a task's message
+            self.options.read_logs = False  # the launcher reads the task's message itself
             if self.options.bootstrap_mrjob is None:
-                self.options.bootstrap_mrjob = False  # tasks on this machine have it
+                self.options.bootstrap_mrjob = False  # tasks on this machine can import mrjob
         asked = Options.of(self.options)
         self.settings = settings_before_counts(asked)
         self.asked = with_input(asked)
@@ -108,7 +108,7 @@ class NearDuplicates(MRJob):
         """Launch the job; mrjob calls this if this process is not a task."""
         type(self).LAUNCH(self)
 
-    # The tasks, each on all its input at once.
+    # The tasks; each reads all its input, instead of being called for each line.
 
     def steps(self) -> list[MRStep]:
         if self.options.count_tokens:
@@ -160,7 +160,7 @@ class NearDuplicates(MRJob):
 
 
 def with_plain_names(arguments: list[str]) -> list[str]:
-    """Return the arguments without `--`, with ./ before the names behind it that begin with -.
+    """Remove `--` from the arguments, and put ./ before later names that begin with -.
 
     From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
 

@@ -85,7 +85,7 @@ class Launcher:
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the names of the inputs on the cluster if `elsewhere`, or else of those here."""
+        """Return the inputs on the cluster if `elsewhere`, else those on this machine."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -94,7 +94,7 @@ class Launcher:
         self.files = self.files_there()
         if self.how.ship_numpy is not None:
             with self.typed.make_runner() as runner:
-                if shipping.ARCHIVES not in runner._opts["jobconf"]:  # which has one value
+                if shipping.ARCHIVES not in runner._opts["jobconf"]:  # the property has one value
                     archive = shipping.numpy(self.how.ship_numpy)
                     self.typed.kept = hdfs_folders.kept_on_cluster(archive, runner.get_hadoop_bin())
         counters.promise = self.run_all()
@@ -114,7 +114,7 @@ class Launcher:
             return [*here, *sizes.listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
 
     def on_this_machine(self) -> Mapping[str, int]:
-        """Run the jobs; their tasks write reports and messages below the folder of the run."""
+        """Run the jobs, print a summary of their tasks' reports, and return the counts."""
         folder = self.how.local_tmp_dir
         os.environ["NEARDUP_REPORT"] = folder
         path = f"{os.path.dirname(self.typed.SCRIPT)}:{os.environ.get('PYTHONPATH', '')}"
@@ -129,24 +129,24 @@ class Launcher:
         return Path(self.how.local_tmp_dir, name)
 
     def run_all(self) -> str:
-        """Run the main job, after one that counts tokens if needed; return its scheme's promise."""
+        """Run the token-counting job if needed, then the main job; return its scheme's promise."""
         flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
         if counts_first(self.typed.asked):
             flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
         if self.settings.tag:
-            input_files.format_input_files(*self.given)  # may refuse them
+            input_files.format_input_files(*self.given)  # raises for some names
             flags.append(f"--input-files={self.working_file('input_files')}")
         if self.on_cluster:
             flags.append("--blocks")
         job = self.another(flags)
         with_cost_printed(job.settings, self.verbosity)
         if self.runners:
-            self.unchanged.check()  # before the second reading
+            self.unchanged.check()  # before the input is read again
         self.run_one(job)
         return job.settings.scheme.promise
 
     def count_tokens(self, flags: list[str]) -> Path:
-        """Run the job that counts tokens, and return a file for --counts."""
+        """Run the job that counts tokens; return the path of a file for --counts."""
         job = self.another([COUNT_TOKENS, *flags])
         job.options.output_dir = job.options.step_output_dir = None
         job.options.cat_output = True
@@ -161,12 +161,12 @@ class Launcher:
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """Return a further job on the same input."""
+        """Return a new job on the same input, with further options."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
         names = [name for some in self.given for name in some]
-        # mrjob on this machine takes each name as a pattern.
+        # mrjob's local runners treat each name as a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
         return job
 
@@ -190,7 +190,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the names of the files that the input `name` stands for, as tasks see them."""
+        """Return the files that an input `name` matches, named as tasks read them."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -207,7 +207,7 @@ class Launcher:
 
 
 def adapt_local_runners() -> None:
-    """Make mrjob's local runners decompress files in blocks, and end each task with its worker.
+    """Make mrjob's local runners decompress files in blocks, and end a task when its worker ends.
 
     mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
     and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
@@ -227,7 +227,7 @@ def adapt_local_runners() -> None:
 def message_of_a_task(folder: str) -> str:
     """Return the message of a failed task, from the `stderr` files below a folder.
 
-    It is the line that `runtime.program` writes, or else everything but counters.
+    The message is the line that `runtime.program` writes, or else all lines except counters.
     """
     said: list[str] = []
     for path in sorted(Path(folder).rglob("stderr")):
@@ -237,7 +237,7 @@ def message_of_a_task(folder: str) -> str:
 
 
 def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
-    """Set the properties of a Hadoop job that neither -D nor mrjob.conf sets."""
+    """Set a Hadoop job's properties by the size of its input, unless -D or mrjob.conf sets them."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
     lines = sizes.line_bytes(files, settings)
@@ -248,7 +248,7 @@ def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
         sizes.REDUCERS: sizes.reducers_for(lines),
     }
     runner._opts["jobconf"] = {
-        # Some have other names in other versions of Hadoop.
+        # Some properties have other names in other versions of Hadoop.
         **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
         **given,
     }
@@ -263,7 +263,7 @@ def ending_its_job(runner: Any) -> Iterator[None]:
         def emit(self, record: logging.LogRecord) -> None:
             line = record.getMessage()
             if watching.SUBMITTED.search(line):
-                job.said.clear()  # of the step before
+                job.said.clear()  # lines of the previous step
             job.said.append(line)
 
     log, hear = logging.getLogger("mrjob"), Hear()
@@ -282,9 +282,9 @@ def ending_its_job(runner: Any) -> Iterator[None]:
 def names_given(
     given: Sequence[Sequence[str]], elsewhere: Callable[[str], bool]
 ) -> list[list[str]]:
-    """Return absolute names of old and new files; keep `-` and names that are `elsewhere`.
+    """Return absolute names of old and new files; `-` and names on the cluster are unchanged.
 
-    A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
+    A file that is given twice gets two names: /data/a.txt and /data/./a.txt.  UsageError or
     StageError for what cannot be read.
     """
     every = [name for names in given for name in names]

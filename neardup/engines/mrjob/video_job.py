@@ -1,4 +1,4 @@
-"""Pairs of videos as jobs of mrjob, in one process or in several.
+"""Find pairs of videos with mrjob jobs, in one process or in several.
 
     python3 -m neardup.engines.mrjob.video_job -r local films.prints > pairs.tsv
 
@@ -47,9 +47,9 @@ RUNNERS = (None, "inline", "local")
 
 
 class VideoPairs(MRJob):
-    """One job of the pairs of videos; or, as a user types it, all of them."""
+    """The mrjob class for video pairs: runs one job or, when a user starts it, all jobs in turn."""
 
-    SORT_VALUES = True  # a print comes before what meets it
+    SORT_VALUES = True  # a video's print comes before the lines that need it
 
     @classmethod
     def mr_job_script(cls) -> str:
@@ -69,7 +69,7 @@ class VideoPairs(MRJob):
                 f"-r {self.options.runner}: cannot run this job; use -r inline or -r local, or on "
                 "a cluster python3 -m neardup.engines.hadoop.video_jobs"
             )
-        self.options.read_logs = False  # the launcher has a task's message
+        self.options.read_logs = False  # the message of a failed task is read in `_run_one`
         self.options.bootstrap_mrjob = False
 
     def steps(self) -> list[MRStep]:
@@ -101,7 +101,7 @@ class VideoPairs(MRJob):
             write_all(lines_of([str(folder / JOBS[-1].name)]))
 
     def _run_one(self, job: VideoJob, prints: list[str], folder: Path) -> None:
-        """Run one job, whose output becomes a file of the folder."""
+        """Run one job, and write its output to a file in `folder` with the name of the job."""
         flags = [f"--map-step={job.mapper}", f"--reduce-step={job.reducer}"]
         flags += ["--copies"] if job.copies else []
         flags += [f"--clusters={folder / CLUSTERS}"] if job.reducer == "common" else []
@@ -110,7 +110,7 @@ class VideoPairs(MRJob):
             names += prints if name == PRINTS else [str(folder / name)]
         one = VideoPairs([*self._cl_args, *flags])
         one.options.local_tmp_dir = str(folder)
-        one.options.args = list(map(glob.escape, names))  # mrjob takes each as a pattern
+        one.options.args = list(map(glob.escape, names))  # mrjob treats each as a pattern
         with one.make_runner() as runner:
             try:
                 runner.run()

@@ -1,4 +1,4 @@
-"""run_spark.sh and `neardup.library.spark`: the job on Spark, in blocks of lines.
+"""run_spark.sh and `neardup.library.spark`: find near-duplicates on Spark, in blocks of lines.
 
 In: files on any file system that Spark reads, or a DataFrame.
 Out: a folder of pair lines there, or a DataFrame of pairs.

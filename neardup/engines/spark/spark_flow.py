@@ -1,12 +1,12 @@
-"""The job on Spark: from DataFrames of lines to pairs, and one-line reasons for failures.
+"""Find near-duplicates on Spark, from DataFrames of lines; explain Spark's failures in one line.
 
     lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
                                                              │ broadcast
     lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle  ~ finish ── pairs
                                             └─ ~ one part ~ finish ── clusters, removed records
 
-A second round in one application needs no start, so keys come first by default.  A DataFrame of
-records is turned into lines of JSON, and pairs into rows.
+A second round in one application starts at once, so keys are sent first by default.  A DataFrame
+of records is turned into lines of JSON, and pairs are turned into rows.
 """
 
 import atexit
@@ -119,7 +119,7 @@ class Reports(AccumulatorParam[list[bytes]]):
 
 
 class SparkJob:
-    """A near-duplicate search on DataFrames of lines, as `spark_lines` makes them."""
+    """A near-duplicate search on DataFrames of lines, which `spark_lines` makes."""
 
     def __init__(self, spark: SparkSession, tasks: Tasks, settings: Settings):
         self.spark, self.tasks, self.settings = spark, tasks, settings
@@ -127,12 +127,12 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Return the answer as blocks of lines (`value`, binary), each without its last line end.
+        """Return a DataFrame of blocks of answer lines (`value`, binary), without final LF.
 
-        With two rounds, this call carries out the first one.
+        With two rounds, this call runs the first one at once.
         """
         tasks = self.tasks
-        shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # all keys have lines
+        shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # lines for all keys
         keyed = lines.mapInArrow(tasks.send_lines(shared), ROW)
         keyed = keyed.repartitionById(tasks.partitions, "part")
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
@@ -162,8 +162,7 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return the columns id and text under their default names; UsageError for a missing column or
-    another type."""
+    """Return columns id and text under default names; UsageError if one is missing or mistyped."""
     for name in (id_, text):
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; the columns are {', '.join(df.columns)}")
@@ -198,7 +197,7 @@ def check_python(context: SparkContext) -> None:
     """
     ship(context)
     try:
-        context.parallelize([0], 1).foreach(row)  # whose module imports all packages
+        context.parallelize([0], 1).foreach(row)  # loading `row` imports all packages
     except (PySparkException, Py4JError) as error:
         python = "sys.executable" if str(context.master).startswith("local") else "'PATH'"
         type_this = f"import os, sys; spark.stop(); os.environ['PYSPARK_PYTHON'] = {python}"

@@ -1,4 +1,4 @@
-"""The program that spark-submit runs: from files to a folder of pairs, and a summary."""
+"""The program that spark-submit runs: read files, write a folder of pairs, print a summary."""
 
 import argparse
 import logging
@@ -32,10 +32,10 @@ from neardup.stages import pairs, phases, token_counting
 
 def main() -> None:
     args = spark_submit.read(sys.argv[1:])
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j tells it of Ctrl-C at length
+    logging.getLogger().addHandler(logging.NullHandler())  # or py4j would log Ctrl-C at length
     with spark_flow.in_a_line():
         spark = SparkSession.builder.getOrCreate()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # that of Spark asks the JVM
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's handler asks the JVM
         try:
             if not args.master.startswith("local"):
                 context = spark.sparkContext
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError for an unreadable input."""
+    """Write OUTPUT, and print the summary on stderr; StageError if too few lines are records."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
@@ -55,7 +55,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
-    if reports:  # it took no time
+    if reports:  # the report of zeros must add no time
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
     reports.append(none)
     print_summary(reports, options.verbosity, packed=True, wrote=[args.output_folder])
@@ -97,14 +97,14 @@ def _carry_out(
             pairs.check_lines(*(counted.get(name, 0) for name in names))
             check_unchanged(before, spark_lines.states_of_files(spark, new))
     except BaseException as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):  # which another run has made meanwhile
+        if "PATH_ALREADY_EXISTS" not in str(error):  # another run has made OUTPUT meanwhile
             system.delete(output, True)
         raise
     return job.reports()
 
 
 def _nothing(settings: Settings) -> dict[str, Any]:
-    """Return zero counts of all stages, so that a summary has every line."""
+    """Return a report with zero for each count, so that the summary has every line."""
     counters = Counters("mapper")
     list(pairs.map_records([], settings, counters))
     list(pairs.reduce_buckets([], settings, counters))

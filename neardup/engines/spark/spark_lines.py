@@ -24,7 +24,7 @@ LINE = "concat(cast(value as binary), X'0A') as line"
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
-    """Return the lines of files, folders and patterns, each with its file and split."""
+    """Return a DataFrame of the lines of files, folders and patterns, with their file and split."""
     return _text(spark, names).selectExpr(
         LINE,
         "_metadata.file_path as path",
@@ -134,10 +134,10 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
 def blocks_of_batches(
     batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
 ) -> Iterator[blocks.Block]:
-    """Yield blocks of whole lines, with places if `places` of files are given."""
+    """Yield blocks of whole lines; lines have places if `places`, {file: first place}, is given."""
     for rows in rows_of_batches(batches):
         split, before = rows.split, rows.number - rows.low
-        # Places would run over.
+        # Places of a split would overlap those of the next split.
         if places and split.path.endswith(".bz2") and before + rows.high - 1 > split.length:
             raise StageError(
                 f"{split.name}: a split has more lines than bytes; make the file one split: --conf "

@@ -25,14 +25,14 @@ from neardup.options.table import Options
 from neardup.runtime.program import StageError, UsageError, end_on_signals, run
 
 DEFAULTS = {
-    # A batch of Arrow is in the memory of both executor and Python, and so it is bounded.
+    # Bounded, since a batch of Arrow is in the memory of both the executor and Python.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
-    "spark.io.compression.codec": "zstd",  # a third of the bytes that the default leaves
-    "spark.driver.memory": "2g",  # the shared keys pass through it, and local[N] works in it
+    "spark.io.compression.codec": "zstd",  # writes a third of the bytes that the default writes
+    "spark.driver.memory": "2g",  # it receives the shared keys, and with local[N] runs all tasks
     "spark.executor.minMemoryOverhead": "1g",  # for one Python beside the JVM, and its sort
     "spark.submit.deployMode": "client",  # the driver is this machine
-    "spark.log.level": "FATAL",  # the last line of a run names the reason of a failure
+    "spark.log.level": "FATAL",  # after a failure, our last line names the reason
 }
 NAME = "run_spark.sh"
 CALLED = "NEARDUP_CALLED"  # the environment variable with the name of the command
@@ -146,7 +146,7 @@ def submitting(args: argparse.Namespace) -> list[str]:
 
 
 def environment(args: argparse.Namespace) -> dict[str, str]:
-    """Return the environment of spark-submit; a local Spark must not listen to other machines."""
+    """Return the environment of spark-submit; a local Spark listens on 127.0.0.1 only."""
     quiet = ("PySpark does not yet fully support:FutureWarning", "Unable to cleanly:RuntimeWarning")
     own = {"SPARK_LOCAL_IP": "127.0.0.1"} if args.master.startswith("local") else {}
     return {"PYTHONWARNINGS": ",".join(f"ignore:{what}" for what in quiet), **own, **os.environ}
@@ -176,7 +176,7 @@ def check_yarn() -> None:
     """
     home = Path(spark_submit()).resolve().parents[1]
     script = Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-env.sh")
-    if script.exists() or not (home / "jars").is_dir():  # it, or a wrapper, may set the folder
+    if script.exists() or not (home / "jars").is_dir():  # it or a wrapper may set the folder
         return
     folders = filter(None, map(os.environ.get, ("HADOOP_CONF_DIR", "YARN_CONF_DIR")))
     if not any(Path(folder, "yarn-site.xml").exists() for folder in folders):

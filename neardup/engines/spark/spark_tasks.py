@@ -1,8 +1,8 @@
-"""The tasks of a Spark job, which exchange Arrow batches with the columns part, block and report:
+"""The tasks of a Spark job; they exchange Arrow batches with the columns part, block and report.
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
-    report  or else the counts of a task, on their way to the end
+    report  instead of a block: the counts of a task, which are passed on to the last stage
 
 A report is sent with the blocks of its attempt, and so it is counted once, however often a task is
 run.
@@ -38,8 +38,8 @@ from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 
 ROW = "part int, block binary, report binary"
 SCHEMA = pa.schema([("part", pa.int32()), ("block", pa.binary()), ("report", pa.binary())])
-READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
-# A split of 128 MiB has some 35 MB of keys, and each part knows only groups of its own keys.
+READ, WRITTEN = "lines read", "lines written"  # counters of `Tasks.keep`
+# A split of 128 MiB has about 35 MB of keys; each part finds groups only among its own keys.
 SPLITS_A_KEY_PART = 16
 Batches = Iterable[Any]  # of Arrow
 Rows = Iterator[Any]
@@ -53,7 +53,7 @@ class Tasks:
     counts: TokenCounts | None
     partitions: int
     places: Mapping[str, int] | None = None
-    decides: str = ""  # --output, if that needs a decision
+    decides: str = ""  # the value of --output, if it needs a decision
 
     def send_keys(self, batches: Batches) -> Rows:
         """Turn lines into blocks of keys for each partition, in round 1."""
@@ -66,7 +66,7 @@ class Tasks:
         """Turn a partition's blocks of keys into its part of the shared keys, in round 1."""
         reports: list[bytes] = []
         settings, of = self._settings(), self.key_parts
-        for part, rows in groupby(received(batches, reports), itemgetter(0)):  # one part
+        for part, rows in groupby(received(batches, reports), itemgetter(0)):  # there is one part
             keys = phases.share_keys(map(itemgetter(1), rows), settings, part, of, HELD_BYTES)
             yield row(part, b"".join(keys))
         yield from (row(0, report=report) for report in reports)
@@ -99,7 +99,8 @@ class Tasks:
     def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
         """Return the task that turns pairs or edges into the answer.
 
-        It yields blocks of lines without the last line end; with kept, places of removed records.
+        The task yields blocks of lines without their last line end; with --output kept, it yields
+        the places of the removed records.
         """
 
         def task(batches: Batches) -> Rows:
@@ -209,8 +210,7 @@ def report_of(counters: Counters) -> bytes:
 
 
 def prepare() -> None:
-    """Mark this process as a task, which prints nothing; keep temporary files in a folder that
-    Spark removes even after a crash."""
+    """Mark this process as a task, which prints nothing; use Spark's folder for temporary files."""
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     for folder in filter(os.path.isdir, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
         os.environ["TMPDIR"] = tempfile.tempdir = folder
