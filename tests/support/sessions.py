@@ -133,12 +133,12 @@ def started(it: Session, processes: int) -> None:
 def wait_for_results(cache: Path) -> None:
     """Wait until a cache, which another process is making, has a result."""
     end = time.monotonic() + PATIENCE
+    while not cache.exists() and time.monotonic() < end:
+        time.sleep(0.01)
     while time.monotonic() < end:
-        try:
-            with closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True)) as connection:
-                if connection.execute("select 1 from results limit 1").fetchone():
-                    return
-        except sqlite3.OperationalError:
-            pass  # no file, no table, or locked
+        opened = closing(sqlite3.connect(f"file:{cache}?mode=ro", uri=True))
+        with suppress(sqlite3.OperationalError), opened as connection:  # no table yet, or locked
+            if connection.execute("select 1 from results limit 1").fetchone():
+                return
         time.sleep(0.01)
     raise AssertionError(f"{cache} has no result after {PATIENCE} s")
