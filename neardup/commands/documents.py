@@ -32,8 +32,19 @@ from neardup.verification import OUTPUTS
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
 LINES, WITH_PATHS = "lines", ("kept", "removed")
-FIXED = ["--fingerprint", "--bits", "--input-files", "--counts", "--own-counts", "--output"]
-FLAGS = [flag for flag in table.OPTIONS if flag not in (*table.READING, *FIXED)]
+FIXED = [
+    "--input",
+    "--delimiter",
+    "--id",
+    "--text",
+    "--fingerprint",
+    "--bits",
+    "--input-files",
+    "--counts",
+    "--own-counts",
+    "--output",
+]
+FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 READ_AT_ONCE = 1 << 20
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar documents, each of them a file: texts, pages, sources.
@@ -71,7 +82,7 @@ def main() -> None:
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally))
         if tally.results:
-            find(lines, args, options)
+            find(lines, args, replace(options, encoding=None))  # the lines are UTF-8
     tally.report(walk.skipped, "")
     check_failures(tally, settings)
 
@@ -112,8 +123,9 @@ def json_lines(
     files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally
 ) -> Iterator[bytes]:
     """Yield the documents in files as JSON lines, and count all outcomes."""
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect
     for file in files:
-        for outcome in document_files.documents(file, settings.max_line, walk.patterns.allow):
+        for outcome in document_files.documents(file, *how):
             tally.files += 1
             if isinstance(outcome, Document):
                 line = json_line(outcome)
