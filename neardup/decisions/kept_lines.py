@@ -211,13 +211,15 @@ def keep_in_one(
         raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
 
-def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
+def check_one_answer(
+    form: InputFormat, files: Sequence[InputFile], descriptor: int = STDOUT
+) -> None:
     """Raise UsageError if the kept records of the files cannot be written to one output."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:
         raise UsageError(f"--output kept cannot write several Parquet files to one file; {instead}")
-    if "parquet" in kinds and os.isatty(STDOUT):
+    if "parquet" in kinds and os.isatty(descriptor):
         raise UsageError(
             "--output kept cannot print Parquet on a terminal; write a file: > FILE.parquet"
         )

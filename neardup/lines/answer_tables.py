@@ -1,7 +1,7 @@
 """The fields of answers that are written as JSON lines, CSV or Parquet instead of lines with tabs.
 
     a, b, similarity                                pairs and links
-    a, b, low, high                                 pairs with --verify sketch: an interval
+    a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
     new, other, similarity, collection[, direction] pairs with --against
     id, kept, similarity                            removed records; null where not a pair
     cluster, id                                     clusters
@@ -45,14 +45,14 @@ DIRECTED_ACROSS = fields_table(new=str, other=str, similarity=float, collection=
 
 
 def interval_row(line: bytes) -> Row:
-    r"""Return the row of a pair with an interval.
+    r"""Return the row of a pair with an interval, and with an estimate if it has one.
 
     >>> interval_row(b"a\tb\t~0.871123..1.000000\n")
     {'a': 'a', 'b': 'b', 'low': 0.871123, 'high': 1.0}
     """
-    a, b, interval = line.decode().rstrip("\n").split("\t")
+    a, b, interval, *estimate = line.decode().rstrip("\n").split("\t")
     low, high = map(float, interval[1:].split(".."))
-    return {"a": a, "b": b, "low": low, "high": high}
+    return dict(zip(ESTIMATES.columns, (a, b, low, high, *map(float, estimate))))
 
 
 def interval_line(row: Row) -> bytes:
@@ -64,8 +64,11 @@ def interval_line(row: Row) -> bytes:
     return "{a}\t{b}\t~{low:.6f}..{high:.6f}\n".format(**row).encode()
 
 
-INTERVALS = LineTable(
-    {"a": str, "b": str, "low": float, "high": float}, interval_row, interval_line
+INTERVALS, ESTIMATES = (
+    LineTable(
+        {"a": str, "b": str, "low": float, "high": float, **more}, interval_row, interval_line
+    )
+    for more in ({}, {"estimate": float})
 )
 ALL_PAIRS = (DIRECTED_ACROSS, ACROSS, INTERVALS, PAIRS)  # those with more columns first
 
