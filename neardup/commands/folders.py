@@ -77,6 +77,8 @@ def main() -> None:
         answer.write(line_of(tree, pair) for pair in pairs)
     pairs_found = f"{many(len(pairs), 'pair')} among {many(len(tree.paths), 'folder')}"
     print_summary(contents, pairs_found, walk, cache.note, args.verbosity)
+    if tally.failed and not tree.paths:
+        raise StageError("found no file that could be read; name a folder of files")
 
 
 def line_of(tree: FolderTree, pair: FolderPair) -> bytes:

@@ -35,6 +35,7 @@ from neardup.runtime.summary import QUIET, VERBOSE
 from neardup.similarity.measures import fraction_text
 
 PROGRAM = "python3 -m neardup leaks"
+NAME = "neardup leaks"
 MEASURES = ("containment", "jaccard")
 DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
 FLAGS = (
@@ -122,7 +123,7 @@ def main() -> None:
         said = "-v" if args.verbosity >= VERBOSE else "-q"
         jobs = [f"--jobs={args.jobs}"] if args.jobs else []
         words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
-        run.main(PROGRAM, PROGRAM, [*words, "--", *args.files])
+        run.main(NAME, PROGRAM, [*words, "--", *args.files])
         counts: Counter[str] = Counter()
         leaks = list(found_leaks(settings, args, partners(pairs), counts))
         if args.kind == "clean":

@@ -1,9 +1,8 @@
 """The summary of a run, and the check that its input was in the right format.
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
-and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
-read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of what the
-lines look like, and what to type.  Two collections are judged separately.
+and the time, or with -v all counts.  `judged` ends a run with exit code 1 and what to type, if
+no line of one of its collections could be read, or more are bad than --max-bad allows.
 """
 
 import re
@@ -26,8 +25,7 @@ SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
 CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
-# Where an output needs few of the pairs: pairs of sets that were verified, and pairs of records
-# from which it is made.  Copies are pairs that need no comparison.
+# Where an output needs few pairs: those verified, of sets, and those it is made from, of records.
 COMPARISONS, USED = "comparisons", "pairs used"
 DENSE_MEMBERS = "members of dense clusters"  # among which the decision looks for pairs; not shown
 REPEATED = "repeated ids"
@@ -72,6 +70,12 @@ ORDER = (
     LARGEST,
     COMPILED,
 )
+ADVICE = {  # by a word of the most frequent reason
+    "fingerprint": "a fingerprint has a hexadecimal digit for each 4 of its --bits",
+    "UTF-8": "name their encoding, as in --encoding cp1252",
+    "no text": "name the field of the text, as in --text body",
+    "": "a line is an id and its shingles, or with --input text an id, a tab and the text",
+}
 TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
@@ -375,9 +379,8 @@ def _advice(counts: Mapping[str, int]) -> str:
         return DOCUMENTS.format("FILE…")
     look = {**FIRST_LOOKS, **LOOKS}.get(most)
     if not look:
-        if any("fingerprint" in name for name in counts):
-            return "a fingerprint has a hexadecimal digit for each 4 of its --bits"
-        return "a line is an id and its shingles, or with --input text an id, a tab and the text"
+        why = max(counts, key=lambda name: name.startswith(BAD) * counts[name])
+        return next(advice for word, advice in ADVICE.items() if word in why)
     return f"they look like {look.like}; type: {_line_for(look)}"
 
 

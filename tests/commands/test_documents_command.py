@@ -175,12 +175,23 @@ def test_as_the_nested_loop(tmp_path: Path) -> None:
     assert 0 < len(expected) < 780
 
 
+def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
+    """The message names it, and not the folder of temporary files."""
+    with open("/dev/full", "wb") as full:
+        words = [*NEARDUP, "documents", "--output=lines", folder]
+        result = run(words, tmp_path, stdout=full.fileno(), process=True)
+    last = result.err.splitlines()[-1]
+    assert (result.code, result.left) == (1, [])
+    assert last == "neardup documents: standard output: No space left on device"
+
+
 def test_refusals(folder: Path, tmp_path: Path) -> None:
     for words, message in {
         ("-0",): "-0 needs --output kept or removed",
         ("--output=groups",): "'groups' is not one of",
         ("--threshold=2",): "outside 0 < t <= 1",
         ("--input=text",): "unrecognized arguments: --input=text",
+        ("--output=kept", "--keep=max:size"): "--keep: 'size' is not one of id, bytes, date, text",
     }.items():
         result = documents(tmp_path, *words, folder)
         assert (result.code, result.out) == (2, b"")

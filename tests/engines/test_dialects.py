@@ -293,3 +293,11 @@ def test_tasks_read_utf_8(tmp_path: Path) -> None:
     result = run([*INLINE, "--encoding=latin-1", path], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert "python3 -m neardup convert" in result.err
+
+
+def test_an_encoding_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id,text\na,café\nb,thé\n".encode("latin-1"))
+    result = run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path)
+    assert result.code == 1
+    told = "none of 2 lines could be read; name their encoding, as in --encoding cp1252\n"
+    assert result.err.endswith(told)
