@@ -85,7 +85,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     check_read_once(names)
     unchanged = Unchanged(names)
     started = time.time()
-    wrote = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
+    named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
+    wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
     left = f"{' and '.join(wrote)} left as before" if wrote else "the answer is not complete"
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
