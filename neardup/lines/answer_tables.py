@@ -121,6 +121,6 @@ def _line(line: Line, tables: Sequence[LineTable]) -> bytes:
     if type(line) is bytes and not (tables and line.startswith(b"{") and b"\t" not in line):
         return line
     try:
-        return line_of_row(row_of(line), tables)
+        return line_of_row(row_of(line), tables)[:-1]
     except FlawError as flaw:
         raise WireError(f"{flaw}: {shown(json_line(line))}") from None
