@@ -26,6 +26,7 @@ from neardup.evaluation.exact_answers import add_option, interval, pair_lines, r
 from neardup.joins import near_bits
 from neardup.joins.inverted_index import InvertedIndex
 from neardup.lines.answer_lines import exact_pair
+from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
@@ -119,7 +120,7 @@ def main() -> None:
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
     true, ids = _true_pairs(again, drawn, measure), set(drawn.ids)
-    written = exact_answers.parsed_lines([args.pairs], exact_pair)
+    written = parsed_lines([args.pairs], exact_pair, ALL_PAIRS)
     printed = {(a, b): similarity for a, b, similarity in written if a in ids or b in ids}
     unchanged.check()
     lines = _report(len(ids), sample.whole, true, printed, confidence)

@@ -32,8 +32,20 @@ from neardup.verification import OUTPUTS
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
 LINES, WITH_PATHS = "lines", ("kept", "removed")
-FIXED = ["--fingerprint", "--bits", "--input-files", "--counts", "--own-counts", "--output"]
-FLAGS = [flag for flag in table.OPTIONS if flag not in (*table.READING, *FIXED)]
+FIXED = [
+    "--input",
+    "--delimiter",
+    "--id",
+    "--text",
+    "--fingerprint",
+    "--bits",
+    "--input-files",
+    "--counts",
+    "--own-counts",
+    "--output",
+]
+FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
+FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
 READ_AT_ONCE = 1 << 20
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar documents, each of them a file: texts, pages, sources.
@@ -57,6 +69,7 @@ def main() -> None:
     options = table.Options.of(args)
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
+    check_keep(settings)
     walk = Walk(Patterns.of(args.include, args.exclude), is_archive)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder:
@@ -71,7 +84,7 @@ def main() -> None:
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally))
         if tally.results:
-            find(lines, args, options)
+            find(lines, args, replace(options, encoding=None))  # the lines are UTF-8
     tally.report(walk.skipped, "")
     check_failures(tally, settings)
 
@@ -88,10 +101,10 @@ def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
     words += [f"--report={args.report}"] if args.report is not None else []
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
     if args.output not in WITH_PATHS or (args.output == "removed" and not args.null):
-        run.main(PROGRAM, PROGRAM, [*words, *loud, str(lines)])
+        run.main(NAME, PROGRAM, [*words, *loud, str(lines)])
         return
     answer = lines.with_name("answer")
-    run.main(PROGRAM, PROGRAM, [*words, *(loud or ["-q"]), "-o", str(answer), str(lines)])
+    run.main(NAME, PROGRAM, [*words, *(loud or ["-q"]), "-o", str(answer), str(lines)])
     of_line = _kept_path if args.output == "kept" else _removed_path
     with answer.open("rb") as found:
         paths = list(map(of_line, found))
@@ -112,8 +125,9 @@ def json_lines(
     files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally
 ) -> Iterator[bytes]:
     """Yield the documents in files as JSON lines, and count all outcomes."""
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect
     for file in files:
-        for outcome in document_files.documents(file, settings.max_line, walk.patterns.allow):
+        for outcome in document_files.documents(file, *how):
             tally.files += 1
             if isinstance(outcome, Document):
                 line = json_line(outcome)
@@ -135,13 +149,16 @@ def json_line(document: Document) -> bytes:
     b'{"id":"a%20b","bytes":5,"date":"1970-01-02T00:00:00Z","text":"to\\nbe"}\n'
     """
     seconds = min(max(document.changed, 0), LAST_SECOND)
-    row = {
-        DEFAULT_ID: path_id(document.path),
-        "bytes": document.bytes,
-        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)),
-        DEFAULT_TEXT: document.text,
-    }
+    date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    row = dict(zip(FIELDS, (path_id(document.path), document.bytes, date, document.text)))
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def check_keep(settings: Settings) -> None:
+    """Raise UsageError for a field of --keep that no document has."""
+    for field in settings.form.fields.ranked if settings.form.fields else ():
+        if field not in FIELDS:
+            raise UsageError(f"--keep: {not_one_of(field, FIELDS)}")
 
 
 def check_failures(tally: Tally, settings: Settings) -> None:

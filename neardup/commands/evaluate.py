@@ -14,13 +14,14 @@ A pair is the two ids of a line, in this order.  The pairs of both files are hel
 import sys
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import interval, parsed_lines, ratio, row
+from neardup.evaluation.exact_answers import interval, ratio, row
 from neardup.lines.answer_lines import exact_pair
+from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.command_parser import CommandParser
 
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
 
-Both files are pair lines, in any order, plain or compressed; - is standard input.
+Both files are pairs, as lines or as rows, in any order, plain or compressed; - is standard input.
 
     ./run_local.sh videos.txt | python3 -m neardup evaluate - truth.tsv
 """
@@ -34,10 +35,11 @@ def main() -> None:
     args = parser.parse_args()
     confidence = exact_answers.share("--confidence", args.confidence)
     exact_answers.check_files([args.pairs, args.truth])
-    truth = {(a, b): similarity for a, b, similarity in parsed_lines([args.truth], exact_pair)}
+    pairs, true = (parsed_lines([name], exact_pair, ALL_PAIRS) for name in (args.pairs, args.truth))
+    truth = {(a, b): similarity for a, b, similarity in true}
     printed: set[tuple[bytes, bytes]] = set()
     lines, differ = 0, 0
-    for a, b, similarity in parsed_lines([args.pairs], exact_pair):
+    for a, b, similarity in pairs:
         printed.add((a, b))
         lines += 1
         differ += truth.get((a, b), similarity) != similarity

@@ -4,14 +4,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.run import plain_names
 from neardup.evaluation.exact_answers import check_files
+from neardup.lines.answer_tables import PAIRS
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, write_all
+from neardup.runtime.program import StageError
 from neardup.runtime.summary import QUIET, judged
 from neardup.similarity.measures import Threshold, fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
@@ -44,6 +46,7 @@ def main() -> None:
     parser.add_argument("--top", metavar="N", help=about)
     about = "the minimum similarity (default: that of the index)"
     parser.add_argument("--threshold", metavar="T", help=about)
+    parser.add_argument("-o", **LINES_OPTION)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
@@ -73,7 +76,8 @@ def main() -> None:
                     counters.add("similar", 1)
                     yield b"%b\t%b\t%b\n" % (id_, other, fraction_text(value))
 
-    write_all(lines())
+    with file_answer("-o", args.answer, [str(index), *args.files], PAIRS) as answer:
+        answer.write(lines())
     counts = counters.as_dict()["counts"]
     if args.verbosity > QUIET:
         records, found = counts["records"], counts.get("similar", 0)

@@ -17,6 +17,7 @@ import numpy as np
 
 from neardup.commands.documents import add_patterns
 from neardup.commands.images import cache_file
+from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.run import plain_names
 from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import add_option
@@ -29,7 +30,8 @@ from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import read
 from neardup.reading.document_files import CHANGED, EMPTY, UNREADABLE
-from neardup.runtime.program import StageError, UsageError, not_one_of, write_all
+from neardup.reading.row_files import fields_table
+from neardup.runtime.program import StageError, UsageError, not_one_of
 from neardup.runtime.summary import QUIET, VERBOSE
 from neardup.similarity.measures import Threshold
 
@@ -39,6 +41,8 @@ FILES, BYTES = "files", "bytes"
 READ_AT_ONCE = 1 << 20
 HASH = "blake2b-64"
 CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
+COUNTS = dict.fromkeys(("in_both", "only_in_a", "only_in_b", "bytes_in_both"), int)
+FOLDERS = fields_table(a=str, b=str, similarity=float, **COUNTS, in_words=str)
 DESCRIPTION = """Find folders with mostly the same files, or folders that are contained in others.
 
 A folder is the set of the contents of all files below it, whatever their names.  Nothing is
@@ -61,15 +65,20 @@ def main() -> None:
     file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
     tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
-    with closing(ResultCache(CONTENTS, file, HASH, named)) as cache:
+    with (
+        file_answer("-o", args.answer, [], FOLDERS) as answer,
+        closing(ResultCache(CONTENTS, file, HASH, named)) as cache,
+    ):
         contents = Contents(tally, cache, args.strict)
         with progress.shown(args.verbosity):
             progress.stage("files", sum(len(files) for _, files in found))
             tree = contents.tree(found, walk, progress)
-    pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
-    write_all(line_of(tree, pair) for pair in pairs)
+        pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
+        answer.write(line_of(tree, pair) for pair in pairs)
     pairs_found = f"{many(len(pairs), 'pair')} among {many(len(tree.paths), 'folder')}"
     print_summary(contents, pairs_found, walk, cache.note, args.verbosity)
+    if tally.failed and not tree.paths:
+        raise StageError("found no file that could be read; name a folder of files")
 
 
 def line_of(tree: FolderTree, pair: FolderPair) -> bytes:
@@ -219,6 +228,7 @@ def _command_line() -> argparse.Namespace:
         parser.add_argument(flag, action="store_true", help=about)
     about = "hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)"
     parser.add_argument("--cache", metavar="FILE", help=about)
+    parser.add_argument("-o", **LINES_OPTION)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     for flag, kinds in (("measure", (JACCARD, CONTAINMENT)), ("by", (FILES, BYTES))):

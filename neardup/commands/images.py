@@ -33,6 +33,7 @@ from neardup.runtime.summary import QUIET, VERBOSE
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup images"
+NAME = "neardup images"
 LINES = "fingerprints"
 KEEP_HELP = (
     "which of similar pictures comes first: max:pixels, max:bytes, min:bytes, max:date, min:date; "
@@ -67,7 +68,7 @@ SHORT = {
 def main() -> None:
     args = _command_line()
     variants = Variants(args.mirror, args.rotate, args.crops)
-    rules = Rules(PROGRAM.rpartition("-m ")[2], "picture", args.strict, args.verbosity)
+    rules = Rules(NAME, "picture", args.strict, args.verbosity)
     quality = integer("--quality", args.quality, 0, 100)
     jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
     seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
@@ -112,17 +113,17 @@ def find(lines: Path, args: argparse.Namespace) -> None:
     words += {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
     answer = lines.with_name(args.output)
     if args.output == "kept":
-        run.main(PROGRAM, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
+        run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
         paths = [line.split(b" ")[0] + b"\n" for line in answer.read_bytes().splitlines()]
         write_all(paths)
         if args.verbosity > QUIET:
             print(f"{len(paths):,} pictures kept", file=sys.stderr)
     elif args.output == "pairs":
-        run.main(PROGRAM, PROGRAM, [*words, "-o", str(answer), str(lines)])
+        run.main(NAME, PROGRAM, [*words, "-o", str(answer), str(lines)])
         with answer.open("rb") as pairs:
             write_all(map(with_bits, pairs))
     else:
-        run.main(PROGRAM, PROGRAM, [*words, str(lines)])
+        run.main(NAME, PROGRAM, [*words, str(lines)])
 
 
 def with_bits(line: bytes) -> bytes:

@@ -16,6 +16,7 @@ from typing import Callable, NamedTuple
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
+from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import add_option, check_files
 from neardup.lines.answer_lines import format_decided, parse_pair
@@ -24,14 +25,17 @@ from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
 from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
+from neardup.reading.compressed import kind_by_name
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
+from neardup.reading.row_files import fields_table
 from neardup.reading.text_rows import row_id, with_row_ids
-from neardup.runtime.program import STDOUT, UsageError, not_one_of, shown, write_all
+from neardup.runtime.program import UsageError, not_one_of, shown
 from neardup.runtime.summary import QUIET, VERBOSE
 from neardup.similarity.measures import fraction_text
 
 PROGRAM = "python3 -m neardup leaks"
+NAME = "neardup leaks"
 MEASURES = ("containment", "jaccard")
 DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
 FLAGS = (
@@ -42,6 +46,7 @@ FLAGS = (
     "--strict",
 )
 OUTPUTS = ("leaks", "clean")
+LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
 SHOWN_WORDS, PLACES, MOST_PLACE = 40, 16, 5000
 FOUND = 1  # the exit code
 DESCRIPTION = """Find which records of test sets are in training data.
@@ -63,6 +68,7 @@ SHORT = {
     "--output": "leaks, or clean: the training data without leaked records (default: leaks)",
     "--text": "the field of the text (default: text)",
     "--id": "the field of the id (default: id)",
+    "-o": "the file of the answer",
     "-v": "print all counts of the run, too",
 }
 
@@ -108,28 +114,38 @@ def main() -> None:
     new = [
         InputFile(*each) for each in zip(args.files, args.files, file_places(0, len(args.files)))
     ]
-    if args.kind == "clean":
-        check_one_answer(settings.form, new)
-    with working_folder() as folder:
-        answer = folder / "pairs"
+    given = [*args.test, *args.files]
+    with working_folder() as folder, file_answer("-o", args.answer, given, LEAKS) as answer:
+        if args.kind == "clean":
+            check_one_answer(settings.form, new, answer.descriptor)
+            check_kind(args.answer, settings.form.kind_of(args.files[0]))
+        pairs = folder / "pairs"
         said = "-v" if args.verbosity >= VERBOSE else "-q"
         jobs = [f"--jobs={args.jobs}"] if args.jobs else []
-        words = [*options.given_arguments(), f"-o{answer}", said, *jobs]
-        run.main(PROGRAM, PROGRAM, [*words, "--", *args.files])
+        words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
+        run.main(NAME, PROGRAM, [*words, "--", *args.files])
         counts: Counter[str] = Counter()
-        leaks = list(found_leaks(settings, args, partners(answer), counts))
+        leaks = list(found_leaks(settings, args, partners(pairs), counts))
         if args.kind == "clean":
             decided = folder / "decided"
             decided.write_bytes(b"".join(decisions(leaks)))
             sys.stdout.flush()
-            with decided.open("rb") as gone, open(STDOUT, "wb", closefd=False) as sink:
+            with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
         else:
-            write_all(sorted(leak.line(settings.form) for leak in leaks))
+            answer.write(sorted(leak.line(settings.form) for leak in leaks))
     if args.verbosity > QUIET:
         print("\n".join(summary(leaks, args.test, counts)), file=sys.stderr)
     if leaks and args.kind != "clean":
         sys.exit(FOUND)
+
+
+def check_kind(name: "str | None", kind: str) -> None:
+    """Raise UsageError if the name of a clean file has the extension of another kind."""
+    if kind_by_name(name or "") not in (None, kind):
+        raise UsageError(
+            f"-o {name}: {kind} is written as it is, under a name without this extension"
+        )
 
 
 def run_options(args: argparse.Namespace) -> Options:
@@ -290,6 +306,7 @@ def _command_line() -> argparse.Namespace:
         help=f"{about} (default: {OUTPUTS[0]})",
     )
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
+    parser.add_argument("-o", **LINES_OPTION)
     parser.add_argument("files", nargs="+", metavar="TRAIN", help="training data; plain or packed")
     parser.add_verbosity()
     return parser.parse_intermixed_args()

@@ -14,16 +14,17 @@ from neardup.decisions.edge_file import as_number
 from neardup.decisions.rules import as_decimals
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Progress
-from neardup.evaluation.exact_answers import check_files, parsed_lines
+from neardup.evaluation.exact_answers import check_files
 from neardup.images.pictures import require_pillow
 from neardup.lines.answer_lines import EDGE, MEMBER, NO_PAIR, parse_edge_lines, parse_removed
+from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.lines.tagged_ids import is_old
 from neardup.options import table
 from neardup.reading.blocks import NEW
 from neardup.report import facts, material, page
 from neardup.report.facts import Found, Node
 from neardup.report.html_page import check_jinja
-from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
+from neardup.report.video_answer import answer_of, found_run, parse_common, stretches_of
 from neardup.report.video_page import times_of, video_page
 from neardup.report.video_sights import look
 from neardup.runtime import atomic_write, manifest
@@ -31,6 +32,7 @@ from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError, cores, write_to
 from neardup.verification import RECORDS
 from neardup.videos.containers import require_av
+from neardup.videos.pair_lines import RUNS
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
@@ -72,7 +74,7 @@ def main() -> None:
     if not asked.files:
         raise UsageError("name the input of the run, for its texts: --records FILE")
     with atomic_write.whole_or_not("-o", args.o, inputs) as file:
-        graph = facts.PairGraph.of(parsed_lines(pairs, facts.found_pair))
+        graph = facts.PairGraph.of(parsed_lines(pairs, facts.found_pair, ALL_PAIRS))
         _check(graph, asked, own)
         removed = None if args.removed is None else material.read_removed(args.removed)
         audit = {} if args.audit is None else material.read_audit(args.audit)
@@ -142,7 +144,7 @@ def _videos(args: argparse.Namespace) -> None:
         if not os.path.isdir(folder):
             raise UsageError(f"--folder {folder}: not a folder")
     with atomic_write.whole_or_not("-o", args.o, [*pairs, *common]) as file:
-        answer = answer_of(parsed_lines(pairs, either))
+        answer = answer_of(parsed_lines(pairs, found_run, (RUNS,)))
         stretches = stretches_of(parsed_lines(common, parse_common))
         times = times_of(answer.first, stretches)
         progress = Progress("neardup report", ["videos"], 1)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
+from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.evaluation.exact_answers import add_option, share
 from neardup.lines.answer_lines import format_estimate
+from neardup.lines.answer_tables import ESTIMATES
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import DEFAULT_THRESHOLD, read
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, write_all
+from neardup.runtime.program import UsageError
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement
@@ -35,7 +37,8 @@ def main() -> None:
     args = _command_line()
     alpha = 1 - Fraction(str(share("--confidence", args.confidence)))
     threshold = read("--threshold", Threshold.parse, args.threshold)
-    check_inputs([name for name in (args.sketches, args.more) if name is not None])
+    files = [name for name in (args.sketches, args.more) if name is not None]
+    check_inputs(files)
     file = SketchFile(args.sketches)
     other = SketchFile(args.more) if args.more is not None else None
     if other:
@@ -52,7 +55,8 @@ def main() -> None:
     for name in (CANDIDATES, "pairs"):
         counters.add(name, 0)
     search = Search(file, other, threshold, args.measure, of, counters)
-    write_all(b"".join(_lines_of(search, alike, alpha)) for alike in search.pairs())
+    with file_answer("-o", args.answer, files, ESTIMATES) as answer:
+        answer.write(b"".join(_lines_of(search, alike, alpha)) for alike in search.pairs())
     counters.report()
 
 
@@ -71,6 +75,7 @@ def _command_line() -> argparse.Namespace:
         action="append",
         help="only pairs with this record of SKETCHES; may be repeated",
     )
+    parser.add_argument("-o", **LINES_OPTION)
     parser.add_verbosity()
     return parser.parse_intermixed_args()
 

@@ -11,7 +11,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import IO, Callable
+from typing import IO, Any, Callable
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from neardup.reading.blocks import LINE_BITS, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.parquet_rows import kept_parquet
+from neardup.reading.parquet_rows import kept_batches, schema_of, write_batches
 from neardup.reading.separated_rows import header_of, kept_rows, opened_table
 from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
@@ -137,8 +137,7 @@ def keep_file(
     gone = iter(places)
     written = 0
     if kind == "parquet":
-        kept_parquet(path, name, first, gone, sink, passed)
-        places.check(name)
+        write_batches(_kept_batches(file, decided, passed), path, name, sink)
         return True
     with form.dialect.opened(path, name, exactly=True) as text:
         stream = text.stream
@@ -159,6 +158,15 @@ def keep_file(
             passed(position(stream))
     places.check(name)
     return written > 0
+
+
+def _kept_batches(
+    file: InputFile, decided: IO[bytes], passed: Callable[[int], None]
+) -> Iterator[Any]:
+    """Yield the kept rows of a Parquet file as record batches."""
+    places = Places(decided, file.first)
+    yield from kept_batches(*file, iter(places), passed)
+    places.check(file.name)
 
 
 class Places:
@@ -205,20 +213,24 @@ def keep_in_one(
         read[i] = of_file
         passed(sum(read))
 
-    for i, file in enumerate(files):
+    of_parquet = form.kind_of(files[0].name) == "parquet"
+    if of_parquet:
+        kept = (_kept_batches(file, decided, partial(in_all, i)) for i, file in enumerate(files))
+        write_batches(itertools.chain.from_iterable(kept), *files[0][:2], sink)
+    for i, file in enumerate(() if of_parquet else files):
         more = partial(in_all, i)
         header = not keep_file(form, file, max_line, decided, sink, header, more) and header
     for _ in records_from(decided, files[-1].first + FILE_PLACES):
         raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
 
-def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
+def check_one_answer(
+    form: InputFormat, files: Sequence[InputFile], descriptor: int = STDOUT
+) -> None:
     """Raise UsageError if the kept records of the files cannot be written to one output."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
-    if len(files) > 1 and "parquet" in kinds:
-        raise UsageError(f"--output kept cannot write several Parquet files to one file; {instead}")
-    if "parquet" in kinds and os.isatty(STDOUT):
+    if "parquet" in kinds and os.isatty(descriptor):
         raise UsageError(
             "--output kept cannot print Parquet on a terminal; write a file: > FILE.parquet"
         )
@@ -229,10 +241,20 @@ def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
     if len(encodings) > 1:
         names = " and ".join(sorted(encoding or "utf-8" for encoding in encodings))
         raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
-    if kinds <= {"csv", "tsv"} and form.has_header and len(files) > 1:
-        first: tuple[str, list[str]] | None = None
-        for path, name, _ in files:
-            header = header_of(form.kind_of(name), path, name, form.dialect)
-            first = first or ((name, header) if header else None)
-            if first and header and header != first[1]:
-                raise UsageError(f"{first[0]} and {name} have different columns; {instead}")
+    if kinds <= {"csv", "tsv", "parquet"} and form.has_header and len(files) > 1:
+        _check_columns(form, files, instead)
+
+
+def _check_columns(form: InputFormat, files: Sequence[InputFile], instead: str) -> None:
+    """Raise UsageError unless all tables have the same columns; those of Parquet have types."""
+    first: tuple[str, Any] | None = None
+    for path, name, _ in files:
+        kind = form.kind_of(name)
+        columns: Any
+        if kind == "parquet":
+            columns = schema_of(path, name)
+        else:
+            columns = header_of(kind, path, name, form.dialect)
+        first = first or ((name, columns) if columns else None)
+        if first and columns and columns != first[1]:
+            raise UsageError(f"{first[0]} and {name} have different columns; {instead}")

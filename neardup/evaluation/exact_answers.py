@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from math import ceil, floor
-from typing import Callable, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,18 +15,17 @@ from neardup.lines.answer_lines import format_pair
 from neardup.options import table
 from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, of_fingerprints
-from neardup.reading.blocks import check_inputs, read_files
+from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
-from neardup.runtime.program import StageError, UsageError, WireError, not_one_of
+from neardup.runtime.program import StageError, UsageError, not_one_of
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
 
-MAX_LINE = 64 << 20  # bytes, for two ids
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
@@ -38,7 +37,6 @@ SHARED = (
     *PRINTS,
 )
 EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
-Parsed = TypeVar("Parsed")
 
 
 def exact_parser(
@@ -215,17 +213,6 @@ def pair_lines(
             counters.repeated_id(a)
         else:
             yield format_pair(a, b, similarity, measure.directed)
-
-
-def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
-    """Yield the parsed lines of the files; StageError for a line that cannot be parsed."""
-    for block in read_files(files, MAX_LINE):
-        for number, line in enumerate(block.data.splitlines(), block.line):
-            if line:
-                try:
-                    yield parse(line)
-                except WireError as error:
-                    raise StageError(f"{block.place}{number}: {error}") from None
 
 
 def ratio(part: int, whole: int) -> str:

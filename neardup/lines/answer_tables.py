@@ -1,18 +1,41 @@
 """The fields of answers that are written as JSON lines, CSV or Parquet instead of lines with tabs.
 
     a, b, similarity                                pairs and links
-    a, b, low, high                                 pairs with --verify sketch: an interval
+    a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
     new, other, similarity, collection[, direction] pairs with --against
     id, kept, similarity                            removed records; null where not a pair
     cluster, id                                     clusters
 
-The lines are those of `answer_lines` and, with --against, of `verification.record_pairs`.
+The lines are those of `answer_lines` and, with --against, of `verification.record_pairs`.  Programs
+that read an answer read either, by `parsed_lines`.
 """
 
 from __future__ import annotations
 
-from neardup.reading.row_files import LineTable, fields_table
-from neardup.reading.text_rows import Row
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Callable, TypeVar
+
+from neardup.reading.blocks import Pieces, line_pieces, read_files
+from neardup.reading.compressed import opened
+from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
+from neardup.reading.row_files import (
+    CSV,
+    PARQUET,
+    LineTable,
+    fields_table,
+    format_by_name,
+    line_of_row,
+)
+from neardup.reading.separated_rows import separated_pieces
+from neardup.reading.text_rows import Fields, FlawError, Line, Row, json_line, lines_in, row_of
+from neardup.runtime.program import StageError, WireError, shown
+
+MAX_LINE = 64 << 20  # of two ids
+PARQUET_START = b"PAR1\x15"
+ALL_FIELDS = Fields("", (), needs_id=False)
+Parsed = TypeVar("Parsed")
 
 REMOVED = fields_table(id=str, kept=str, similarity=float)
 CLUSTERS = fields_table(cluster=str, id=str)
@@ -22,17 +45,32 @@ DIRECTED_ACROSS = fields_table(new=str, other=str, similarity=float, collection=
 
 
 def interval_row(line: bytes) -> Row:
-    r"""Return the row of a pair with an interval.
+    r"""Return the row of a pair with an interval, and with an estimate if it has one.
 
     >>> interval_row(b"a\tb\t~0.871123..1.000000\n")
     {'a': 'a', 'b': 'b', 'low': 0.871123, 'high': 1.0}
     """
-    a, b, interval = line.decode().rstrip("\n").split("\t")
+    a, b, interval, *estimate = line.decode().rstrip("\n").split("\t")
     low, high = map(float, interval[1:].split(".."))
-    return {"a": a, "b": b, "low": low, "high": high}
+    return dict(zip(ESTIMATES.columns, (a, b, low, high, *map(float, estimate))))
 
 
-INTERVALS = LineTable({"a": str, "b": str, "low": float, "high": float}, interval_row)
+def interval_line(row: Row) -> bytes:
+    r"""Return the line of a row of `interval_row`.
+
+    >>> interval_line({"a": "a", "b": "b", "low": 0.871123, "high": 1.0})
+    b'a\tb\t~0.871123..1.000000\n'
+    """
+    return "{a}\t{b}\t~{low:.6f}..{high:.6f}\n".format(**row).encode()
+
+
+INTERVALS, ESTIMATES = (
+    LineTable(
+        {"a": str, "b": str, "low": float, "high": float, **more}, interval_row, interval_line
+    )
+    for more in ({}, {"estimate": float})
+)
+ALL_PAIRS = (DIRECTED_ACROSS, ACROSS, INTERVALS, PAIRS)  # those with more columns first
 
 
 def answer_table(output: str, against: bool, directed: bool, estimated: bool) -> LineTable:
@@ -44,3 +82,45 @@ def answer_table(output: str, against: bool, directed: bool, estimated: bool) ->
     if against:
         return DIRECTED_ACROSS if directed else ACROSS
     return INTERVALS if estimated else PAIRS
+
+
+def parsed_lines(
+    files: Sequence[str], parse: Callable[[bytes], Parsed], tables: Sequence[LineTable] = ()
+) -> Iterator[Parsed]:
+    """Yield the parsed lines of answers; a StageError names the file and the line that is wrong.
+
+    A file may have rows of one of `tables` instead, which are parsed as their lines.
+    """
+    for name in files:
+        for block in read_files([name], MAX_LINE, pieces=_pieces(name) if tables else line_pieces):
+            if block.flaw:
+                raise StageError(f"{block.place}{block.line}: {block.flaw}")
+            for number, line in lines_in(block.data):
+                try:
+                    yield parse(_line(line, tables))
+                except WireError as error:
+                    raise StageError(f"{block.place}{block.line + number}: {error}") from None
+
+
+def _pieces(name: str) -> Pieces:
+    """Return what reads a file of an answer: rows of CSV or Parquet, or lines."""
+    kind, start = format_by_name(name), b""
+    if os.path.isfile(name):
+        with opened(name, name) as file:
+            start = file.readline(MAX_LINE)
+    if kind == PARQUET or start.startswith(PARQUET_START):
+        check_pyarrow()
+        return partial(parquet_pieces, ALL_FIELDS)
+    if kind == CSV and b"\t" not in start:  # else lines with tabs under this name
+        return partial(separated_pieces, CSV, ALL_FIELDS)
+    return line_pieces
+
+
+def _line(line: Line, tables: Sequence[LineTable]) -> bytes:
+    """Return a line with tabs: the line itself, or that of a row or of a JSON object."""
+    if type(line) is bytes and not (tables and line.startswith(b"{") and b"\t" not in line):
+        return line
+    try:
+        return line_of_row(row_of(line), tables)[:-1]
+    except FlawError as flaw:
+        raise WireError(f"{flaw}: {shown(json_line(line))}") from None

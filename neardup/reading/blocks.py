@@ -71,6 +71,7 @@ class Piece(NamedTuple):
     flaw: str = ""  # why this is not lines, but the first bytes of what should be one
     unit: str = "line"  # or "row"
     behind: int = 0  # bytes of the file, as it is on disk, that have been read
+    encoding: str = ""  # of the file; "" is UTF-8
 
 
 class Block(NamedTuple):
@@ -82,6 +83,7 @@ class Block(NamedTuple):
     flaw: str = ""  # as in Piece
     first: int = NEW  # the place of the first one, see above
     row_ids: bytes = b""  # before the numbers of rows without an id
+    encoding: str = ""  # as in Piece
 
 
 def check_inputs(files: list[str]) -> None:
@@ -154,12 +156,13 @@ def line_pieces(
     path: str, name: str, max_line: int, start: Start, dialect: Dialect = AS_USUAL
 ) -> Iterator[Piece]:
     """Yield pieces of consecutive lines of a file, in UTF-8."""
-    with dialect.opened(path, name) as (stream, *_):
+    with dialect.opened(path, name) as (stream, _, encoding):
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         for line, data, cut in whole_lines(stream, max_line, start):
             flaw = LINE_TOO_LONG if cut else ""
-            yield Piece(line, partial(iter, (data,)), flaw, behind=position(stream))
+            behind = position(stream)
+            yield Piece(line, partial(iter, (data,)), flaw, behind=behind, encoding=encoding)
 
 
 Pieces = Callable[[str, str, int, Start], Iterator[Piece]]
@@ -196,13 +199,14 @@ def read_files(
         if name == "-" and in_task():
             start = start_of_split()
         behind = 0
-        for line, parts, flaw, unit, behind in pieces(path, name, max_line, start):
+        for line, parts, flaw, unit, behind, encoding in pieces(path, name, max_line, start):
             if number == mine:
                 if passed:
                     passed(before + behind)
                 place = first + start.byte + line - 1
                 for part in parts():
-                    yield Block(f"{start.place}{unit} ", line, part, flaw, place, row_ids)
+                    where = f"{start.place}{unit} "
+                    yield Block(where, line, part, flaw, place, row_ids, encoding)
                     line, place = line + len(part), place + len(part)  # only rows have more parts
                 mine = next(turns)
             number += 1

@@ -61,10 +61,7 @@ class Dialect(NamedTuple):
         exactly: StageError if encoding it again would give other bytes
         """
         with opened(path, name) as stream:
-            start = stream.peek(MAGIC_BYTES)
-            mark, encoding = next(
-                (m for m in MARKS if start.startswith(m[0])), (b"", self.encoding)
-            )
+            mark, encoding = self.of_start(stream.peek(MAGIC_BYTES))
             if TASK in os.environ or not (mark or encoding):
                 yield TextFile(stream)
                 return
@@ -76,6 +73,10 @@ class Dialect(NamedTuple):
                 stream = io.BufferedReader(raw, READ_BYTES)
             yield TextFile(stream, mark, encoding)
 
+    def of_start(self, start: bytes) -> tuple[bytes, str]:
+        """Return the byte order mark of a file and its encoding, "" for UTF-8; `start`: of it."""
+        return next((m for m in MARKS if start.startswith(m[0])), (b"", self.encoding))
+
     def encoding_of(self, path: str, name: str) -> str:
         """Return the encoding of a file, "" for UTF-8."""
         with self.opened(path, name) as text:
@@ -83,6 +84,18 @@ class Dialect(NamedTuple):
 
 
 AS_USUAL = Dialect()
+
+
+def as_in_file(text: bytes) -> bytes:
+    r"""Return UTF-8 with the bytes that an encoding does not have as they are in the file.
+
+    >>> as_in_file("caf\u00e9 \udc81".encode("utf-8", "surrogatepass"))
+    b'caf\xc3\xa9 \x81'
+    """
+    try:
+        return text.decode("utf-8", "surrogatepass").encode("utf-8", "surrogateescape")
+    except UnicodeError:  # half a character of UTF-16, or a part of one
+        return text
 
 
 class TextFile(NamedTuple):

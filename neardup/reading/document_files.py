@@ -3,17 +3,16 @@
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive
 
-A document is UTF-8 (a byte order mark is dropped).  A single compressed file (.gz .bz2 .xz .zst) is
-read as what it holds.  A file that is not text is *binary*: it has a NUL byte, or begins as no text
-does.  Binary files and empty ones are skipped; those that should be text and cannot be read are
-failures, each with a reason.
+A document is text in UTF-8, or what its byte order mark or --encoding names.  A single compressed
+file (.gz .bz2 .xz .zst) is read as what it holds.  A file that is not text is *binary*: it has a
+NUL, or begins as no text does.  Binary files and empty ones are skipped; those that should be text
+and cannot be read are failures, each with a reason.
 
 One file, or one member of an archive, is in memory at a time, up to `limit` bytes of it.
 """
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from calendar import timegm
@@ -22,6 +21,7 @@ from functools import partial
 from typing import IO, Any, Callable, NamedTuple, Protocol, Union
 
 from neardup.reading.compressed import SIGNATURES, opened
+from neardup.reading.dialects import AS_USUAL, MARKED, Dialect
 from neardup.reading.input_check import NOT_UTF8
 from neardup.runtime.program import StageError
 
@@ -33,7 +33,6 @@ HIDDEN_MEMBERS, OTHER_MEMBERS = "hidden members of archives", "links and others 
 LEFT_OUT_MEMBERS = "members of archives left out by --include or --exclude"
 TOO_LONG, DAMAGED = "longer than --max-line", "damaged"
 UNREADABLE, CHANGED = "cannot be read", "changed while it was read"
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 PDF = rb"%PDF-"
 NO_TEXT = re.compile(b"|".join([PDF, *(b"(?:%b)" % signature for signature, *_ in SIGNATURES)]))
 HIDDEN_PART = re.compile(rb"(?:\A|/)\.(?!\.?(?:/|\Z))")
@@ -56,6 +55,7 @@ class NoDocument(NamedTuple):
 
 
 Outcome = Union[Document, NoDocument]
+Reader = Callable[[bytes, bytes], Outcome]  # of a path and the bytes of a file
 
 
 def is_archive(path: bytes) -> bool:
@@ -74,20 +74,24 @@ class RegularFile(Protocol):
 
 
 def documents(
-    file: RegularFile, limit: int, allow: Callable[[bytes], bool] = lambda _: True
+    file: RegularFile,
+    limit: int,
+    allow: Callable[[bytes], bool] = lambda _: True,
+    dialect: Dialect = AS_USUAL,
 ) -> Iterator[Outcome]:
     """Yield the document in a file, or those in an archive whose names are allowed.
 
     A file that is longer than `limit` bytes is not read to its end.
     """
+    text = partial(text_of, limit=limit, dialect=dialect)
     path, before = file.path, (file.size, file.mtime_ns)
     try:
         if TAR.search(path):
-            yield from _tar_members(path, limit, allow)
+            yield from _tar_members(path, limit, allow, text)
         elif ZIP.search(path):
-            yield from _zip_members(path, limit, allow)
+            yield from _zip_members(path, limit, allow, text)
         else:
-            outcome = dated(_whole_file(path, limit), file.mtime_ns / 1e9)
+            outcome = dated(_whole_file(path, limit, text), file.mtime_ns / 1e9)
             yield outcome if _state(path) == before else NoDocument(path, CHANGED)
             return
         if _state(path) != before:
@@ -101,16 +105,16 @@ def _state(path: bytes) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _whole_file(path: bytes, limit: int) -> Outcome:
+def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
     name = os.fsdecode(path)
     try:
         with opened(name, name) as stream:
-            return text_of(path, stream.read(limit + 1), limit)
+            return text(path, stream.read(limit + 1))
     except StageError as error:
         return NoDocument(path, DAMAGED, str(error).rpartition("damaged: ")[2])
 
 
-def text_of(path: bytes, data: bytes, limit: int) -> Outcome:
+def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
     r"""Return a document of the bytes of a file; one byte over `limit` is enough to refuse it.
 
     >>> text_of(b"a", b"to be\n", 9)
@@ -118,16 +122,22 @@ def text_of(path: bytes, data: bytes, limit: int) -> Outcome:
     >>> text_of(b"a", b"\x89PNG\0", 9)
     NoDocument(path=b'a', reason='binary', detail='', skipped=True)
     """
-    if data.startswith(UTF_16):
-        return NoDocument(path, NOT_UTF8, "it is UTF-16; type: iconv -f UTF-16 -t UTF-8")
-    if b"\0" in data or NO_TEXT.match(data):
+    mark, encoding = dialect.of_start(data)
+    if (not encoding and b"\0" in data) or (not mark and NO_TEXT.match(data)):
         return NoDocument(path, BINARY, skipped=True)
     if len(data) > limit:
         return NoDocument(path, TOO_LONG, f"more than {limit:,} bytes")
+    reason = f"not {encoding}" if encoding else NOT_UTF8
+    if encoding in MARKED:
+        return NoDocument(
+            path, reason, f"no byte order mark; type --encoding {encoding}-le, or …-be"
+        )
     try:
-        text = data.decode("utf-8-sig")
+        text = data[len(mark) :].decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
-        return NoDocument(path, NOT_UTF8, f"byte {error.start + 1:,}")
+        return NoDocument(path, reason, f"byte {len(mark) + error.start + 1:,}")
+    if "\0" in text:
+        return NoDocument(path, BINARY, skipped=True)
     if not text.strip():
         return NoDocument(path, EMPTY, skipped=True)
     return Document(path, text, len(data))
@@ -149,7 +159,9 @@ def _member(
     return path if allow(name) else NoDocument(path, LEFT_OUT_MEMBERS, skipped=True)
 
 
-def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Iterator[Outcome]:
+def _tar_members(
+    path: bytes, limit: int, allow: Callable[[bytes], bool], text: Reader
+) -> Iterator[Outcome]:
     import lzma
     import tarfile
     import zlib
@@ -162,7 +174,7 @@ def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
                     continue
                 name = entry.name.encode("utf-8", "surrogateescape")
                 member = _member(path, name, entry.isreg(), allow)
-                outcome = _read(member, limit, partial(archive.extractfile, entry))
+                outcome = _read(member, limit, text, partial(archive.extractfile, entry))
                 yield dated(outcome, float(entry.mtime))
             assert archive.fileobj
             archive.fileobj.seek(archive.offset)  # subtle: a tar that is cut short ends in silence
@@ -172,7 +184,9 @@ def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
         yield NoDocument(path, DAMAGED, str(error))
 
 
-def _zip_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Iterator[Outcome]:
+def _zip_members(
+    path: bytes, limit: int, allow: Callable[[bytes], bool], text: Reader
+) -> Iterator[Outcome]:
     import zipfile
     import zlib
 
@@ -183,7 +197,7 @@ def _zip_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
                     continue
                 member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
                 try:
-                    outcome = _read(member, limit, partial(archive.open, entry))
+                    outcome = _read(member, limit, text, partial(archive.open, entry))
                     yield dated(outcome, float(timegm((*entry.date_time, 0, 0, 0))))
                 except (RuntimeError, NotImplementedError) as error:  # a password, a method
                     yield NoDocument(path, UNREADABLE, str(error))
@@ -191,8 +205,10 @@ def _zip_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
         yield NoDocument(path, DAMAGED, str(error))
 
 
-def _read(member: bytes | NoDocument, limit: int, stream: Callable[[], IO[bytes] | Any]) -> Outcome:
+def _read(
+    member: bytes | NoDocument, limit: int, text: Reader, stream: Callable[[], IO[bytes] | Any]
+) -> Outcome:
     if isinstance(member, NoDocument):
         return member
     with stream() as file:
-        return text_of(member, file.read(limit + 1), limit)
+        return text(member, file.read(limit + 1))

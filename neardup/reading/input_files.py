@@ -9,6 +9,7 @@ A task gets the name of its file from Hadoop or mrjob, and ends where it is not 
 import os
 import posixpath
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -24,8 +25,17 @@ _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 def is_index(path: "str | os.PathLike[str]") -> bool:
-    """Return whether a path is that of an index, which `stored.index_manifest` describes."""
-    return os.path.isfile(os.path.join(path, MANIFEST))
+    """Return whether a path is that of an index, which `stored.index_manifest` describes.
+
+    PermissionError if this user may not see that.
+    """
+    try:
+        return stat.S_ISREG(os.stat(os.path.join(path, MANIFEST)).st_mode)
+    except PermissionError as error:
+        error.filename = path
+        raise
+    except (OSError, ValueError):  # ValueError: a NUL
+        return False
 
 
 class InputFile(NamedTuple):

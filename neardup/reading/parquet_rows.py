@@ -272,47 +272,55 @@ def damage_named(name: str) -> Iterator[None]:
         raise StageError(f"{name}: is not a Parquet file, or damaged: {reason}") from None
 
 
-def kept_parquet(
-    path: str,
-    name: str,
-    first: int,
-    gone: Iterator[int],
-    sink: IO[bytes],
-    passed: Callable[[int], None],
-) -> None:
-    """Write all columns of the rows whose places are not in `gone` (ascending).
+def schema_of(path: str, name: str) -> Any:
+    """Return the names and types of the columns of a file."""
+    with opened_parquet(path, name) as file:
+        return file.schema_arrow
+
+
+def kept_batches(
+    path: str, name: str, first: int, gone: Iterator[int], passed: Callable[[int], None]
+) -> Iterator[Any]:
+    """Yield all columns of the rows whose places are not in `gone` (ascending), as record batches.
 
     `first` is the place of the first row; `passed` is called with how many bytes have been read.
     """
+    arrow = importlib.import_module("pyarrow")
+    with opened_parquet(path, name) as file:
+        next_gone, done = next(gone, None), 0
+        rows, total = file.metadata.num_rows, _size(path)
+        groups = range(file.num_row_groups)
+        of_groups = (batches(file, MOST_ROWS, None, i, 4 * READ_BYTES) for i in groups)
+        for batch in chain.from_iterable(of_groups):
+            stays = [True] * batch.num_rows
+            while next_gone is not None and next_gone < first + batch.num_rows:
+                stays[next_gone - first] = False
+                next_gone = next(gone, None)
+            first += batch.num_rows
+            done += batch.num_rows
+            passed(total * done // max(rows, 1))
+            try:
+                yield batch.filter(arrow.array(stays, arrow.bool_()))
+            except arrow.ArrowNotImplementedError:  # of some types, such as string_view
+                ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
+                yield from (batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2]))
+
+
+def write_batches(some: Iterator[Any], path: str, name: str, sink: IO[bytes]) -> None:
+    """Write record batches with the schema and the compression of the file at `path`."""
     arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
-        schema = file.schema_arrow
-        codec = "snappy"
+        schema, codec = file.schema_arrow, "snappy"
         if file.num_row_groups and file.metadata.num_columns:
             codec = file.metadata.row_group(0).column(0).compression.lower()
-        codec = codec.replace("uncompressed", "none")
-        with parquet.ParquetWriter(sink, schema, compression=codec) as writer:
-            held: list[Any] = []
-            next_gone, done, size = next(gone, None), 0, 0
-            rows, total = file.metadata.num_rows, _size(path)
-            groups = range(file.num_row_groups)
-            of_groups = (batches(file, MOST_ROWS, None, i, 4 * READ_BYTES) for i in groups)
-            for batch in chain.from_iterable(of_groups):
-                stays = [True] * batch.num_rows
-                while next_gone is not None and next_gone < first + batch.num_rows:
-                    stays[next_gone - first] = False
-                    next_gone = next(gone, None)
-                first += batch.num_rows
-                done += batch.num_rows
-                passed(total * done // max(rows, 1))
-                try:
-                    held.append(batch.filter(arrow.array(stays, arrow.bool_())))
-                except arrow.ArrowNotImplementedError:  # of some types, such as string_view
-                    ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
-                    held += [batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2])]
-                size += _bytes(batch) * sum(stays) // max(len(stays), 1)
-                if size > WRITTEN_BYTES:
-                    writer.write_table(arrow.Table.from_batches(held, schema))
-                    held, size = [], 0
-            if held:
+    codec = codec.replace("uncompressed", "none")
+    held, size = [], 0
+    with damage_named(name), parquet.ParquetWriter(sink, schema, compression=codec) as writer:
+        for batch in some:
+            held.append(batch)
+            size += _bytes(batch)
+            if size > WRITTEN_BYTES:
                 writer.write_table(arrow.Table.from_batches(held, schema))
+                held, size = [], 0
+        if held:
+            writer.write_table(arrow.Table.from_batches(held, schema))

@@ -5,7 +5,8 @@ r"""Write rows, which are dictionaries, as JSON lines, CSV or Parquet, as the na
         ─▶ a,b,similarity⏎x,y,0.9⏎                  .csv, with a header
         ─▶ a row of a table with typed columns      .parquet .pq
 
-An answer is made as lines with tabs.  Under another name, each line is written as a row.
+An answer is made as lines with tabs.  Under another name, each line is written as a row, and each
+row is read as that line.
 Memory: some thousand rows, or a row group of Parquet.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from io import BytesIO
 from itertools import chain, islice
@@ -22,28 +23,31 @@ from typing import IO, Any, Callable, NamedTuple
 from neardup.reading.compressed import kind_by_name, packing, plain_name
 from neardup.reading.parquet_rows import WRITTEN_BYTES, check_pyarrow
 from neardup.reading.text_rows import Row
-from neardup.runtime.program import UsageError, naming, write_to
+from neardup.runtime.program import UsageError, WireError, naming, shown, write_to
 
 LINES, JSON, CSV, PARQUET = "lines", "jsonl", "csv", "parquet"
 FORMATS = (LINES, JSON, CSV, PARQUET)
 BATCH_ROWS = 1 << 12
 SPECIAL = re.compile('[",\r\n]')
+BOOLEANS = {"true": True, "false": False}
 
 Columns = Mapping[str, Any]  # name: str, float, int or bool, or for Parquet a type of Arrow
 
 
 class LineTable(NamedTuple):
-    """The columns of an answer, and the row of one of its lines."""
+    """The columns of an answer, the row of one of its lines, and the line of a row."""
 
     columns: Columns
     row_of: Callable[[bytes], Row]
+    line_of: Callable[[Row], bytes]
 
 
 def fields_table(**columns: type) -> LineTable:
     r"""Return the table of lines with tabs between fields; `-` is null in a column of numbers.
 
-    >>> fields_table(id=str, kept=str, similarity=float).row_of(b"b\ta\t-\n")
-    {'id': 'b', 'kept': 'a', 'similarity': None}
+    >>> table = fields_table(id=str, kept=str, similarity=float)
+    >>> table.row_of(b"b\ta\t-\n"), table.line_of({"id": "b", "kept": "a", "similarity": 0.9})
+    ({'id': 'b', 'kept': 'a', 'similarity': None}, b'b\ta\t0.900000\n')
     """
 
     def row_of(line: bytes) -> Row:
@@ -53,7 +57,41 @@ def fields_table(**columns: type) -> LineTable:
             name: None if kind is not str and f == "-" else kind(f) for (name, kind), f in pairs
         }
 
-    return LineTable(columns, row_of)
+    def line_of(row: Row) -> bytes:
+        values = (row[name] for name in columns)
+        fields = (f"{v:.6f}" if isinstance(v, float) else "-" if v is None else v for v in values)
+        return "\t".join(map(str, fields)).encode() + b"\n"
+
+    return LineTable(columns, row_of, line_of)
+
+
+def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
+    r"""Return the line of a row of the first table whose columns it has; WireError for another row.
+
+    >>> line_of_row({"id": 7, "bits": 3, "share": "0.5"}, [fields_table(id=str, share=float)])
+    b'7\t0.500000\n'
+    """
+    try:
+        table = next(each for each in tables if row.keys() >= each.columns.keys())
+        return table.line_of(
+            {name: _value(row[name], kind) for name, kind in table.columns.items()}
+        )
+    except (StopIteration, ValueError, TypeError, KeyError):
+        names = ", or ".join(" ".join(table.columns) for table in reversed(tables))
+        raise WireError(
+            f"expected a row with {names}, as -o writes them, got {shown(json_row(row)[:-1])}"
+        ) from None
+
+
+def _value(value: Any, kind: type) -> Any:
+    """Return a value of JSON, CSV or Parquet as one of a column; an error if it is not one."""
+    if kind is bool:
+        return BOOLEANS[str(value).lower()]
+    if kind is not str:
+        return None if value in (None, "") else kind(value)
+    if type(value) not in (str, int):  # int: another program took the id for a number
+        raise TypeError
+    return str(value)
 
 
 def format_by_name(name: str) -> str:

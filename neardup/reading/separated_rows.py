@@ -150,7 +150,7 @@ def separated_pieces(
     dialect: Dialect = AS_USUAL,
 ) -> Iterator[Piece]:
     """Yield pieces of consecutive rows of a CSV or TSV file, or of a split of a headerless TSV."""
-    with dialect.opened(path, name) as (stream, *_):
+    with dialect.opened(path, name) as (stream, _, encoding):
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         comma = dialect.delimiter
@@ -162,7 +162,7 @@ def separated_pieces(
         rows = partial(rows_of, kind, columns, len(header), comma=comma)
         for number, data, flaw in table.rows:
             parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
-            yield Piece(number, parts, flaw, "row", position(stream))
+            yield Piece(number, parts, flaw, "row", position(stream), encoding)
 
 
 def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:

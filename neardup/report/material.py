@@ -15,10 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from neardup.evaluation.exact_answers import options_of, parsed_lines, refuse_others
+from neardup.evaluation.exact_answers import options_of, refuse_others
 from neardup.evaluation.fingerprint_elements import block_difference
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
+from neardup.lines.answer_tables import REMOVED, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.input_files import is_index
@@ -148,7 +149,7 @@ def read_removed(file: str) -> RemovedRecords:
     """Summarize a file of removed records; hold the ids of those they duplicate in memory."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
-    for fields in parsed_lines([file], parse_removed):
+    for fields in parsed_lines([file], parse_removed, (REMOVED,)):
         gone = Gone(*fields)
         reasons[gone.kept] += 1
         chained += gone.similarity == "-"

@@ -15,7 +15,7 @@ import numpy as np
 
 from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest
-from neardup.videos.pair_lines import PairRun, parse_object, parse_run
+from neardup.videos.pair_lines import PairRun, parse_run
 from neardup.videos.runs import Run
 
 FIRST = 50  # pairs that are shown
@@ -76,9 +76,9 @@ class Stretch(NamedTuple):
     places: list[Place]
 
 
-def either(line: bytes) -> PairRun:
-    """Parse a line of `neardup videos`, or a JSON object; WireError for anything else."""
-    run = parse_object(line) if line.startswith(b"{") else parse_run(line)
+def found_run(line: bytes) -> PairRun:
+    """Parse a line of `neardup videos`; WireError for anything else."""
+    run = parse_run(line)
     if max(run[2:7]) > LATEST:
         raise WireError(f"expected times of videos, in seconds, got {shown(line)}")
     return run

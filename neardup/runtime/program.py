@@ -283,7 +283,7 @@ def _first_to_fail(folder: str) -> bool:
 
 def write_all(pieces: Iterable[bytes]) -> None:
     """Write pieces to stdout; a full disk or a closed pipe raises here, not at exit."""
-    with open(STDOUT, "wb", closefd=False) as stdout:
+    with naming(STANDARD_OUTPUT), open(STDOUT, "wb", closefd=False) as stdout:
         write_to(stdout, pieces, STANDARD_OUTPUT)
 
 

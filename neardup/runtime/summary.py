@@ -72,6 +72,12 @@ ORDER = (
     LARGEST,
     COMPILED,
 )
+ADVICE = {  # by a word of the most frequent reason
+    "fingerprint": "a fingerprint has a hexadecimal digit for each 4 of its --bits",
+    "UTF-8": "name their encoding, as in --encoding cp1252",
+    "no text": "name the field of the text, as in --text body",
+    "": "a line is an id and its shingles, or with --input text an id, a tab and the text",
+}
 TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
@@ -375,9 +381,8 @@ def _advice(counts: Mapping[str, int]) -> str:
         return DOCUMENTS.format("FILE…")
     look = {**FIRST_LOOKS, **LOOKS}.get(most)
     if not look:
-        if any("fingerprint" in name for name in counts):
-            return "a fingerprint has a hexadecimal digit for each 4 of its --bits"
-        return "a line is an id and its shingles, or with --input text an id, a tab and the text"
+        why = max(counts, key=lambda name: name.startswith(BAD) * counts[name])
+        return next(advice for word, advice in ADVICE.items() if word in why)
     return f"they look like {look.like}; type: {_line_for(look)}"
 
 

@@ -27,7 +27,8 @@ from neardup.lines.answer_lines import format_decided, is_estimate, parse_pair, 
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of
-from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
+from neardup.reading.dialects import as_in_file
+from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, look_of
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, shown, system_sort
@@ -123,6 +124,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
 def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
     """Count a bad line; StageError with --strict."""
     line = block.line + bad.number
+    if bad.reason == NOT_UTF8 and block.encoding:
+        bad = BadLine(bad.number, as_in_file(bad.text), f"not {block.encoding}")
     message = f"{bad.reason}: {shown(bad.text)}"
     if settings.strict:
         raise StageError(f"{block.place}{line}: {message}")

@@ -15,7 +15,6 @@ A is before B in byte order.  Lines of a pair follow each other.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -104,18 +103,6 @@ def row_of(line: bytes) -> dict[str, Any]:
     return parse_run(line)._asdict()
 
 
-def parse_object(line: bytes) -> PairRun:
-    """Return the run in a line of JSON; WireError for another line."""
-    try:
-        fields = json.loads(line)
-        run = PairRun._make(fields[name] for name in COLUMNS)
-        if parse_run(format_run(run)) == run:
-            return run
-    except (ValueError, TypeError, KeyError, WireError):
-        pass  # reported below
-    raise WireError(f"expected a run of two videos as a JSON object, got {shown(line)}")
-
-
 def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
     """Yield the runs of each pair of videos; those of a pair must follow each other."""
     for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
@@ -123,4 +110,8 @@ def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
 
 
 _KINDS = {"a": str, "b": str, "mirrored": bool}
-RUNS = LineTable({name: _KINDS.get(name, float) for name in COLUMNS}, row_of)
+RUNS = LineTable(
+    {name: _KINDS.get(name, float) for name in COLUMNS},
+    row_of,
+    lambda row: format_run(PairRun(**row)),
+)

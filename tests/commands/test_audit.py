@@ -75,6 +75,20 @@ def test_evaluate_says_what_else_differs(tmp_path: Path) -> None:
     assert result.err.splitlines() == [repeats, differs]
 
 
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv", "x.parquet"])
+def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
+    """What -o wrote counts as the lines do, on both sides and in an audit."""
+    if name == "x.parquet":
+        pytest.importorskip("pyarrow")
+    succeed([*RUN_LOCAL, "-o", tmp_path / name, VIDEOS], tmp_path)
+    lines, rows = damaged(TRUE, missing=40, extra=30), tmp_path / name
+    (tmp_path / "pairs.tsv").write_bytes(b"".join(lines))
+    for pairs, truth in ((tmp_path / "pairs.tsv", rows), (rows, tmp_path / "pairs.tsv")):
+        assert number(succeed([*EVALUATE, pairs, truth], tmp_path), "true positives") == "750"
+    by_lines = succeed([*AUDIT, VIDEOS, ANSWER], tmp_path).out
+    assert succeed([*AUDIT, VIDEOS, rows], tmp_path).out == by_lines
+
+
 def test_evaluate_without_pairs(tmp_path: Path) -> None:
     """0 of 0 is no number; a share of 1 is not what rounds up to it."""
     (tmp_path / "none").write_bytes(b"")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from neardup.__main__ import COMMANDS
+from neardup.reading.compressed import unpacked
 from tests.support.drawn_pictures import drawing, saved
 from tests.support.drawn_videos import write_scene
 from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
@@ -225,3 +229,51 @@ def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> Non
     assert result.code == 0, result.err
     assert result.err.startswith("taken over\n")
     assert result.out == ANSWER.read_bytes()
+
+
+ROWS = {  # the fields behind the two ids
+    "find": ["similarity"],
+    "similar": ["low", "high", "estimate"],
+    "folders": ["similarity", "in_both", "only_in_a", "only_in_b", "bytes_in_both", "in_words"],
+    "leaks": ["share", "place", "passage"],
+}
+
+
+@pytest.mark.parametrize("command", ROWS)
+@pytest.mark.parametrize("name", ["x.tsv", "x.jsonl.gz", "x.csv"])
+def test_an_answer_in_a_file(command: str, name: str, tmp_path: Path) -> None:
+    """It has what is printed otherwise; rows have the same values."""
+    words = [word for word in call(command, tmp_path) if word != "--output=clean"]
+    if command == "leaks":
+        (tmp_path / "tests.txt").write_bytes(b"q 1 2 3\n")
+    lines = run(words, tmp_path).out
+    assert lines
+    (tmp_path / "out").mkdir()
+    path = tmp_path / "out" / name
+    result = run([*words, "-o", path], tmp_path)
+    assert (result.code, result.out, result.left) == (int(command == "leaks"), b"", [])
+    data = b"".join(unpacked(str(path)))
+    if name == "x.tsv":
+        assert data == lines
+        return
+    text = data.decode().splitlines()
+    rows = [*map(json.loads, text)] if "json" in name else [*csv.DictReader(text)]
+    assert all([*row][2:] == ROWS[command] for row in rows)
+    fields = [re.split(r"\t~?|(?<=0)\.\.", line) for line in lines.decode().splitlines()]
+    for row, values in zip(rows, fields):
+        for found, value in zip(row.values(), values):
+            assert found == value or float(found) == float(value)
+    assert len(rows) == len(fields)
+    assert [len(row) for row in rows] == [len(values) for values in fields]
+
+
+def test_clean_data_in_a_file(tmp_path: Path) -> None:
+    words = call("leaks", tmp_path)
+    result = run([*words, "-o", tmp_path / "clean.txt.gz"], tmp_path)
+    assert (result.code, result.out) == (0, b"")
+    assert (
+        gzip.decompress((tmp_path / "clean.txt.gz").read_bytes()) == b"a 1 2 3 4 5\nb 1 2 3 4 5\n"
+    )
+    result = run([*words, "-o", tmp_path / "clean.csv"], tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert "clean.csv: shingles is written as it is, under a name without this" in result.err

@@ -67,6 +67,18 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     assert (quiet.out, quiet.err) == (result.out, "")
 
 
+def test_an_encoding(folder: Path, tmp_path: Path) -> None:
+    """The texts are the same in any encoding, and so are the paths."""
+    (folder / "latin.txt").write_bytes((TEXT + " caf\u00e9").encode("latin-1"))
+    (folder / "marked.txt").write_bytes((TEXT + " caf\u00e9").encode("utf-16"))
+    result = documents(tmp_path, "--encoding=latin-1", "--threshold=1", folder)
+    assert ("latin.txt", "marked.txt") in pairs(result, folder)
+    (folder / "latin.txt").write_bytes(b"caf\xe9 \x81")
+    result = documents(tmp_path, "--encoding=cp1252", folder)
+    assert f"{folder}/latin.txt: not cp1252: byte 6\n" in result.err
+    assert "1 file could not be read: 1 not cp1252\n" in result.err
+
+
 def test_pages(folder: Path, tmp_path: Path) -> None:
     found = pairs(documents(tmp_path, "--clean", "html", "--threshold", "1", folder), folder)
     assert ("a.txt", "sub/page.html") in found
@@ -163,12 +175,23 @@ def test_as_the_nested_loop(tmp_path: Path) -> None:
     assert 0 < len(expected) < 780
 
 
+def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
+    """The message names it, and not the folder of temporary files."""
+    with open("/dev/full", "wb") as full:
+        words = [*NEARDUP, "documents", "--output=lines", folder]
+        result = run(words, tmp_path, stdout=full.fileno(), process=True)
+    last = result.err.splitlines()[-1]
+    assert (result.code, result.left) == (1, [])
+    assert last == "neardup documents: standard output: No space left on device"
+
+
 def test_refusals(folder: Path, tmp_path: Path) -> None:
     for words, message in {
         ("-0",): "-0 needs --output kept or removed",
         ("--output=groups",): "'groups' is not one of",
         ("--threshold=2",): "outside 0 < t <= 1",
         ("--input=text",): "unrecognized arguments: --input=text",
+        ("--output=kept", "--keep=max:size"): "--keep: 'size' is not one of id, bytes, date, text",
     }.items():
         result = documents(tmp_path, *words, folder)
         assert (result.code, result.out) == (2, b"")

@@ -10,7 +10,7 @@ import pytest
 
 from neardup.commands.folders import digest_of, roots
 from neardup.images import folder_walk
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import NEARDUP, Result, run
 
 
@@ -145,6 +145,9 @@ def test_a_folder_that_cannot_be_read(
     out, err = capfd.readouterr()
     assert out.split("\t")[3:6] == ["13", "1", "9"]
     assert "photos/1: folder cannot be read: Permission denied" in err
+    monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", f"{top}/photos/1"])
+    with pytest.raises(StageError, match="found no file that could be read; name a folder of"):
+        command.main()
 
 
 def test_refusals(top: Path, tmp_path: Path) -> None:

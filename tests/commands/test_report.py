@@ -136,6 +136,22 @@ def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
     assert page(folder, "--input=text", pairs="pairs.tsv.gz") == whole.replace("tsv", "tsv.gz")
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_a_run_that_wrote_rows(suffix: str, folder: Path) -> None:
+    """The page of pairs and of removed records as rows is that of the lines."""
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    options = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
+    for name in ("removed.tsv", f"removed.{suffix}"):
+        kept = ["--output=kept", "-o", folder / "kept", "--removed", folder / name]
+        succeed([*RUN_LOCAL, *options, *kept, folder / "records.txt"], folder)
+    succeed([*RUN_LOCAL, *options, "-o", folder / f"x.{suffix}", folder / "records.txt"], folder)
+    (folder / f".x.{suffix}.neardup.json").unlink()
+    of_lines = page(folder, *options, "--removed={folder}/removed.tsv")
+    of_rows = page(folder, *options, f"--removed={{folder}}/removed.{suffix}", pairs=f"x.{suffix}")
+    assert of_rows == of_lines.replace("pairs.tsv", f"x.{suffix}")
+
+
 def test_the_audit_as_it_was_printed(folder: Path) -> None:
     flags = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
     audit = [*NEARDUP, "audit", *flags, f"{folder}/records.txt", f"{folder}/pairs.tsv"]

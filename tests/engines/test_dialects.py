@@ -176,9 +176,23 @@ def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
     result = succeed(words, tmp_path)
     assert result.out == b"a\tb\t1.000000\n"
     assert result.count("bad lines") == 2
-    assert "line 3: not UTF-8" in result.err
+    assert f"{path}: line 3: not cp1252: 'c \\x81\\x8d'\n" in result.err
+    assert "(2 not cp1252)" in result.err
     kept = succeed([*words, "--output=kept"], tmp_path).out
     assert kept == b"".join([lines[0], *lines[2:]])
+
+
+def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
+    """Not in the one of their file, whatever --encoding is for the others."""
+    for name, mark in (("a.csv", b""), ("b.csv", codecs.BOM_UTF8)):
+        (tmp_path / name).write_bytes(mark + b"id,text\na,caf\xe9 \x81\nb,caf\xc3\xa9\n")
+    words = ["--encoding=cp1252", "a.csv", "b.csv"]
+    result = run([*RUN_LOCAL, *words], tmp_path, cwd=tmp_path)
+    assert 'a.csv: row 1: not cp1252: \'{"id":"a","text":"caf\u00e9 \\x81"}\'\n' in result.err
+    assert 'b.csv: row 1: not UTF-8: \'{"id":"a","text":"caf\\xe9 \\x81"}\'\n' in result.err
+    words = ["--encoding=cp1252", tmp_path / "a.csv"]
+    strict = run([*NEARDUP, "convert", "--strict", *words], tmp_path)
+    assert "a.csv: row 1: not cp1252: " in strict.err
 
 
 def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
@@ -188,6 +202,7 @@ def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
     words = [*RUN_LOCAL, "--input=text", path]
     result = succeed(words, tmp_path)
     assert (result.out, result.count("bad lines")) == (b"a\tb\t1.000000\n", 1)
+    assert f"{path}: line 3: not utf-16-le: " in result.err
     kept = succeed([*words, "--output=kept"], tmp_path).out
     assert kept == codecs.BOM_UTF16_LE + text.replace("b to be\n".encode("utf-16-le"), b"")
 
@@ -278,3 +293,11 @@ def test_tasks_read_utf_8(tmp_path: Path) -> None:
     result = run([*INLINE, "--encoding=latin-1", path], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert "python3 -m neardup convert" in result.err
+
+
+def test_an_encoding_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("id,text\na,café\nb,thé\n".encode("latin-1"))
+    result = run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path)
+    assert result.code == 1
+    told = "none of 2 lines could be read; name their encoding, as in --encoding cp1252\n"
+    assert result.err.endswith(told)

@@ -153,18 +153,27 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
     assert told["output"] == "kept"
     assert told["files"] == [str(file) for file in files]
     assert RunFile.of(out).output == "kept"
-    # In one: with one header, but of Parquet there is no such file.
-    result = run([*RUN_LOCAL, *flags, *files], tmp_path)
-    if name == "a.parquet":
-        assert (result.code, result.out) == (2, b"")
-        assert (
-            "cannot write several Parquet files to one file; write a file for each of them: "
-            "-o FOLDER/" in result.err
+    # In one, with one header.
+    assert kept_rows(name, succeed([*RUN_LOCAL, *flags, *files], tmp_path).out) == stay
+
+
+def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
+    """The codec and the metadata are those of the first file."""
+    arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    one, two, three = (tmp_path / f"{i}.parquet" for i in (1, 2, 3))
+    for path, number, codec in ((one, 1, "gzip"), (two, 1.5, "snappy"), (three, 2, "none")):
+        rows = arrow.table({"id": [path.stem, "x"], "text": ["to be"] * 2, "n": [number] * 2})
+        parquet.write_table(
+            rows.replace_schema_metadata({"of": path.stem}), path, compression=codec
         )
-    else:
-        assert result.code == 0
-        assert kept_rows(name, result.out) == stay
-    assert not result.left
+    result = run([*RUN_LOCAL, "--output=kept", one, two], tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert f"{one} and {two} have different columns; write a file for each" in result.err
+    words = [*RUN_LOCAL, "--output=kept", "--threshold=1", "-o", tmp_path / "x.parquet", three, one]
+    succeed(words, tmp_path)
+    found = parquet.read_table(tmp_path / "x.parquet")
+    assert found.to_pylist() == [{"id": "3", "text": "to be", "n": 2}]
+    assert found.schema.metadata[b"of"] == b"3"
 
 
 def test_other_columns_are_not_one_file(tmp_path: Path) -> None:

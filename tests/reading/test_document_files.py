@@ -15,6 +15,7 @@ import pytest
 
 from neardup.images.folder_walk import FoundFile
 from neardup.reading import document_files
+from neardup.reading.dialects import Dialect
 from neardup.reading.document_files import Document, NoDocument, Outcome, documents, text_of
 from neardup.reading.input_check import NOT_UTF8
 
@@ -37,7 +38,12 @@ def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
         (b" \n\t", document_files.EMPTY),
         ("\u00a0\ufeff".encode(), "\u00a0\ufeff"),
         (b"caf\xe9", NOT_UTF8),
-        (b"\xff\xfea\0b\0", NOT_UTF8),
+        (b"\xff\xfea\0b\0", "ab"),
+        ("\ufeffé 日本\r\n".encode("utf-16-be"), "é 日本\r\n"),
+        ("\ufeffé 日本".encode("utf-32-le"), "é 日本"),
+        ("\ufeff \n".encode("utf-16-le"), document_files.EMPTY),
+        ("\ufeffa\0".encode("utf-16-le"), document_files.BINARY),
+        (b"\xff\xfea\0b", "not utf-16-le"),
         (b"text\0", document_files.BINARY),
         (b"\x7fELF\x02\0", document_files.BINARY),
         (b"%PDF-1.7 and more", document_files.BINARY),
@@ -59,6 +65,27 @@ def test_what_a_document_is(data: bytes, expected: str, tmp_path: Path) -> None:
 
 def test_the_place_of_a_wrong_byte_is_named() -> None:
     assert text_of(b"a", b"caf\xe9", 9) == NoDocument(b"a", NOT_UTF8, "byte 4")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16-le", "gb18030", "cp037"])
+def test_an_encoding(encoding: str, tmp_path: Path) -> None:
+    """For files and members without a byte order mark, which have their own."""
+    dialect, text = Dialect.of(None, encoding), "caf\u00e9 au lait\n"
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a", text.encode(encoding))
+        archive.writestr("b", text.encode("utf-8-sig"))
+        archive.writestr("c", text.encode("utf-16"))
+        archive.writestr("d", b"\x89PNG\r\n\x1a\n\0\0\0\0")
+    *texts, binary = read(tmp_path / "a.zip", dialect=dialect)
+    assert [found.text for found in texts] == [text] * 3
+    assert binary.reason in (document_files.BINARY, "not utf-16-le")
+
+
+def test_bytes_that_are_not_in_the_encoding() -> None:
+    cp1252, utf_16 = Dialect.of(None, "cp1252"), Dialect.of(None, "utf-16")
+    assert text_of(b"a", b"caf\xe9 \x81", 9, cp1252) == NoDocument(b"a", "not cp1252", "byte 6")
+    assert text_of(b"a", b"a\0", 9, utf_16).reason == "not utf-16"
+    assert "type --encoding utf-16-le" in text_of(b"a", b"a\0", 9, utf_16).detail
 
 
 def test_compressed_files(tmp_path: Path) -> None:

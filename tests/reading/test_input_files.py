@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.reading.input_files import Unchanged
+from neardup.reading.input_files import Unchanged, is_index
 from neardup.runtime.program import StageError
 from tests.support.engines import LOCAL, RUN_LOCAL, Command, run, succeed
 from tests.support.sessions import path_with_sort
@@ -77,3 +77,22 @@ def test_a_touched_input_that_is_read_once_gives_its_answer(tmp_path: Path) -> N
     path = path_with_sort(tmp_path, f'#!/bin/sh\ntouch {data}\nexec {sort} "$@"\n')
     for output in "pairs", "removed", "clusters":
         assert succeed([*RUN_LOCAL, f"--output={output}", data], tmp_path, PATH=path).out
+
+
+def test_a_folder_that_this_user_may_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be an index: to make another one there is no advice."""
+    (tmp_path / "file").touch()
+    assert not is_index(tmp_path)
+    assert not is_index(tmp_path / "file")
+    assert not is_index(tmp_path / "none")
+    assert not is_index("a\0")
+
+    def closed(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "stat", closed)
+    with pytest.raises(PermissionError) as error:
+        is_index(tmp_path)
+    assert error.value.filename == tmp_path

@@ -14,7 +14,7 @@ import pytest
 
 from neardup.images.folder_walk import path_id
 from neardup.reading.row_files import json_row
-from neardup.report.video_answer import answer_of, either, parse_common, stretches_of
+from neardup.report.video_answer import answer_of, found_run, parse_common, stretches_of
 from neardup.report.video_page import clock, times_of, video_page
 from neardup.report.video_sights import look
 from neardup.videos.pair_lines import PairRun, format_run, row_of
@@ -56,7 +56,7 @@ def call(folder: Path, lines: bytes, *words: str) -> Result:
 def page(*runs: PairRun, common: bytes = b"", folders: Sequence[str] = (".",)) -> str:
     lines = (format_run(run) for run in runs)
     stretches = stretches_of(map(parse_common, common.splitlines()))
-    answer = answer_of(map(either, lines))
+    answer = answer_of(map(found_run, lines))
     seen = look(times_of(answer.first, stretches), folders, 2)
     text = video_page(answer, stretches, "pairs.tsv", seen)
     read = Reader(text)
@@ -246,7 +246,7 @@ def test_no_pair(folder: Path) -> None:
     [
         (b"a\tb\t0.900000\n", "line 1: expected A B seconds a0-a1 b0-b1 share rate mirror"),
         (format_run(CLIP).replace(b"18.0", b"9" * 400 + b".0"), "line 1: expected A B seconds"),
-        (b"{}\n", "expected a run of two videos as a JSON object"),
+        (b"{}\n", "line 1: expected a row with a b seconds a_from"),
     ],
 )
 def test_lines_that_are_no_runs(line: bytes, said: str, folder: Path) -> None:

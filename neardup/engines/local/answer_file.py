@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from neardup.lines.answer_tables import PAIRS, REMOVED, answer_table
+from neardup.lines.answer_tables import PAIRS, answer_table
 from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
 from neardup.reading.compressed import kind_by_name, packing
@@ -35,6 +35,12 @@ ANSWER_OPTION: dict[str, Any] = dict(
     "ends with .gz, .bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or "
     ".parquet; beside it, .FILE.neardup.json says what was asked and counted.  With --output kept "
     "it may be FOLDER/, which gets a file for each FILE",
+)
+LINES_OPTION: dict[str, Any] = dict(
+    dest="answer",
+    metavar="FILE",
+    help="where the answer goes, once all of it is there, instead of standard output; JSON lines, "
+    "CSV or Parquet if it ends with .jsonl, .csv or .parquet",
 )
 REPORT_OPTION: dict[str, Any] = dict(
     metavar="FILE", help="write a page of what was found, with texts side by side, as page.html"
@@ -139,13 +145,18 @@ def table_of(options: Options, settings: Settings) -> LineTable:
 
 
 @contextmanager
-def removed_to(name: "str | None", inputs: Sequence[str]) -> Iterator["Answer | None"]:
-    """Context manager: open the file that --removed names, or yield None without a name."""
-    if not name:
-        yield None
+def file_answer(
+    option: str, name: "str | None", inputs: Sequence[str], table: LineTable
+) -> Iterator[Answer]:
+    """Context manager: open the file that an option names, or standard output without a name."""
+    if name is None or name == STDOUT_NAME:
+        yield Answer(table=table)
         return
-    with atomic_write.whole_or_not("--removed", name, inputs) as file:
-        yield Answer(name, table=REMOVED, descriptor=file.fileno())
+    if not name:
+        raise UsageError(f"{option}: expected the name of a file, got ''")
+    check_row_file(option, name)
+    with atomic_write.whole_or_not(option, name, inputs) as file:
+        yield Answer(name, table=table, descriptor=file.fileno())
 
 
 def is_folder(name: str) -> bool:

@@ -30,6 +30,7 @@ from neardup.engines.local import answer_file
 from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
+from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
@@ -84,14 +85,18 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     check_read_once(names)
     unchanged = Unchanged(names)
     started = time.time()
-    wrote = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
+    named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
+    wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
     left = f"{' and '.join(wrote)} left as before" if wrote else "the answer is not complete"
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
         page = stack.enter_context(written_whole("--report", args.report, read))
         with interrupted(left), ExitStack() as answers:
-            removed = answers.enter_context(answer_file.removed_to(args.removed, read))
+            removed = None
+            if args.removed:
+                one = answer_file.file_answer("--removed", args.removed, read, REMOVED)
+                removed = answers.enter_context(one)
             answer = answers.enter_context(answer_file.answer_to(args.answer, args.files, read))
             answer = answer._replace(
                 table=answer_file.table_of(options, settings),
