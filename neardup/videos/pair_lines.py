@@ -1,4 +1,4 @@
-r"""Pairs of videos as lines, JSON objects and rows of a table, and back: one for each run.
+r"""Format and parse pairs of videos: one line, JSON object or table row for each run.
 
     A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror
 
@@ -6,7 +6,7 @@ r"""Pairs of videos as lines, JSON objects and rows of a table, and back: one fo
 
 seconds     that the run has in common, with one digit
 a0-a1       where it is in A, in seconds; b0-b1: in B
-share       seconds of all runs of the pair, of the shorter video's; two digits
+share       seconds of all runs of the pair, divided by those of the shorter video; two digits
 rate        seconds of B for one second of A; three digits
 mirror      1 if B shows the mirror image of A, otherwise 0
 
@@ -47,13 +47,13 @@ class PairRun(NamedTuple):
 
     @property
     def run(self) -> Run:
-        """The run; the number of frames is not in a line, and is 0."""
+        """The run; its number of frames is 0, since a line does not contain it."""
         times = (self.a_from, self.a_to, self.b_from, self.b_to)
         return Run(self.seconds, *times, self.rate, 0)
 
 
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
-    """Return the runs of a pair, rounded; ids: of all videos, by their numbers.
+    """Return the runs of a pair with rounded numbers; ids: the ids of all videos, by number.
 
     >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
@@ -117,7 +117,7 @@ def parse_object(line: bytes) -> PairRun:
 
 
 def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
-    """Yield the runs of each pair of videos; those of a pair must follow each other."""
+    """Yield the runs of each pair of videos; the runs of one pair must follow each other."""
     for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
         yield list(group)
 
