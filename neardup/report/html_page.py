@@ -1,4 +1,4 @@
-"""The common parts of all pages: one HTML document each, without scripts, that loads nothing.
+"""Parts common to all pages; each page is one self-contained HTML file without scripts.
 
 The templates have the words and elements, and call functions of this file.  Jinja escapes every
 value; `shown` also makes hidden letters visible.
@@ -38,7 +38,7 @@ def check_jinja() -> None:
 
 
 def filled(template: str, **values: Any) -> str:
-    """Return the page that a template and its values make."""
+    """Fill a template with values, and return the page."""
     import jinja2
 
     pages = jinja2.Environment(
@@ -85,7 +85,7 @@ def names(files: list[str]) -> str:
 
 
 def moment(utc: str) -> str:
-    """Format a time as it is in a run's own file.
+    """Format a UTC time from the file of a run.
 
     >>> moment("2026-05-31T18:05:59Z")
     '2026-05-31 18:05 UTC'
