@@ -36,8 +36,8 @@ INTERVALS = LineTable({"a": str, "b": str, "low": float, "high": float}, interva
 
 
 def answer_table(output: str, against: bool, directed: bool, estimated: bool) -> LineTable:
-    """Return the table of an answer, by --output and what changes its lines."""
-    if output in ("kept", "removed"):  # what is written beside kept records
+    """Return the table of an answer, given --output and the options that change its lines."""
+    if output in ("kept", "removed"):  # for kept, the records that are written beside the answer
         return REMOVED
     if output == "clusters":
         return CLUSTERS

@@ -1,11 +1,11 @@
-r"""Tagged ids, whose byte order is the order in which records are decided.
+r"""Format and parse tagged ids: their byte order is the order in which records are decided.
 
     1 RANKS PLACE ID        --keep, with a rank for each of its rules; none for `first`
     1 RANKS ID \1 PLACE     … where the last rule is `smallest`
     1 ID                    pairs
     └ 0 for an old record (--against), which comes before all new ones
 
-RANKS has, in hexadecimal digits, of which the smallest comes first:
+RANKS has so many hexadecimal digits for each rule; the record with the smallest comes first:
 
     max:FIELD, min:FIELD    16    a value as an integer (`reading.field_ranks`); ffff… for none
     prefer:REGEX             1    0 if the id matches, else 1
@@ -51,7 +51,7 @@ class Rank(Protocol):
 
 
 class ByField(NamedTuple):
-    """`max:FIELD` or `min:FIELD`; `column` is the place of the field in `Batch.ranks`."""
+    """The rule `max:FIELD` or `min:FIELD`; `column` is that of the field in `Batch.ranks`."""
 
     largest: bool
     column: int
@@ -65,7 +65,7 @@ class ByField(NamedTuple):
 
 
 class ById(NamedTuple):
-    """`prefer:REGEX`."""
+    """The rule `prefer:REGEX`: records whose id matches come first."""
 
     pattern: re.Pattern[str]
     width: int = 1
@@ -76,7 +76,7 @@ class ById(NamedTuple):
 
 
 class ByShingles(NamedTuple):
-    """`longest`."""
+    """The rule `longest`: records with more shingles come first."""
 
     width: int = 8
 
@@ -171,9 +171,9 @@ _NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefe
 
 
 def tag_of(keep: str) -> Tag:
-    """Return how ids are tagged for --keep: rules with commas, each for ties of those before it.
+    """Return the format of ids for --keep, rules with commas between; each decides earlier ties.
 
-    ValueError for anything else.
+    ValueError for an unknown rule.
 
     >>> tag_of("prefer:^gold/,max:stars,min:date").fields
     ('stars', 'date')

@@ -1,11 +1,11 @@
-"""Read documents, one per file: the text of a file, or why it is not one; archives as folders.
+"""Read documents: the text of each file or archive member, or the reason why it is not one.
 
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive
 
 A document is UTF-8 (a byte order mark is dropped).  A single compressed file (.gz .bz2 .xz .zst) is
-read as what it holds.  A file that is not text is *binary*: it has a NUL byte, or begins as no text
-does.  Binary files and empty ones are skipped; those that should be text and cannot be read are
+read as the file in it.  A file that is not text is *binary*: it has a NUL byte, or first bytes that
+no text has.  Binary and empty files are skipped; files that should be text but cannot be read are
 failures, each with a reason.
 
 One file, or one member of an archive, is in memory at a time, up to `limit` bytes of it.
@@ -47,7 +47,7 @@ class Document(NamedTuple):
 
 
 class NoDocument(NamedTuple):
-    """A file without a text: one of few reasons, and more about it; `skipped`: not a failure."""
+    """Why a file has no text: one of a few reasons, and a detail; `skipped`: it is no failure."""
 
     path: bytes
     reason: str
@@ -76,7 +76,7 @@ class RegularFile(Protocol):
 def documents(
     file: RegularFile, limit: int, allow: Callable[[bytes], bool] = lambda _: True
 ) -> Iterator[Outcome]:
-    """Yield the document in a file, or those in an archive whose names are allowed.
+    """Yield the document in a file, or the documents in an archive whose names `allow` accepts.
 
     A file that is longer than `limit` bytes is not read to its end.
     """
@@ -111,7 +111,7 @@ def _whole_file(path: bytes, limit: int) -> Outcome:
 
 
 def text_of(path: bytes, data: bytes, limit: int) -> Outcome:
-    r"""Return a document of the bytes of a file; one byte over `limit` is enough to refuse it.
+    r"""Return the document in the bytes of a file, or why there is none; limit: bytes, at most.
 
     >>> text_of(b"a", b"to be\n", 9)
     Document(path=b'a', text='to be\n', bytes=6, changed=0.0)
@@ -157,7 +157,7 @@ def _tar_members(path: bytes, limit: int, allow: Callable[[bytes], bool]) -> Ite
     try:
         with tarfile.open(path, "r:*", errors="surrogateescape", encoding="utf-8") as archive:
             for entry in archive:
-                archive.members = []  # type: ignore[attr-defined]  # else all are held
+                archive.members = []  # type: ignore[attr-defined]  # else all are in memory
                 if entry.isdir():
                     continue
                 name = entry.name.encode("utf-8", "surrogateescape")
