@@ -84,7 +84,7 @@ class ResultCache:
 
         UsageError if the user `named` the file and it is neither a cache nor new.
         """
-        self.note = ""  # why there is no cache
+        self.note = ""  # the reason why there is no cache
         self._store, self._file, self._kind = store, file, kind
         self._connection: sqlite3.Connection | None = None
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []

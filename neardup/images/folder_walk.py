@@ -108,7 +108,7 @@ class Walk:
                 yield from self._file(path, status)
 
     def knows(self, path: bytes) -> bool:
-        """Return whether a path is a name of a file that was yielded."""
+        """Return whether a path leads to a file that was already yielded."""
         try:
             status = os.stat(path)
         except (OSError, ValueError):
@@ -142,7 +142,7 @@ class Walk:
         return self.patterns.allow(entry.path, folder)
 
     def _entries(self, folder: bytes) -> Iterator[os.DirEntry[bytes]]:
-        """Return what is in a folder, sorted by name; nothing if it cannot be read."""
+        """Return the entries of a folder, sorted by name; none if it cannot be read."""
         try:
             with os.scandir(folder) as entries:
                 return iter(sorted(entries, key=lambda entry: entry.name))
@@ -180,7 +180,7 @@ def path_id(path: bytes) -> str:
 
 
 def path_of(id_: str) -> bytes:
-    r"""Return the path that an id is made of.
+    r"""Return the path from which `path_id` made an id.
 
     >>> path_of(path_id(b"a b%/\xff\xc3\xa4[1].png"))
     b'a b%/\xff\xc3\xa4[1].png'

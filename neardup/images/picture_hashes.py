@@ -41,7 +41,7 @@ TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are n
 
 
 class Variants(NamedTuple):
-    """Which variants of a picture are hashed."""
+    """The variants of a picture to hash, besides the picture itself."""
 
     mirror: bool = False
     rotate: bool = False
@@ -105,7 +105,7 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
 
 
 def to_cache(result: Fingerprint | Failure) -> bytes:
-    """Return a result as bytes.
+    """Return a result as bytes for the cache.
 
     >>> from_cache(to_cache(Failure("damaged", "cut short"))), from_cache(b"?"), from_cache(None)
     (Failure(reason='damaged', detail='cut short'), None, None)

@@ -78,7 +78,7 @@ DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 
 
 class Picture(NamedTuple):
-    """A decoded picture, and what its file says about it."""
+    """A decoded picture, and the facts in its file."""
 
     grey: NDArray[np.uint8]  # (height, width), at most 128 each, upright
     width: int  # of the picture in the file, upright
@@ -135,10 +135,7 @@ def _decoded(file: Any, suffix: str) -> Picture:
 
 
 def thumbnail(path: bytes, side: int) -> bytes:
-    """Return the picture in a file as a JPEG, upright, of at most `side` pixels a side.
-
-    RefusedError as in `decoded`.
-    """
+    """Return a picture as an upright JPEG of at most `side` pixels a side; or RefusedError."""
     from PIL import Image, ImageOps
 
     decoded(path)  # refuses what cannot or should not be decoded

@@ -4,7 +4,7 @@
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
     12.3 seconds, 1,000 pictures from the cache
 
-A flat picture, such as a white page, has too little in it to be told from others; it has no
+A flat picture, such as a white page, has too little in it to distinguish it from others; it has no
 fingerprint.  A video that has only flat frames is flat, too.  With -v all counts are
 printed, one a line.
 """
@@ -68,7 +68,7 @@ class Tally:
         return result
 
     def fail(self, name: str, why: Failure) -> None:
-        """Count a failure, and print it if it is among the first ten, or with -v."""
+        """Count a failure, and print it if it is among the first ten or if -v is given."""
         message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")

@@ -22,7 +22,7 @@ DIRECTED_ACROSS = fields_table(new=str, other=str, similarity=float, collection=
 
 
 def interval_row(line: bytes) -> Row:
-    r"""Return the row of a pair with an interval.
+    r"""Return the table row of a pair line with an interval.
 
     >>> interval_row(b"a\tb\t~0.871123..1.000000\n")
     {'a': 'a', 'b': 'b', 'low': 0.871123, 'high': 1.0}

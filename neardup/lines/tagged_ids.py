@@ -5,7 +5,7 @@ r"""Format and parse tagged ids: their byte order is the order in which records 
     1 ID                    pairs
     └ 0 for an old record (--against), which comes before all new ones
 
-RANKS has so many hexadecimal digits for each rule; the record with the smallest comes first:
+For each rule, RANKS has this number of hexadecimal digits; the smallest rank comes first:
 
     max:FIELD, min:FIELD    16    a value as an integer (`reading.field_ranks`); ffff… for none
     prefer:REGEX             1    0 if the id matches, else 1
@@ -38,15 +38,15 @@ _PLACE_DIGITS = 16
 
 
 class Rank(Protocol):
-    """A rule by which one of several similar records is kept."""
+    """A rule that decides which of several similar records is kept."""
 
     @property
     def width(self) -> int:
-        """The number of digits."""
+        """The number of hexadecimal digits of a rank."""
         ...
 
     def digits(self, batch: Batch) -> list[bytes]:
-        """Return the digits of each record; the record with the smallest is kept."""
+        """Return the digits of each record; the record with the smallest digits is kept."""
         ...
 
 
@@ -171,7 +171,7 @@ _NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefe
 
 
 def tag_of(keep: str) -> Tag:
-    """Return the format of ids for --keep, rules with commas between; each decides earlier ties.
+    """Return the format of ids for --keep RULE,RULE…; each rule decides the ties of earlier rules.
 
     ValueError for an unknown rule.
 

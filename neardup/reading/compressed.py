@@ -118,7 +118,7 @@ def position(stream: IO[bytes]) -> int:
 
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """Context manager: a stream that writes to `file`, compressed as `name`'s extension says."""
+    """Context manager: a stream that writes to `file`, compressed if the name implies it."""
     suffix = suffix_of(name)
     if suffix == ".gz":  # without its name and the time, so that equal answers are equal files
         import gzip

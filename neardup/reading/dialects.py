@@ -163,7 +163,7 @@ def _errors(encoding: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    r"""Return the character that separates fields; UsageError for others.
+    r"""Return the character that --delimiter names; UsageError for anything else.
 
     >>> _delimiter(";"), _delimiter(r"\t")
     (';', '\t')

@@ -63,7 +63,7 @@ def is_archive(path: bytes) -> bool:
 
 
 class RegularFile(Protocol):
-    """A regular file, as it was when it was found, such as `FoundFile` of a walk."""
+    """A regular file, with its size and time of change when it was found, such as `FoundFile`."""
 
     @property
     def path(self) -> bytes: ...

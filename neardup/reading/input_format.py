@@ -243,7 +243,7 @@ class InputFormat(NamedTuple):
             )
 
     def key_options(self) -> dict[str, str]:
-        """Return the options that keys depend on, by flag."""
+        """Return the options, by flag, that affect the keys of records."""
         shingle, kind = BAG if self.bag else "", FINGERPRINTS if self.bits else "shingles"
         return {
             "--input": kind if self.shingle is None else "text",

@@ -108,7 +108,7 @@ def _plainly_quoted(data: np.ndarray, quotes: np.ndarray, comma: str) -> bool:
 
 
 def _by_fields(data: bytes, stop: int, comma: str) -> Iterator[int]:
-    """Yield where each row ends, parsing field by field."""
+    """Yield the place at which each row ends, found by parsing field by field."""
     at, delimiter = 0, comma.encode()
     end_of_field = re.compile(re.escape(delimiter) + rb"|\r\n|\n|\r")
     while True:

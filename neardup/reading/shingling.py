@@ -108,7 +108,7 @@ MARKS = (
 
 
 def _class(ranges: str) -> str:
-    """Return ranges of code points as a regular expression's character class."""
+    """Convert ranges of code points to the character class of a regular expression."""
     return re.sub("[0-9A-F]+", lambda code: chr(int(code[0], 16)), ranges).replace(" ", "")
 
 
@@ -128,7 +128,7 @@ def joined(words: Iterable[str]) -> str:
 
 
 def words_in_lines(text: str) -> list[str]:
-    r"""Return the words of a text, with the indentation of a line in its first word.
+    r"""Return the words of a text; the first word of each line includes its indentation.
 
     That word begins with a line end and blanks, except in the first line.
 
@@ -268,7 +268,7 @@ class Shingler:
 
     @classmethod
     def parse(cls, text: str) -> "Shingler":
-        """Parse a kind of shingles such as "word:3", "char:5:bag" or "spot:2:1", or ValueError."""
+        """Parse a kind of shingles, such as "word:3" or "spot:2:1"; ValueError for others."""
         made = None
         if match := re.fullmatch(RUNS, text):
             made = cls(match[1], int(match[2]), bag=bool(match[3]))

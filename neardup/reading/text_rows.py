@@ -71,7 +71,7 @@ Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
 
 class FlawError(ValueError):
-    """The exception for a line that is not a record; its message is the reason."""
+    """Raised for a line that is not a record; its message is the reason."""
 
 
 def text_parser(
@@ -297,7 +297,7 @@ class Fields:
 
     @property
     def flag(self) -> str:
-        """The option that names the texts."""
+        """The option that names the fields of texts."""
         return flag_of_texts(self.binary)
 
     @property

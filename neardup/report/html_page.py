@@ -75,7 +75,7 @@ def id_text(id_: bytes) -> str:
 
 
 def names(files: list[str]) -> str:
-    """Return the name of the first file, and the number of others.
+    """Format a list of files: the name of the first one, and the number of others.
 
     >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
@@ -94,7 +94,7 @@ def moment(utc: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration.
+    """Format a duration, which is given in seconds.
 
     >>> duration(0.04), duration(83.4), duration(7384)
     ('0.0 seconds', '1 min 23 s', '2 h 3 min')

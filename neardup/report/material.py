@@ -64,7 +64,7 @@ class Asked:
 
 
 def asked_of_options(options: Options) -> Asked:
-    """Return the options on the command line; UsageError for a wrong one."""
+    """Return the options on the command line; UsageError for an invalid one."""
     _check_output(options.output, "--output")
     links = options.output == "links"
     asked = Asked("", options.given_arguments(), form_of(options), links=links)

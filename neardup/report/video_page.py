@@ -38,7 +38,7 @@ class Moment(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Two time lines and the intervals on them, in units of which the longer line has WIDE."""
+    """Two time lines and the intervals on them, in units; the longer line has WIDE units."""
 
     seconds: float  # of the longer line
     a: float  # length

@@ -39,7 +39,7 @@ SHORT_SECONDS, SHORT_SHARE = 1.2, 0.8  # … or, in a short video, this share an
 SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that match
 LINES = 16  # runs of two videos, after which the search ends
 MISSES = 4  # lines without a run, after which the search ends: calm scenes have very many
-MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
+MOST_SEEDS = 100_000  # of two videos; the seeds of the rarest frames are kept
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 STILL, STILL_MATCH = 20, 12  # bits that may differ: within a still video; between two copies
@@ -200,14 +200,14 @@ def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices,
 def _shared_times(
     a: Frames, i: Indices, b: Frames, j: Indices, line: Line
 ) -> tuple[Floats, Floats]:
-    """Return when frames i of a and j of b begin and end to overlap on a line, in seconds of a."""
+    """Return when frames i of a and j of b begin and end to be shown together, in seconds of a."""
     low, high = (((b.spans[j, side] / 1000) - line.offset) / line.rate for side in (0, 1))
     start, end = np.maximum(a.spans[i, 0] / 1000, low), np.minimum(a.spans[i, 1] / 1000, high)
     return start, end
 
 
 def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
-    """Return the number of bits in which frames i of a and j of b differ in their best variants."""
+    """Return how many bits differ between frames i of a and j of b, in their best variants."""
     least = np.full(len(i), 256, np.int64)
     for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
         some = slice(first, last)
@@ -250,7 +250,7 @@ def _still(video: Frames) -> bool:
 
 
 def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: Floats) -> float:
-    """Return the mean number of bits by which frames of a match worse after a shift of the line.
+    """Return by how many bits, on average, the frames of `a` match worse on a shifted line.
 
     shift: in seconds; known: pairs of frames on the line itself, which are left out.  NaN if fewer
     than two frames of a have another frame of b there.

@@ -1,6 +1,6 @@
 """Spans of a video: consecutive frames that look the same form one span.
 
-    tick   a moment at which a frame is looked at, ms since the start of the video
+    tick   a moment at which a frame is examined, ms since the start of the video
     span   [from, to) in ms, with the hashes of its first frame
 
 A frame is shown for one tick, or until the next one if that is nearer.  It prolongs a span if it

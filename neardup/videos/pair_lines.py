@@ -79,7 +79,7 @@ def format_run(run: PairRun) -> bytes:
 
 
 def parse_run(line: bytes) -> PairRun:
-    r"""Return the run in a line; WireError for another line.
+    r"""Return the run in a line; WireError for any other line.
 
     >>> parse_run(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n").mirrored
     True
@@ -105,7 +105,7 @@ def row_of(line: bytes) -> dict[str, Any]:
 
 
 def parse_object(line: bytes) -> PairRun:
-    """Return the run in a line of JSON; WireError for another line."""
+    """Return the run in a line of JSON; WireError for any other line."""
     try:
         fields = json.loads(line)
         run = PairRun._make(fields[name] for name in COLUMNS)

@@ -40,7 +40,7 @@ LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 
 
 class Reader(NamedTuple):
-    """How the files of videos are read: the work for each, the cache, the number of processes."""
+    """How to read video files: the work for each, the cache, and the number of processes."""
 
     work: Work
     cache: ResultCache

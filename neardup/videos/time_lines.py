@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 RATES = np.array([1.0, 24 / 25, 25 / 24, *(r / 100 for r in range(90, 111) if r != 100)])
 FEW = 400  # matches, up to which all of them are sorted at each rate
 STEP = 0.25  # seconds of the grid
-BEST_BINS = 3  # of each rate are looked at
+BEST_BINS = 3  # points of the grid that are kept for each rate, and then refined over all rates
 BETTER, MARGIN = 1.02, 0.5  # another rate than 1 needs so many times the votes, and seconds more
 FITS = 8  # rounds of least squares
 FIT_MATCHES, FIT_SECONDS = 8, 20.0  # that a fit needs

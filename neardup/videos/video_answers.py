@@ -82,7 +82,7 @@ class Videos(NamedTuple):
 
     ids: Sequence[str]
     facts: Sequence[Facts]
-    shown: Sequence[float]  # seconds for which each has frames that can be told from others
+    shown: Sequence[float]  # seconds of each that are not flat
     old: int
 
     def order(self, rules: Sequence[Rule]) -> list[int]:
@@ -131,7 +131,7 @@ def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
 
 
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
-    """Return the pairs of a spanning forest of `count` videos: those with the largest shares."""
+    """Return the pairs of a maximum spanning forest of `count` videos, by their shares."""
     forest = Forest(count)
     best = sorted(range(len(pairs)), key=lambda k: (-pairs[k].share, -pairs[k].seconds, k))
     chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]

@@ -146,7 +146,7 @@ class _Frames:
             self._pass_on()
 
     def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return the spans and their hashes, as SpanMaker does."""
+        """Return the spans (n, 2) in ms and their hashes (n, V, 4)."""
         self._last = None
         if self._times:
             self._pass_on()

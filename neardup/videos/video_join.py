@@ -35,8 +35,8 @@ from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, seeds_in
 
 MEASURES = ("copy", "containment", "common")
-COPIES = 0.5  # of the longer video: then two videos count as one where common stretches are counted
-SEEDS_OF_COPIES = 0.1  # of the longer video have seeds, or else they are no copies
+COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
+SEEDS_OF_COPIES = 0.1  # share of the longer video that has seeds, at least, in copies
 SEARCHED = 0.8  # of the work, about
 PASSES = 4  # over the parts
 
