@@ -47,7 +47,7 @@ class Document(NamedTuple):
 
 
 class NoDocument(NamedTuple):
-    """Why a file has no text: one of a few reasons, and a detail; `skipped`: it is no failure."""
+    """Why a file has no text: one of a few reasons, and a detail; `skipped`: not a failure."""
 
     path: bytes
     reason: str

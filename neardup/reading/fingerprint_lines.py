@@ -118,7 +118,7 @@ def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
 
 
 def _hexadecimal(value: Any, bits: int) -> bytes:
-    """Convert a fingerprint in hexadecimal or base64 to hexadecimal; FlawError for other types."""
+    """Convert a fingerprint in hexadecimal or base64 to hexadecimal; FlawError if malformed."""
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()

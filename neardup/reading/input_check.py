@@ -1,4 +1,4 @@
-"""Bad lines, the reasons why they are bad, and guesses at the format of such input."""
+"""Bad lines, the reasons why they are bad, and guesses at the actual format of the input."""
 
 import re
 from typing import Callable, NamedTuple

@@ -128,7 +128,7 @@ def joined(words: Iterable[str]) -> str:
 
 
 def words_in_lines(text: str) -> list[str]:
-    r"""Return the words of a text; the first word of each line includes its indentation.
+    r"""Return the words of a text; the first word of a line begins with the line's indentation.
 
     That word begins with a line end and blanks, except in the first line.
 

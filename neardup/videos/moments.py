@@ -97,7 +97,7 @@ def _wanted(times: Sequence[float], seconds: float) -> list[float]:
 
 
 def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> Sight:
-    """Return the facts about a file, which are mostly from its header, without pictures."""
+    """Return the facts about a file as a `Sight` without pictures."""
     import av
 
     seconds = float((stream.duration or 0) * (stream.time_base or 0))

@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 def weights_of(seeds: Floats) -> Floats:
-    """Return a weight for each match (a0, a1, b0, b1), float (m, 4): less in calm scenes.
+    """Return a weight for each match (a0, a1, b0, b1), float (m, 4): less if a frame has many.
 
     >>> weights_of(np.array([[0, 1, 5, 6], [0, 1, 7, 8], [1, 2, 3, 4.0]])).round(2).tolist()
     [0.71, 0.71, 1.0]

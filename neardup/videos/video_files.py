@@ -108,7 +108,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
 
 
 def _is_short(container: Any, stream: Any) -> bool:
-    """Return whether a file is short by its own account: at most SHORT seconds."""
+    """Return whether a file lasts at most SHORT seconds, according to its header."""
     seconds = (stream.duration or 0) * float(stream.time_base or 0)
     seconds = seconds or (container.duration or 0) / MICROSECONDS
     return bool(0 < seconds <= SHORT)

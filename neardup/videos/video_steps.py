@@ -126,7 +126,7 @@ def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
-    """Yield the seeds in sorted blocks: one line for each two videos and each key of the lines."""
+    """Yield the seeds found in sorted blocks: one line for each two videos and each block key."""
     for key, group in groupby(lines, _first):
         mask = int(key.partition(b".")[0])
         texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
@@ -156,7 +156,7 @@ def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[by
 
 
 def _grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
-    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it is."""
+    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
     order = np.lexsort(rows.T[::-1])
     inner = rows[order]
     new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
@@ -380,7 +380,7 @@ def common_frames(
 
 
 def _shown_by_many(frames: Indices, numbers: Indices, most: float) -> Indices:
-    """Return the starts of frames that more than `most` clusters show, counting their own."""
+    """Return the starts of frames that more than `most` clusters show, including their own."""
     distinct = np.unique(np.stack((frames, numbers), axis=1), axis=0)
     starts, counts = np.unique(distinct[:, 0], return_counts=True)
     return np.asarray(starts[counts + 1 > most], np.int64)
