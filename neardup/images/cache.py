@@ -1,15 +1,15 @@
-"""A cache of what was computed from files, in one SQLite file that several runs may share.
+"""A cache of results computed from files, in one SQLite file that several runs may share.
 
 The key of a result is the path of its file, the size and time of change, and a text for everything
-else that it depends on (`kind`: options, versions).  Where `Store.ends`, a hash of the first and
-last 64 KiB is compared, too, which notices a file that was changed without a change of its time.
+else that it depends on (`kind`: options, versions).  If `Store.ends` is true, a hash of the first
+and last 64 KiB is compared, too: this detects a file that was changed without a change of its time.
 
-Writes are transactions of up to 500 results or 8 MiB, at most two seconds from one result to a
-later one: a run that is killed loses the last of them.  A file that is damaged is made anew; where
-the cache cannot be used, `ResultCache.note` says why, and the run goes on without it.
+Results are written in transactions of up to 500 results, 8 MiB or about two seconds; a run that is
+killed loses the last one.  A damaged file is replaced; if the cache cannot be used,
+`ResultCache.note` gives the reason, and the run goes on without it.
 
-Size: at most `Store.most` bytes and one transaction; beyond that, those not used for the longest
-time are removed.  A picture takes about 250 bytes with one hash and 1,100 with all 24.
+Size: at most `Store.most` bytes and one transaction; beyond that, the results that were not used
+for the longest time are removed.  A picture takes about 250 bytes with one hash and 1,100 with 24.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from neardup.runtime.program import UsageError
 if TYPE_CHECKING:
     import sqlite3
 
-SPARE = 0.9  # what is left of the bytes when some results are removed
+SPARE = 0.9  # the share of `Store.most` that is left when some results are removed
 HEADER, APPLICATION_AT = b"SQLite format 3\0", 68
 WRITES, WRITE_BYTES, SECONDS = 500, 8 << 20, 2.0  # of a transaction
 PATIENCE = 20.0  # seconds to wait for another run's transaction
 DAY = 86400
 END_BYTES, ENDS_BYTES = 1 << 16, 16  # hashed at each end of a file; the hash of both
-LARGEST = 16  # the largest result is one of so many parts of the cache
+LARGEST = 16  # a result takes at most a sixteenth of the cache
 LAYOUT = """
 create table if not exists results (
     path blob not null, kind text not null, size integer not null, mtime_ns integer not null,
@@ -54,7 +54,7 @@ FORGET = f"""delete from results where (path, kind) in (
 
 
 class Store(NamedTuple):
-    """What distinguishes the cache of one command from others: its name, its file, its limit."""
+    """The properties of the cache of one command: its name, file, and limit."""
 
     noun: str  # what the files are, in messages
     name: str  # of the default file
@@ -67,7 +67,7 @@ PICTURES = Store("pictures", "images.sqlite", 0x6E647069, 1 << 30)  # "ndpi"
 
 
 def default_file(store: Store) -> Path:
-    """Return the file of a cache, such as $XDG_CACHE_HOME/neardup/images.sqlite, or in ~/.cache."""
+    """Return the default file of a cache, such as images.sqlite in $XDG_CACHE_HOME/neardup."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     folder = Path(home) if os.path.isabs(home) else Path(os.path.expanduser("~")) / ".cache"
     return folder / "neardup" / store.name
@@ -80,11 +80,11 @@ class ResultCache:
     """
 
     def __init__(self, store: Store, file: Path | None, kind: str, named: bool = False):
-        """Open or make a cache; None is a cache that keeps nothing.
+        """Open or create the cache in `file`; if that is None, cache nothing.
 
-        If the user `named` the file, it must be a cache or new: UsageError.
+        UsageError if the user `named` the file and it is neither a cache nor new.
         """
-        self.note = ""  # why there is no cache
+        self.note = ""  # the reason why there is no cache
         self._store, self._file, self._kind = store, file, kind
         self._connection: sqlite3.Connection | None = None
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
@@ -95,7 +95,7 @@ class ResultCache:
             return
         if named and not _ours(file, store):
             raise UsageError(
-                f"--cache {file}: is not a cache of {store.noun}; name another file, or remove it"
+                f"--cache {file}: is not a cache of {store.noun}; name another file, or a new one"
             )
         self._open(again=True)
 
@@ -159,7 +159,7 @@ class ResultCache:
             self._run(FORGET, [(share,)], commit=True)
 
     def _run(self, command: str, rows: list[tuple[Any, ...]], commit: bool = False) -> list[Any]:
-        """Run a command and return what it finds; make a damaged file anew; else give up."""
+        """Run SQL and return the rows; replace a damaged file; close the cache on other errors."""
         import sqlite3
 
         if not self._connection:
@@ -177,7 +177,7 @@ class ResultCache:
         return []
 
     def _open(self, again: bool, anew: bool = False) -> None:
-        """Open the database; replace it first with `anew`, or once if it is damaged."""
+        """Open the database; replace it if `anew`, or if it is damaged and `again`."""
         import sqlite3
 
         assert self._file
@@ -234,13 +234,13 @@ def ends(file: FoundFile) -> bytes:
 
 
 def _ours(file: Path, store: Store) -> bool:
-    """Return whether a file is new, empty, or a cache, even a damaged one."""
+    """Return whether a file is missing, empty, or a cache of this store, even a damaged one."""
     try:
         if not file.is_file():
             return not file.exists()
         with file.open("rb") as opened:
             head = opened.read(100)
     except OSError:
-        return True  # which is why there will be no cache
+        return True  # opening it will fail, too, and there will be no cache
     number = head[APPLICATION_AT : APPLICATION_AT + 4]
     return not head or (head.startswith(HEADER) and number == store.application.to_bytes(4, "big"))

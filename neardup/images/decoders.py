@@ -1,10 +1,10 @@
-"""A pool of processes for tasks that may hang or crash: such a task costs its own item only.
+"""Run tasks that may hang or crash in a pool of processes; such a task loses only its own item.
 
     for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=lambda path: 60): …
 
 Each process works on one item and has a second one waiting in its pipe.  If the first is not done
 after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a
-decoder or for want of memory, the first item is blamed.  A new process takes over the second one.
+decoder or for lack of memory, the first item is blamed.  A new process takes over the second one.
 Either way the outcome of an item is `Lost`, with the reason.
 
 Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
@@ -49,11 +49,11 @@ def outcomes(
     start: Callable[[], object] = lambda: None,
     ahead: int = AHEAD,
 ) -> Iterator[tuple[Item, Outcome | Lost]]:
-    """Yield each item with what `task` returns for it, as soon as it is done.
+    """Yield each item with the result of `task` for it, as soon as it is done.
 
     `seconds` is the time limit of an item.  `start` is called first in each process, to which at
-    most `ahead` items are sent at once: 1 where items take long.  Exceptions in a task are those
-    of a crash: a task catches what it expects.
+    most `ahead` items are sent at once: 1 where items take long.  An exception in
+    a task counts as a crash: a task catches the exceptions that it expects.
     """
     from multiprocessing.connection import wait
 
@@ -140,7 +140,7 @@ class _Process(Generic[Item]):
         return self._since + seconds(self.items[0])
 
     def outcome(self, ready: bool, seconds: Callable[[Item], float]) -> tuple[Item, Any] | None:
-        """Return the outcome of the item under way, if there is one by now."""
+        """Return the item under way and its outcome, or None if it is not done yet."""
         found: Any = None
         if ready:
             try:
@@ -176,7 +176,7 @@ class _Process(Generic[Item]):
 def _work(
     pipe: Connection, task: Callable[[Item], Any], start: Callable[[], object], parent: int
 ) -> None:
-    """Do tasks until the pipe ends, and end this process."""
+    """Run the task on each item from a pipe until the pipe is closed; then end this process."""
     code = 1
     try:
         end_with(parent)

@@ -1,11 +1,11 @@
-"""Find the files in folders, in a fixed order, each file once; and paths as ids.
+"""Find the files in folders, each once and in a fixed order; convert paths to ids and back.
 
 A folder is walked in the order of the bytes of its names.  Hidden files and folders are skipped,
-and symbolic links are not followed, unless the user names them.  A file with several names, which
-are hard links, is taken by the first one, unless each is asked for.
+and symbolic links are not followed, unless the user names them.  A file with several names
+(hard links) is found under the first one, unless `each_link` is set.
 
-An id is the path as it was found, where these bytes are written as % and two hex digits: blanks and
-control characters, which cannot be part of an id in a line; bytes that are not UTF-8; and % itself.
+An id is the path as it was found, in which these bytes are written as % and two hex digits: blanks
+and control characters, which cannot be part of an id in a line; bytes that are not UTF-8; and %.
 
     photos/a b.jpg  ─▶  photos/a%20b.jpg
 
@@ -33,7 +33,7 @@ ESCAPED = re.compile(rb"[\0-\x20\x7f%]")
 
 
 class FoundFile(NamedTuple):
-    """A regular file, as it was when it was found."""
+    """A regular file, with its size and time of change when it was found."""
 
     path: bytes
     size: int
@@ -41,7 +41,7 @@ class FoundFile(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """The patterns of --include and --exclude: of whole paths if they have a /, else of names.
+    """The patterns of --include and --exclude; a pattern with a / is for paths, others for names.
 
     >>> patterns = Patterns.of(["*.py"], ["test_*", "*/old/*"])
     >>> [patterns.allow(path) for path in (b"a/b.py", b"a/b.c", b"a/test_b.py", b"a/old/b.py")]
@@ -56,7 +56,7 @@ class Patterns(NamedTuple):
         return cls(tuple(map(os.fsencode, include)), tuple(map(os.fsencode, exclude)))
 
     def allow(self, path: bytes, folder: bool = False) -> bool:
-        """Return whether a file is asked for, or a folder may have such files."""
+        """Return whether a file matches the patterns, or a folder may contain such files."""
         if self.exclude and any(_matches(path, pattern) for pattern in self.exclude):
             return False
         return folder or not self.include or any(_matches(path, each) for each in self.include)
@@ -70,9 +70,9 @@ def _matches(path: bytes, pattern: bytes) -> bool:
 
 
 class Walk:
-    """The files in folders, and counts of what was skipped.
+    """A walk that finds the files in folders, and counts the files that it skips.
 
-    Files that are named are taken, whatever the patterns.  `holds` names the files that are read
+    Files that are named are found whatever the patterns.  `holds` names the files that are read
     as folders, such as archives.  With `each_link`, every hard link of a file is a file.
 
     >>> walk = Walk()
@@ -92,7 +92,7 @@ class Walk:
         self._known: dict[Hashable, bytes] = {}  # device and inode: path
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
-        """Yield the files that are named, and those in folders that are named.
+        """Yield the files in `names`, and the files in folders in `names`.
 
         StageError if a name does not exist.
         """
@@ -108,7 +108,7 @@ class Walk:
                 yield from self._file(path, status)
 
     def knows(self, path: bytes) -> bool:
-        """Return whether a path is a name of a file that was yielded."""
+        """Return whether a path leads to a file that was already yielded."""
         try:
             status = os.stat(path)
         except (OSError, ValueError):
@@ -142,7 +142,7 @@ class Walk:
         return self.patterns.allow(entry.path, folder)
 
     def _entries(self, folder: bytes) -> Iterator[os.DirEntry[bytes]]:
-        """Return what is in a folder, sorted by name; nothing if it cannot be read."""
+        """Return the entries of a folder, sorted by name; none if it cannot be read."""
         try:
             with os.scandir(folder) as entries:
                 return iter(sorted(entries, key=lambda entry: entry.name))
@@ -164,7 +164,7 @@ class Walk:
             self.skip(NAMED_TWICE if same else HARD_LINKS)
 
     def skip(self, why: str) -> None:
-        """Count a file that is skipped."""
+        """Count a file that is skipped, under the reason `why`."""
         self.skipped[why] = self.skipped.get(why, 0) + 1
 
 
@@ -180,7 +180,7 @@ def path_id(path: bytes) -> str:
 
 
 def path_of(id_: str) -> bytes:
-    r"""Return the path that an id is made of.
+    r"""Return the path from which `path_id` made an id.
 
     >>> path_of(path_id(b"a b%/\xff\xc3\xa4[1].png"))
     b'a b%/\xff\xc3\xa4[1].png'

@@ -13,9 +13,9 @@ and write a 1 for each of the 256 coefficients that is above their median.
 PDQ samples a blurred picture at 64 × 64 points; this takes means of 64 × 64 areas, which is
 symmetric and does not depend on rounded positions.  On 522 pictures of OpenCV and scikit-image, the
 hashes differ from those of the program `pdqhash` in 12.4 of 256 bits on average (median 10; 31 or
-fewer in 99 % of them), and the quality by 0.4 of 100.  With half its sides and JPEG at quality 60,
-a picture's hash changes by 2.8 bits (mean of 250); that of `pdqhash` changes by 12.1 with half the
-sides alone.
+fewer in 99 % of them), and the quality by 0.4 of 100.  If a picture is scaled to half its sides
+and saved as JPEG at quality 60, its hash changes by 2.8 bits (mean of 250); that of `pdqhash`
+changes by 12.1 with half the sides alone.
 
 **Eight hashes from one transform.**  A mirrored picture has the same waves, of which the odd ones
 along that side have the other sign, since cos πi(1-x) = (-1)^i cos πix.  A turn by 90 degrees is a
@@ -45,7 +45,7 @@ WAVES = 16  # a direction; their square is the number of bits
 BELOW = BITS // 2 - 1  # the place of the median, which is the lower one of the two in the middle
 STEP = 1 / 16  # of waves, whose rounding errors are below a thousandth
 STEEP = 90  # the sum of slopes for each point of quality
-VERSION = 1  # of the bits: another number for any change of them
+VERSION = 1  # must change with any change of the bits
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -100,10 +100,12 @@ def hashes(
 
 
 def waves(pictures: Floats | Bytes, cut: float = WHOLE) -> Floats:
-    """Return the waves (n, 16, 16) of the centre of pictures; `cut` is its share of each side.
+    """Return the cosine coefficients, or waves, (n, 16, 16) of the centre of pictures.
 
-    Subtle: the waves are rounded.  Those of a symmetric picture, a logo say, are exactly 0 by half;
-    what they are by chance of rounding would depend on the machine, and so would their bits.
+    cut: the share of each side that the centre has.
+
+    Subtle: the waves are rounded.  Half of those of a symmetric picture, such as a logo, are 0;
+    without rounding, errors that depend on the machine would decide their bits.
     """
     _, height, width = pictures.shape
     down, across = cosines_of(height, cut), cosines_of(width, cut)
@@ -112,7 +114,7 @@ def waves(pictures: Floats | Bytes, cut: float = WHOLE) -> Floats:
 
 
 def turn(waves_: Floats, symmetry: Symmetry) -> Floats:
-    """Return the waves (n, 16, 16) of pictures as a symmetry shows them."""
+    """Return the waves (n, 16, 16) of pictures after a symmetry, given those before it."""
     if symmetry.transposed:
         waves_ = waves_.transpose(0, 2, 1)
     signs = np.where(np.arange(WAVES) % 2, 1, -1).astype(np.float32)  # of waves 1, 2, …
@@ -122,7 +124,7 @@ def turn(waves_: Floats, symmetry: Symmetry) -> Floats:
 
 
 def bits(waves_: Floats) -> Bytes:
-    """Return the hashes (n, 32) of waves: which are above their median.
+    """Return the hashes (n, 32) of waves: a bit is 1 if its wave is above the median.
 
     The first bit of the first byte, and so of the first hex digit, is that of the waves (16, 16);
     (16, 15) follows, and (1, 1) is the last.  This is the order in which PDQ hashes are printed.
@@ -133,7 +135,7 @@ def bits(waves_: Floats) -> Bytes:
 
 
 def quality(pictures: Floats | Bytes) -> NDArray[np.int64]:
-    """Return how much there is to see in each of n pictures, 0 (nothing) … 100, as PDQ does.
+    """Return the quality of n pictures, from 0 (nothing to see) to 100, as PDQ defines it.
 
     Neighbours among 64 × 64 areas are compared; differences below a hundredth are not counted.
 
@@ -158,14 +160,13 @@ def shrunk(pictures: Floats | Bytes) -> Floats:
 
 
 def cosines_of(length: int, cut: float) -> Floats:
-    """Return C·A for the centre of a side of `length` pixels: (16, length)."""
+    """Return the matrix C·A (16, length) for the centre of a side of `length` pixels."""
     return cosines_between(length, length * (0.5 - cut / 2), length * (0.5 + cut / 2))
 
 
 @lru_cache(maxsize=4096)
 def cosines_between(length: int, low: float, high: float) -> Floats:
-    """Return C·A, the cosines of 64 areas from `low` to `high` as weights of the pixels of a side,
-    (16, length)."""
+    """Return the matrix C·A (16, length) for 64 areas from `low` to `high`, in pixels of a side."""
     wave, x = np.arange(1, WAVES + 1)[:, np.newaxis], np.arange(SIDE)
     cosines = np.sqrt(2 / SIDE) * np.cos(np.pi * wave * (2 * x + 1) / (2 * SIDE))
     return (cosines @ areas_between(length, low, high)).astype(np.float32)
@@ -173,7 +174,7 @@ def cosines_between(length: int, low: float, high: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def areas_between(length: int, low: float, high: float) -> Floats:
-    """Return the share of each pixel of a side in each of 64 areas of a part: (64, length).
+    """Return the weights of pixels in the means of 64 areas from `low` to `high`: (64, length).
 
     >>> areas_between(128, 0, 128)[0, :3].tolist(), areas_between(32, 0, 32)[:3, 0].tolist()
     ([0.5, 0.5, 0.0], [1.0, 1.0, 0.0])

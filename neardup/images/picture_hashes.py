@@ -1,6 +1,6 @@
-"""Fingerprints of pictures: computed or from the cache, in the order of preference, as lines.
+"""Compute the fingerprints of pictures, or take them from a cache, and sort and format them.
 
-A line is the id of a picture and its hashes in hex, between blanks:
+A line is the id of a picture and its hashes in hex, separated by blanks:
 
     ID HEX[ HEX…]
 
@@ -12,7 +12,7 @@ and `crops` there are 8 symmetries of 3 cuts, 24 hashes:
     its centre 95 %, in the same order; its centre 90 %
 
 A picture of stripes, a gradient, or a pattern that repeats has few waves, and most bits of its hash
-are 0, as those of any other such picture.  It counts as flat: its quality is 0.
+are 0, as in the hash of any other such picture.  It counts as flat: its quality is 0.
 
 The first of similar pictures is the one to keep, so lines are in the order of `KEEP`.
 
@@ -41,14 +41,14 @@ TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are n
 
 
 class Variants(NamedTuple):
-    """Which variants of a picture are hashed."""
+    """The variants of a picture to hash, besides the picture itself."""
 
     mirror: bool = False
     rotate: bool = False
     crops: bool = False
 
     def kind(self) -> str:
-        """Return what the hashes depend on besides the picture, as a text."""
+        """Return a text that names all that hashes depend on besides the picture: a cache key."""
         wanted = [name for name, value in self._asdict().items() if value]
         hash_ = f"hash {perceptual_hash.VERSION}, {FEWEST_ONES} ones"
         return " ".join([hash_, *wanted, pictures.decoder_versions()])
@@ -62,12 +62,12 @@ class Variants(NamedTuple):
         return len(perceptual_hash.symmetries(self.mirror, self.rotate)) * len(self.cuts())
 
     def cuts(self) -> list[float]:
-        """Return the shares of the centre that are hashed."""
+        """Return the shares of each side that the hashed centres have, such as [1.0, 0.95, 0.9]."""
         return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]
 
 
 class Fingerprint(NamedTuple):
-    """Hashes of a picture, end to end, and what decides which one is kept."""
+    """The concatenated hashes of a picture, and the facts that decide which picture is kept."""
 
     hashes: bytes
     quality: int
@@ -91,7 +91,7 @@ def fingerprints(
 
 
 def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
-    """Decode and hash a file."""
+    """Decode and hash a picture file; return a Failure if that is impossible."""
     try:
         picture = pictures.decoded(file.path)
     except pictures.RefusedError as error:
@@ -105,7 +105,7 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
 
 
 def to_cache(result: Fingerprint | Failure) -> bytes:
-    """Return a result as bytes.
+    """Return a result as bytes for the cache.
 
     >>> from_cache(to_cache(Failure("damaged", "cut short"))), from_cache(b"?"), from_cache(None)
     (Failure(reason='damaged', detail='cut short'), None, None)
@@ -115,7 +115,7 @@ def to_cache(result: Fingerprint | Failure) -> bytes:
 
 
 def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
-    """Return the result in bytes, or None if there is none that can be read."""
+    """Return the result that is stored in bytes, or None if they cannot be read."""
     if value is None:
         return None
     rest, _, hashes = value.partition(b"\n")
@@ -127,13 +127,13 @@ def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
 
 
 def _date(file: FoundFile, of: Fingerprint) -> int:
-    """Return the date of a picture, or else of its file, in local time, as 20240531180000."""
+    """Return the date of a picture, or else of its file, in local time, such as 20240531180000."""
     if of.date:
         return int("".join(filter(str.isdigit, of.date)))
     return int(time.strftime("%Y%m%d%H%M%S", time.localtime(file.mtime_ns // 10**9)))
 
 
-KEEP: dict[str, Callable[[FoundFile, Fingerprint], int]] = {  # the least is kept
+KEEP: dict[str, Callable[[FoundFile, Fingerprint], int]] = {  # the least value is kept
     "max:pixels": lambda _, of: -of.width * of.height,
     "max:bytes": lambda file, _: -file.size,
     "min:bytes": lambda file, _: file.size,
@@ -143,7 +143,7 @@ KEEP: dict[str, Callable[[FoundFile, Fingerprint], int]] = {  # the least is kep
 
 
 def keep_rules(text: str) -> list[str]:
-    """Read rules with commas between them; ValueError for anything else.
+    """Parse the rules of --keep, with commas between them; ValueError for an unknown rule.
 
     >>> keep_rules("max:pixels,min:date")
     ['max:pixels', 'min:date']
@@ -158,7 +158,7 @@ def keep_rules(text: str) -> list[str]:
 def in_order(
     found: Iterable[tuple[FoundFile, Fingerprint]], rules: Sequence[str]
 ) -> Iterator[bytes]:
-    """Yield the lines of pictures, the one to keep first; paths decide what no rule decides."""
+    """Yield the lines of pictures, the one to keep first; ties are in the order of paths."""
     ranked: list[tuple[Any, ...]] = [
         (*(KEEP[rule](file, of) for rule in rules), file.path, of.hashes) for file, of in found
     ]

@@ -4,7 +4,7 @@
 
 JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixels are left on each
 side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
-afterwards, since a turned mean is the mean of what was turned.
+afterwards, since both orders give the same means.
 
 Whatever is wrong with a file raises `RefusedError` with one of REASONS.
 
@@ -31,7 +31,7 @@ from neardup.runtime.program import UsageError, shown
 if TYPE_CHECKING:
     from PIL import Image
 
-NOT_A_PICTURE = "not a picture"  # which is no failure
+NOT_A_PICTURE = "not a picture"  # this is not a failure
 DAMAGED, TOO_LARGE, NO_DECODER = "damaged", "too large", "no decoder"
 UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"
 REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
@@ -62,7 +62,7 @@ NAMES = {
 SIGNATURES = re.compile(
     rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\x00|MM\x00\*|8BPS\x00\x01|qoif", re.DOTALL
 )
-OTHER_DECODERS = {  # by first bytes: the format, as Pillow names it, and how to have its decoder
+OTHER_DECODERS = {  # by first bytes: the format, as Pillow names it, and how to get its decoder
     re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL): (
         "HEIF",
         "pip install pillow-heif",
@@ -78,7 +78,7 @@ DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 
 
 class Picture(NamedTuple):
-    """A decoded picture, and what its file says about it."""
+    """A decoded picture, and the facts in its file."""
 
     grey: NDArray[np.uint8]  # (height, width), at most 128 each, upright
     width: int  # of the picture in the file, upright
@@ -87,7 +87,7 @@ class Picture(NamedTuple):
 
 
 class RefusedError(Exception):
-    """Raised for a file that cannot be used; `args` are a reason and more about it."""
+    """Raised for a file that cannot be used; `args` are a reason and a detail."""
 
     @property
     def reason(self) -> str:
@@ -135,9 +135,7 @@ def _decoded(file: Any, suffix: str) -> Picture:
 
 
 def thumbnail(path: bytes, side: int) -> bytes:
-    """Return the picture in a file, in colour and upright, as a JPEG file of at most `side` pixels
-    a side; RefusedError as `decoded`.
-    """
+    """Return a picture as an upright JPEG of at most `side` pixels a side; or RefusedError."""
     from PIL import Image, ImageOps
 
     decoded(path)  # refuses what cannot or should not be decoded
@@ -157,7 +155,7 @@ def thumbnail(path: bytes, side: int) -> bytes:
 
 
 def on_white(image: Image.Image) -> Image.Image:
-    """Return the first frame in grey (mode L), with transparent parts on white.
+    """Return the first frame of an image in grey (mode L), with transparent parts on white.
 
     Its size is that of the file or, for JPEG, a part of it.
     """
@@ -179,7 +177,7 @@ def on_white(image: Image.Image) -> Image.Image:
 
 
 def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return grey values of more bits, or fractions, as 0 … 255.
+    """Convert grey values of more than 8 bits, or fractions, to 0 … 255.
 
     16 bits are divided by 257; of larger integers and fractions, the least becomes 0 and the
     greatest 255.
@@ -204,7 +202,7 @@ def _upright(image: Image.Image, orientation: Any) -> Image.Image:
 
 
 def _exif(image: Image.Image) -> dict[int, Any]:
-    """Return the tags of the picture and of how it was taken; none if they are damaged."""
+    """Return the EXIF tags of a picture, also those about how it was taken; {} if damaged."""
     try:
         exif = image.getexif()
         return {**exif, **exif.get_ifd(EXIF)}
@@ -213,7 +211,7 @@ def _exif(image: Image.Image) -> dict[int, Any]:
 
 
 def _date(exif: dict[int, Any]) -> str:
-    """Return when a picture was taken, or else changed, or "".
+    """Return the date at which a picture was taken, or else changed; "" if it has none.
 
     >>> _date({CHANGED: "2024:05:31 18:00:00"}), _date({TAKEN: "0000:00:00 00:00:00"})
     ('2024-05-31 18:00:00', '')
@@ -226,7 +224,7 @@ def _date(exif: dict[int, Any]) -> str:
 
 
 def _formats(suffix: str) -> list[str]:
-    """Return the formats to try; HEIF is one of them only where pillow-heif is installed."""
+    """Return the names of the formats to try; HEIF only if pillow-heif is installed."""
     from PIL import Image
 
     Image.init()
@@ -249,7 +247,7 @@ def _unrecognised(first: bytes, suffix: str) -> tuple[str, str]:
 
 
 def _reason(error: Exception) -> tuple[str, str]:
-    """Return the reason for an error, and a line about it."""
+    """Return the category of an error, such as "damaged", and a one-line detail."""
     from PIL import Image
 
     text = shown((str(error) or type(error).__name__).encode("utf-8", "replace"))[1:].rstrip("'")
@@ -278,7 +276,7 @@ def require_pillow() -> None:
 
 
 def decoder_versions() -> str:
-    """Return the versions of the decoders, by which results may differ."""
+    """Return the versions of the decoders, which may affect the results."""
     import PIL
 
     heif = sys.modules.get("pillow_heif")
@@ -286,7 +284,7 @@ def decoder_versions() -> str:
 
 
 def bound_memory() -> None:
-    """Let this process take at most 2 GiB more than it has, on systems that can tell how much."""
+    """Limit this process to 2 GiB more memory than it has now, on systems with /proc."""
     import resource
 
     try:

@@ -1,9 +1,9 @@
-"""Results of files: from a cache, or computed in a pool of processes; or the reason for none.
+"""Get the results of files from a cache or a pool of processes, or the reasons for failures.
 
     files ─┬─ those in the cache ─────────────────────────┬─▶ outcomes
            └─ others ─ task, in a process of its own ─ cache ─┘
 
-The same for pictures and for videos: `Work` has what differs.
+Pictures and videos share this code; `Work` contains the differences.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """A file without a result: one of few reasons, and more about it."""
+    """Why a file has no result: one of a few reasons, and a detail."""
 
     reason: str
     detail: str
 
 
 class Outcome(NamedTuple):
-    """A file, and its result or why it has none."""
+    """A file, and its result or the reason why it has none."""
 
     file: FoundFile
     result: Any  # or a Failure

@@ -4,8 +4,9 @@
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
     12.3 seconds, 1,000 pictures from the cache
 
-A flat picture, such as a white page, has too little in it to be told from others; it has no
-fingerprint.  So is a video of nothing else.  With -v all counts are printed, one a line.
+A flat picture, such as a white page, has too little in it to distinguish it from others; it has no
+fingerprint.  A video that has only flat frames is flat, too.  With -v all counts are
+printed, one a line.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Tally:
         return result
 
     def fail(self, name: str, why: Failure) -> None:
-        """Count a failure, and print it if it is among the first ten, or with -v."""
+        """Count a failure, and print it if it is among the first ten or if -v is given."""
         message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")
@@ -126,7 +127,7 @@ class Tally:
 
 
 def length(seconds: float) -> str:
-    """Format a duration in the largest unit of which it has at least one.
+    """Format a duration in hours, minutes or seconds: the largest unit that is not above it.
 
     >>> length(7.4), length(90), length(3600 * 1234)
     ('7.4 seconds', '1.5 minutes', '1,234.0 hours')
@@ -147,7 +148,7 @@ def many(count: int, name: str) -> str:
 
 
 def listed(counts: Counter[str]) -> str:
-    """Return the largest counts in words.
+    """Format the largest counts with their names.
 
     >>> listed(Counter({".txt": 30, ".mp4": 3}))
     '30 .txt, 3 .mp4'

@@ -45,7 +45,7 @@ DIRECTED_ACROSS = fields_table(new=str, other=str, similarity=float, collection=
 
 
 def interval_row(line: bytes) -> Row:
-    r"""Return the row of a pair with an interval, and with an estimate if it has one.
+    r"""Return the table row of a pair line with an interval, and an estimate if it has one.
 
     >>> interval_row(b"a\tb\t~0.871123..1.000000\n")
     {'a': 'a', 'b': 'b', 'low': 0.871123, 'high': 1.0}
@@ -74,8 +74,8 @@ ALL_PAIRS = (DIRECTED_ACROSS, ACROSS, INTERVALS, PAIRS)  # those with more colum
 
 
 def answer_table(output: str, against: bool, directed: bool, estimated: bool) -> LineTable:
-    """Return the table of an answer, by --output and what changes its lines."""
-    if output in ("kept", "removed"):  # what is written beside kept records
+    """Return the table of an answer, given --output and the options that change its lines."""
+    if output in ("kept", "removed"):  # for kept, the records that are written beside the answer
         return REMOVED
     if output == "clusters":
         return CLUSTERS

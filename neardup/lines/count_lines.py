@@ -61,7 +61,7 @@ def _columns(data: bytes, kind: bytes) -> np.ndarray:
 
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
-    """Return (key, value) of a line of a partial count."""
+    """Return (key, value) of a line of a partial count; WireError for any other line."""
     fields = _fields(line)
     if not fields:
         raise WireError(

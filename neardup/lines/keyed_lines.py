@@ -13,7 +13,7 @@ equal bytes, and a typical set takes a third of its decimal digits.
 
     {3, 7, 1007}  →  differences 3, 4, 1000  →  "3", "4", "o8"       (1000 = 31·32 + 8)
 
-A weight above 1 precedes its difference, between two `P`, a zero with which no number begins.  Its
+A weight above 1 precedes its difference, between two `P`: a zero, with which no number begins.  Its
 digits are bijective base 31, 1 to 31, so that none of them is a `P`:
 
     {3, 7: weight 40}  →  "3", "PQYP4"                               (40 = 1·31 + 9)
@@ -169,7 +169,7 @@ def _weights(
     closing = zeros[np.searchsorted(zeros, starts) + 1]
     widths = closing - starts - 1
     if (closing >= ends - 1).any() or not widths.all():
-        raise WireError("expected a weight between two zeros, got an incomplete one")
+        raise WireError("a weight in a line from the mapper is incomplete; run mapper.py again")
     if widths.max() > MOST_WEIGHT_DIGITS:
         raise WireError("expected weights below 2^59, got a larger one")
     weights = np.zeros(len(starts), dtype=np.int64)
@@ -221,7 +221,7 @@ def format_keyed_lines(
     r"""Yield (partition, keyed lines) for all keys of a batch, in blocks of a few mebibytes.
 
     A key's partition depends on its hash alone.  The lines of a partition are in order of keys,
-    which saves the engine's sort a third of its work.  mark: 40 bits, see `answer_lines.mark_of`.
+    which saves the engine's sort a third of its work.  mark: 40 bits, see `tagged_ids.mark_of`.
 
     >>> batch = Batch([b"v1"], Ragged.from_rows([[3, 7, 1007]]))
     >>> list(format_keyed_lines(batch, Ragged.from_rows([[255, (2 << 40) + 1]])))

@@ -1,11 +1,11 @@
-r"""Tagged ids, whose byte order is the order in which records are decided.
+r"""Format and parse tagged ids: their byte order is the order in which records are decided.
 
     1 RANKS PLACE ID        --keep, with a rank for each of its rules; none for `first`
     1 RANKS ID \1 PLACE     … where the last rule is `smallest`
     1 ID                    pairs
     └ 0 for an old record (--against), which comes before all new ones
 
-RANKS has, in hexadecimal digits, of which the smallest comes first:
+For each rule, RANKS has this number of hexadecimal digits; the smallest rank comes first:
 
     max:FIELD, min:FIELD    16    a value as an integer (`reading.field_ranks`); ffff… for none
     prefer:REGEX             1    0 if the id matches, else 1
@@ -38,20 +38,20 @@ _PLACE_DIGITS = 16
 
 
 class Rank(Protocol):
-    """A rule by which one of several similar records is kept."""
+    """A rule that decides which of several similar records is kept."""
 
     @property
     def width(self) -> int:
-        """The number of digits."""
+        """The number of hexadecimal digits of a rank."""
         ...
 
     def digits(self, batch: Batch) -> list[bytes]:
-        """Return the digits of each record; the record with the smallest is kept."""
+        """Return the digits of each record; the record with the smallest digits is kept."""
         ...
 
 
 class ByField(NamedTuple):
-    """`max:FIELD` or `min:FIELD`; `column` is the place of the field in `Batch.ranks`."""
+    """The rule `max:FIELD` or `min:FIELD`; `column` is that of the field in `Batch.ranks`."""
 
     largest: bool
     column: int
@@ -65,7 +65,7 @@ class ByField(NamedTuple):
 
 
 class ById(NamedTuple):
-    """`prefer:REGEX`."""
+    """The rule `prefer:REGEX`: records whose id matches come first."""
 
     pattern: re.Pattern[str]
     width: int = 1
@@ -76,7 +76,7 @@ class ById(NamedTuple):
 
 
 class ByShingles(NamedTuple):
-    """`longest`."""
+    """The rule `longest`: records with more shingles come first."""
 
     width: int = 8
 
@@ -171,9 +171,9 @@ _NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefe
 
 
 def tag_of(keep: str) -> Tag:
-    """Return how ids are tagged for --keep: rules with commas, each for ties of those before it.
+    """Return the format of ids for --keep RULE,RULE…; each rule decides the ties of earlier rules.
 
-    ValueError for anything else.
+    ValueError for an unknown rule.
 
     >>> tag_of("prefer:^gold/,max:stars,min:date").fields
     ('stars', 'date')

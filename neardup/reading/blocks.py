@@ -1,4 +1,4 @@
-"""Blocks of whole lines, or of rows, each with its place in the input.
+"""Read input files as blocks of whole lines or rows, each with its place in the input.
 
 A line ends with LF, CRLF or CR, as in Hadoop, and its length is counted without its end.
 
@@ -10,8 +10,8 @@ The place of a record combines the numbers of its file and of its line:
     └─────┴───────────────┴──────────────────────────────────┘
 
 Places are in the order of the input: old files before new ones (--against), files as they are
-named, and lines from 0, also blank and bad ones.  A task that reads a split of a file counts its
-lines from the byte on where the split begins: every line has at least one byte, so that no line of
+named, and lines from 0, also blank and bad ones.  A task that reads a split of a file numbers its
+lines from the byte offset of the split: every line has at least one byte, so that no line of
 another split has the same place.
 """
 
@@ -39,11 +39,11 @@ from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
 NEW = 1 << (LINE_BITS + FILE_BITS)
-BLOCK_BYTES = 1 << 18  # so that what is made of a block stays in the cache
+BLOCK_BYTES = 1 << 18  # small: the data made from a block stay in the processor's cache
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
-ENDLESS_BYTES = 1 << 30  # without a line end are not a line; a keyed line may have nearly so many
-STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
+ENDLESS_BYTES = 1 << 30  # without a line end are not a line; a keyed line may have nearly as many
+STDIN_COPY = "NEARDUP_STDIN"  # environment variable: the copy of standard input that tasks read
 TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
 
@@ -68,7 +68,7 @@ class Piece(NamedTuple):
 
     line: int  # the number of the first one, from 1
     parts: Callable[[], Iterable[Any]]  # reads them, as `Block.data`, in one or several parts
-    flaw: str = ""  # why this is not lines, but the first bytes of what should be one
+    flaw: str = ""  # why this is a bad line; `parts` are then its first bytes
     unit: str = "line"  # or "row"
     behind: int = 0  # bytes of the file, as it is on disk, that have been read
     encoding: str = ""  # of the file; "" is UTF-8
@@ -214,10 +214,10 @@ def read_files(
 
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """Return for each file the prefix of the ids that are given to its rows without an id.
+    """Return, for each file, the prefix of the ids that its rows without an id are given.
 
-    It is the file's name, as far as the names of all files (`among`) differ; b"" of a single file.
-    With `others`, records from elsewhere, it is the whole path.
+    It is the part of the file's path in which the paths of all files (`among`) differ.  With
+    `others` (records from elsewhere) it is the whole path.
 
     >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
     [b'a/1.csv:']
@@ -237,7 +237,7 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield blocks of whole lines that end with LF.
 
-    StageError for a line without an end, or that begins with NUL, as no line of a stage does.
+    StageError for a line that does not end, or a long line that begins with NUL.
     """
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0

@@ -38,7 +38,7 @@ from typing import Callable, NamedTuple
 APOSTROPHE = r"['’‘ʼ＇](?<=[^\W\d_].)(?=[^\W\d_])"
 NUMBER = r"\d+(?:[.,:/'’-]\d+)*"
 MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]+")
-# Marks of a symbol before them, as in emoji, that is gone.
+# Combining marks whose symbol before them, such as an emoji, was removed.
 ORPHANS = r"(?<!\S)[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U000e0020-\U000e007f]+"
 LETTERS = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "ħ": "h"}
@@ -104,7 +104,7 @@ INLINE = frozenset(_INLINE.split())
 # In these elements only their own end is markup.
 RAW = {name: rf"(?ai)</{name}(?=[\t\n\f\r />])" for name in _RAW.split()}
 DROPPED = RAW.keys() | set(_DROPPED.split())
-# Some sites put all of a page into a form: one with any of these elements is kept.
+# Some sites put a whole page into a form: a form with any of these elements is kept.
 OF_BODIES = frozenset(("article", "h1", "main", "p"))
 MARKUP = r"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*)|!--|[!?/])"
 END = ">"
@@ -153,7 +153,7 @@ class _Reader:
         self.open: dict[str, list[_Began]] = {name: [] for name in DROPPED}
         self.body = -1
         self.quotes = True  # whether all are closed so far
-        self.never: set[str] = set()  # what does not occur any more: nothing is searched twice
+        self.never: set[str] = set()  # markup that does not occur any more: not searched again
 
     def text(self) -> str:
         page, done, at = self.page, 0, 0
@@ -245,8 +245,7 @@ class Cleaning:
 
     @classmethod
     def parse(cls, text: str) -> "Cleaning":
-        """Read names of steps such as "html,punctuation", in any order; ValueError for an
-        unknown one."""
+        """Parse names of steps such as "html,punctuation"; ValueError for an unknown one."""
         names = text.split(",")
         for name in names:
             if name not in STEPS:

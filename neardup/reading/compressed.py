@@ -1,8 +1,8 @@
 """Recognise kinds of files by extension and first bytes, and open compressed files.
 
 The extension names the compression (.gz, .bz2, .xz, .zst: read and written as if plain) and, unless
---input does, the kind of input.  Files that begin as one without lines does are refused before a
-line is read.
+--input does, the kind of input.  Files whose first bytes are those of a file without lines are
+refused before a line is read.
 """
 
 import importlib
@@ -71,8 +71,7 @@ def plain_name(name: str) -> str:
 
 @contextmanager
 def opened(path: str, name: str) -> Iterator[Any]:
-    """Context manager: open `path` to read (`-` is stdin), `name` in messages; StageError if
-    damaged."""
+    """Context manager: open `path` (`-` is stdin) to read; StageError with `name` if damaged."""
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
             yield stdin
@@ -80,7 +79,7 @@ def opened(path: str, name: str) -> Iterator[Any]:
     unpack = OPENERS.get(suffix_of(path))
     try:
         with open(path, "rb") as file:
-            if unpack and not file.peek(1):  # which gzip would take for an end
+            if unpack and not file.peek(1):  # which gzip would accept
                 raise EOFError("it is empty")
             with unpack(file) if unpack else nullcontext(file) as stream:
                 yield stream
@@ -119,7 +118,7 @@ def position(stream: IO[bytes]) -> int:
 
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """Context manager: a stream that writes to `file`, compressed as `name`'s extension says."""
+    """Context manager: a stream that writes to `file`, compressed if the name implies it."""
     suffix = suffix_of(name)
     if suffix == ".gz":  # without its name and the time, so that equal answers are equal files
         import gzip
@@ -154,7 +153,7 @@ def check_names(given: "str | None", names: Iterable[str]) -> None:
             )
 
 
-# How files without lines begin, as no text does; what they are; and what reads them.
+# First bytes that no text has; what such a file is; and the program or option that reads it.
 SIGNATURES = (
     (rb"\x1f\x8b\x08", "compressed with gzip", "gzip -dc"),
     (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "compressed with bzip2", "bzip2 -dc"),

@@ -5,9 +5,9 @@ and what is kept of it is encoded again:
 
     file ─ mark │ b"caf\xe9\n" in cp1252 ─▶ b"caf\xc3\xa9\n" ─ kept lines ─▶ b"caf\xe9\n"
 
-A byte order mark at the start decides, and else --encoding does.  A byte that the encoding does not
-have becomes half a character (U+DC80 and more), which is a bad line, and is the same byte again in
-kept lines.
+A byte order mark at the start determines the encoding, and else --encoding does.  A byte that is
+invalid in the encoding becomes a lone surrogate (U+DC80 and above), which makes its line a bad
+line; in kept lines it is the same byte again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"
 
 
 class Dialect(NamedTuple):
-    r"""How text files are written.
+    r"""The delimiter and the encoding of text files.
 
     >>> Dialect.of(r"\t", "Latin1")
     Dialect(delimiter='\t', encoding='iso8859-1')
@@ -48,7 +48,7 @@ class Dialect(NamedTuple):
 
     @classmethod
     def of(cls, delimiter: str | None, encoding: str | None) -> Dialect:
-        """Read --delimiter and --encoding; UsageError for invalid ones."""
+        """Return the dialect that --delimiter and --encoding name; UsageError if one is invalid."""
         return cls(
             COMMA if delimiter is None else _delimiter(delimiter),
             "" if encoding is None else _encoding(encoding),
@@ -99,14 +99,14 @@ def as_in_file(text: bytes) -> bytes:
 
 
 class TextFile(NamedTuple):
-    """An open file as a stream of UTF-8, its mark included, and how to write a part of it back."""
+    """An open file as a stream of UTF-8, and what is needed to write parts of it back."""
 
-    stream: Any  # a binary file with `peek`
+    stream: Any  # a binary file with `peek`, which includes the mark
     mark: bytes = b""
     encoding: str = ""
 
     def encoded(self, pieces: Iterable[bytes], with_mark: bool = True) -> Iterator[bytes]:
-        """Yield pieces of UTF-8 in the encoding of the file, the mark before the first one."""
+        """Convert pieces of UTF-8 to the encoding of the file; the first one gets the mark."""
         mark = self.mark if with_mark else b""
         to_text = codecs.getincrementaldecoder("utf-8")("surrogatepass")
         for piece in filter(None, pieces):
@@ -117,7 +117,7 @@ class TextFile(NamedTuple):
 
 
 class _Decoded(io.RawIOBase):
-    """A raw stream of UTF-8, decoded from another one."""
+    """A raw stream of UTF-8, converted from a stream in another encoding."""
 
     def __init__(self, stream: IO[bytes], name: str, encoding: str, exactly: bool):
         self._stream, self._name, self._encoding, self._exactly = stream, name, encoding, exactly
@@ -171,12 +171,12 @@ def _converted(encoding: str, name: str = "") -> str:
 
 
 def _errors(encoding: str) -> str:
-    """Return the name of the error handler, which keeps what is not valid."""
+    """Return the name of the codec error handler that preserves invalid bytes."""
     return "surrogatepass" if encoding.startswith(MARKED) else "surrogateescape"
 
 
 def _delimiter(text: str) -> str:
-    r"""Return the character that separates fields; UsageError for others.
+    r"""Return the character that --delimiter names; UsageError for anything else.
 
     >>> _delimiter(";"), _delimiter(r"\t")
     (';', '\t')
@@ -196,6 +196,6 @@ def _encoding(name: str) -> str:
         raise UsageError(f"--encoding: {name!r} is not known; name one such as {NAMES}") from None
     if found.startswith(STATEFUL):
         raise UsageError(
-            f"--encoding {name}: a line of it cannot be read alone; type: {_converted(name)}"
+            f"--encoding {name}: its lines cannot be read one by one; type: {_converted(name)}"
         )
     return "" if found in UTF8 else found

@@ -1,12 +1,12 @@
-"""Read documents, one per file: the text of a file, or why it is not one; archives as folders.
+"""Read documents: the text of each file or archive member, or the reason why it is not one.
 
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive
 
 A document is text in UTF-8, or what its byte order mark or --encoding names.  A single compressed
-file (.gz .bz2 .xz .zst) is read as what it holds.  A file that is not text is *binary*: it has a
-NUL, or begins as no text does.  Binary files and empty ones are skipped; those that should be text
-and cannot be read are failures, each with a reason.
+file (.gz .bz2 .xz .zst) is read as the file in it.  A file that is not text is *binary*: it has a NUL
+byte, or first bytes that no text has.  Binary and empty files are skipped; files that should be
+text but cannot be read are failures, each with a reason.
 
 One file, or one member of an archive, is in memory at a time, up to `limit` bytes of it.
 """
@@ -46,7 +46,7 @@ class Document(NamedTuple):
 
 
 class NoDocument(NamedTuple):
-    """A file without a text: one of few reasons, and more about it; `skipped`: not a failure."""
+    """Why a file has no text: one of a few reasons, and a detail; `skipped`: not a failure."""
 
     path: bytes
     reason: str
@@ -63,7 +63,7 @@ def is_archive(path: bytes) -> bool:
 
 
 class RegularFile(Protocol):
-    """A regular file, as it was when it was found, such as `FoundFile` of a walk."""
+    """A regular file, with its size and time of change when it was found, such as `FoundFile`."""
 
     @property
     def path(self) -> bytes: ...
@@ -79,7 +79,7 @@ def documents(
     allow: Callable[[bytes], bool] = lambda _: True,
     dialect: Dialect = AS_USUAL,
 ) -> Iterator[Outcome]:
-    """Yield the document in a file, or those in an archive whose names are allowed.
+    """Yield the document in a file, or the documents in an archive whose names `allow` accepts.
 
     A file that is longer than `limit` bytes is not read to its end.
     """
@@ -115,7 +115,7 @@ def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
 
 
 def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
-    r"""Return a document of the bytes of a file; one byte over `limit` is enough to refuse it.
+    r"""Return the document in the bytes of a file, or why there is none; limit: bytes, at most.
 
     >>> text_of(b"a", b"to be\n", 9)
     Document(path=b'a', text='to be\n', bytes=6, changed=0.0)
@@ -169,7 +169,7 @@ def _tar_members(
     try:
         with tarfile.open(path, "r:*", errors="surrogateescape", encoding="utf-8") as archive:
             for entry in archive:
-                archive.members = []  # type: ignore[attr-defined]  # else all are held
+                archive.members = []  # type: ignore[attr-defined]  # else all are in memory
                 if entry.isdir():
                     continue
                 name = entry.name.encode("utf-8", "surrogateescape")

@@ -1,8 +1,8 @@
-"""Values of fields as integers, for --keep max:FIELD and min:FIELD.
+"""Convert values of fields to integers of the same order, for --keep max:FIELD and min:FIELD.
 
 A value is a number, a date or a time, or their texts: 7, "7.5", "2024-05-31", "2024-05-31T18:00Z".
-Numbers are compared as floats of 64 bits, and times as seconds since 1970, in UTC unless they say
-otherwise.  The integers have the order of the values; 0 is no value.
+Numbers are compared as floats of 64 bits, and times as seconds since 1970, in UTC unless they have
+an offset.  The integers have the order of the values; 0 means no value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 def with_ranks(parse: Parser, fields: Fields) -> Parser:
-    """Return a parser of rows that also gives the values of `fields.ranked`, as `Batch.ranks`."""
+    """Return a parser that also sets `Batch.ranks` to the values of the fields `fields.ranked`."""
 
     def parse_ranked(block: Any) -> tuple[Batch, list[BadLine]]:
         batch, bad = parse(block)

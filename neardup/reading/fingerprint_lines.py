@@ -1,4 +1,4 @@
-r"""Batches of records from fingerprints: bit vectors of a fixed length, one or several a record.
+r"""Parse fingerprints (bit vectors of a fixed length, one or more per record) into batches.
 
     lines   ID HEX[ HEX…]
     rows    a field of text, hexadecimal or base64, a list of such texts, or binary values
@@ -66,8 +66,7 @@ def fingerprint_parser(
 
 
 def _flaw_in(hexadecimal: Sequence[bytes], form: BlockPlaces) -> str:
-    """Return why these texts are not the fingerprints of a record, by their number and length,
-    or ""."""
+    """Return the flaw in the number or length of a record's fingerprints; "" if there is none."""
     if not hexadecimal:
         return flaws.NO_FINGERPRINT
     if len(hexadecimal) > MOST_VARIANTS:
@@ -76,7 +75,7 @@ def _flaw_in(hexadecimal: Sequence[bytes], form: BlockPlaces) -> str:
 
 
 def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":
-    """Return the records of a block in which each line is an id, a blank and one fingerprint."""
+    """Return the batch of a block whose lines are all `ID HEX`; None for any other block."""
     bytes_ = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(bytes_ == ord("\n"))
     starts = np.append(0, ends[:-1] + 1)
@@ -119,7 +118,7 @@ def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
 
 
 def _hexadecimal(value: Any, bits: int) -> bytes:
-    """Return a fingerprint in hexadecimal or base64 as hexadecimal digits."""
+    """Convert a fingerprint in hexadecimal or base64 to hexadecimal; FlawError if malformed."""
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()

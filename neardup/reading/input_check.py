@@ -1,4 +1,4 @@
-"""Bad lines, their reasons, and what input of the wrong format looks like."""
+"""Bad lines, the reasons why they are bad, and guesses at the actual format of the input."""
 
 import re
 from typing import Callable, NamedTuple
@@ -47,7 +47,7 @@ class BadLine(NamedTuple):
 
 
 Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
-# From the tokens of rows laid end to end (uint64), with repeats, and how many each has (int64).
+# Makes sets of the tokens of all rows end to end (uint64), given each row's number (int64).
 Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 

@@ -1,9 +1,9 @@
-"""The list of input files, from which a task numbers its lines, and a check for changed files.
+"""The list of input files, by which tasks number lines, and a check for changed files.
 
     old TAB NAME
     new TAB NAME
 
-A task gets the name of its file from Hadoop or mrjob, and ends where it is not in this list.
+A task gets the name of its file from Hadoop or mrjob, and fails if the list does not have it.
 """
 
 import os
@@ -25,7 +25,7 @@ _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 def is_index(path: "str | os.PathLike[str]") -> bool:
-    """Return whether a path is that of an index, which `stored.index_manifest` describes.
+    """Return whether a path is the folder of an index (see `stored.index_manifest`).
 
     PermissionError if this user may not see that.
     """

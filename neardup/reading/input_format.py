@@ -39,7 +39,7 @@ DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 def _dialect(
     kind: str | None, kinds: set[str], delimiter: str | None, encoding: str | None
 ) -> Dialect:
-    """Return the delimiter and the encoding; UsageError if the input has none."""
+    """Return the dialect; UsageError if an option does not apply to the kind of input."""
     dialect = Dialect.of(delimiter, encoding)
     if delimiter is not None and "csv" not in ({kind} if kind else kinds):
         raise UsageError(f"--delimiter needs --input csv, but --input is {kind or 'of rows'}")
@@ -55,7 +55,7 @@ def _fields(
     fingerprint: str | None,
     ranked: tuple[str, ...],
 ) -> Fields | None:
-    """Return the fields of rows, or None for lines; UsageError for fields that lines have not."""
+    """Return the fields of rows, or None for lines; UsageError if an option needs rows."""
     rows = " or ".join(ROWS)
     if fingerprint is not None and (text is not None or kind in LINES):
         other = f"--input is {kind}" if kind in LINES else "--text names a field, too"
@@ -80,7 +80,7 @@ class InputFormat(NamedTuple):
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
     """
 
-    input: str | None  # of all files; None where each has its own, by its name
+    input: str | None  # of all files; None if it depends on the name of each
     shingle: Shingler | None  # of text
     clean: Cleaning
     bag: bool  # repeats are shingles of their own
@@ -154,7 +154,7 @@ class InputFormat(NamedTuple):
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
         """Yield pieces of consecutive lines or rows of a file.
 
-        StageError where no row at the start of the first file has the fields.
+        StageError if no row at the start of the first file has the fields.
         """
         kind = self.kind_of(name)
         if kind == "parquet" and self.fields:
@@ -173,7 +173,7 @@ class InputFormat(NamedTuple):
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
         """Return the function that parses a block into a batch of records and its bad lines.
 
-        repeats: a token weighs as often as a record has it; own: as the line says.
+        repeats: a token's weight is how often a record has it; own: the weight on the line.
         """
         parse = self._parser(repeats, own)
         return with_ranks(parse, self.fields) if self.fields and self.fields.ranked else parse
@@ -243,7 +243,7 @@ class InputFormat(NamedTuple):
             )
 
     def key_options(self) -> dict[str, str]:
-        """Return the options that keys depend on, by flag."""
+        """Return the options, by flag, that affect the keys of records."""
         shingle, kind = BAG if self.bag else "", FINGERPRINTS if self.bits else "shingles"
         return {
             "--input": kind if self.shingle is None else "text",

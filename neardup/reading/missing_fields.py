@@ -1,7 +1,7 @@
-"""Refuse rows without the fields that --id and --text name, and suggest others.
+"""Refuse rows without the fields that --id and --text name, and suggest other fields.
 
-Suggested as the text is the field with the longest strings, and as the id one whose values are
-words and differ, preferably one whose name ends with id.
+The suggested text is the field with the longest strings.  The suggested id is a field whose values
+are distinct words, preferably one whose name ends with id.
 """
 
 import re
@@ -18,7 +18,7 @@ SEEN_ROWS, LISTED = 100, 20
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Yield pieces of JSON lines unchanged; StageError if no row of the first has the fields.
+    """Yield pieces of JSON lines unchanged; StageError if no row in the first has the fields.
 
     In a task each row needs an id.
     """
@@ -74,7 +74,7 @@ def check_columns(
 ) -> None:
     """Raise StageError if a table lacks a needed column, or has two of the same name.
 
-    Its first `rows` are read then, to suggest another column.
+    In that case `rows` is called for its first rows, to suggest another column.
     """
     texts = [(fields.flag, field) for field in fields.texts]
     ranked = [("--keep", field) for field in fields.ranked]
@@ -102,8 +102,10 @@ def _listed(columns: Iterable[str]) -> str:
 
 
 def _is_text(row: Row, fields: Fields, name: str) -> bool:
-    """Return whether a field can be the text: a string, null, or a list of integers, or if it is
-    a fingerprint of strings and nulls."""
+    """Return whether a field can be the text: a string, null, or a list of integers.
+
+    A fingerprint can be a string, null, or a list of these.
+    """
     value = fields.value(row, name)
     if isinstance(value, list):
         if fields.binary:
@@ -113,7 +115,7 @@ def _is_text(row: Row, fields: Fields, name: str) -> bool:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return {field: values} of all rows; nested fields are named with dots, such as meta.body."""
+    """Return {field: values} for all rows; nested fields have dotted names, such as meta.body."""
     columns: dict[str, list[Any]] = {}
 
     def add(row: Row, before: str) -> None:

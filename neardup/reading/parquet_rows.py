@@ -3,8 +3,8 @@
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
 share a file each decode their own slices, and those before them in the same row group.
 
-Slices are sized by the file's own figures, so that they are the same for all mappers.  The figures
-count a repeated string only once; what is decoded at once is bounded by `batches`.
+The size of slices follows from the file's metadata, so that it is the same for all mappers.  The
+metadata count a repeated string only once; `batches` bounds the bytes that are decoded at once.
 """
 
 import binascii
@@ -75,8 +75,8 @@ class Slices:
         self.name = name
         self._open = partial(batches, file, self.size, columns, group, 4 * BLOCK_BYTES)
         self._batches: Iterator[Any] = iter(())
-        self._next = 0  # the first row that `_batches` has not given yet
-        self._rest: Any = None  # of the last batch that it has given
+        self._next = 0  # the first row that `_batches` has not yielded yet
+        self._rest: Any = None  # of the last batch that it has yielded
 
     def rows_from(self, at: int, fields: Fields) -> Iterator[list[Line]]:
         """Yield the rows of the slice that begins at row `at` of the row group, in lists."""
@@ -99,8 +99,8 @@ def batches(
 ) -> Iterator[Any]:
     """Yield the rows of a row group as record batches of at most about `most_bytes`.
 
-    pyarrow reads batches of one number of rows.  For another number it begins anew and passes over
-    what was read: the number grows first, and then only shrinks.
+    pyarrow reads batches of a fixed number of rows.  To change it, the row group is read again and
+    earlier rows are skipped: so the number first grows, and then only shrinks.
     """
     rows: int = file.metadata.row_group(group).num_rows
     size, done, grows = min(FIRST_ROWS, most_rows), 0, True
@@ -170,7 +170,7 @@ def _values(column: Any) -> list[Any]:
 def _in_microseconds(column: Any) -> Any:
     """Convert a column of nanoseconds to microseconds, which Python needs, if that is exact.
 
-    Others become text, or for durations numbers.
+    Other times become text, and other durations integers.
     """
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
     kind, other = column.type, arrow.string()
@@ -187,7 +187,7 @@ def _in_microseconds(column: Any) -> Any:
 
 
 def _in_hexadecimal(value: Any) -> Any:
-    """Return binary values, also those in lists and of fields such as meta.hash, as text."""
+    """Convert binary values to hexadecimal text, also in lists and in nested fields."""
     if isinstance(value, dict):
         return {name: _in_hexadecimal(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -203,7 +203,7 @@ def _as_id(value: Any) -> Any:
 
 
 def plain_value(value: Any, strings: bool = False) -> Any:
-    """Return a value of a row as a JSON value or text.
+    """Convert a value of a row to a JSON value; other types become text.
 
     Bytes become base64, or with `strings` text, since Spark and Hive have written strings as bytes.
     """
@@ -283,7 +283,7 @@ def kept_batches(
 ) -> Iterator[Any]:
     """Yield all columns of the rows whose places are not in `gone` (ascending), as record batches.
 
-    `first` is the place of the first row; `passed` is called with how many bytes have been read.
+    `first` is the place of the first row; `passed` is called with the number of bytes read.
     """
     arrow = importlib.import_module("pyarrow")
     with opened_parquet(path, name) as file:

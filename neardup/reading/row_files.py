@@ -1,12 +1,12 @@
-r"""Write rows, which are dictionaries, as JSON lines, CSV or Parquet, as the name of a file says.
+r"""Write rows (dictionaries) as JSON lines, CSV or Parquet, depending on the name of the file.
 
     {"a": "x", "b": "y", "similarity": 0.9}
         ─▶ {"a":"x","b":"y","similarity":0.9}⏎      .jsonl .ndjson .json
         ─▶ a,b,similarity⏎x,y,0.9⏎                  .csv, with a header
         ─▶ a row of a table with typed columns      .parquet .pq
 
-An answer is made as lines with tabs.  Under another name, each line is written as a row, and each
-row is read as that line.
+An answer is made as lines with tabs.  If its file has such a name, each line is written as a row,
+and each row is read as that line.
 Memory: some thousand rows, or a row group of Parquet.
 """
 
@@ -31,11 +31,11 @@ BATCH_ROWS = 1 << 12
 SPECIAL = re.compile('[",\r\n]')
 BOOLEANS = {"true": True, "false": False}
 
-Columns = Mapping[str, Any]  # name: str, float, int or bool, or for Parquet a type of Arrow
+Columns = Mapping[str, Any]  # name: str, float, int or bool, or for Parquet an Arrow type
 
 
 class LineTable(NamedTuple):
-    """The columns of an answer, the row of one of its lines, and the line of a row."""
+    """The columns of an answer, and the functions that convert its lines to rows and back."""
 
     columns: Columns
     row_of: Callable[[bytes], Row]
@@ -43,7 +43,7 @@ class LineTable(NamedTuple):
 
 
 def fields_table(**columns: type) -> LineTable:
-    r"""Return the table of lines with tabs between fields; `-` is null in a column of numbers.
+    r"""Return the table for lines of tab-separated fields; in columns of numbers `-` is null.
 
     >>> table = fields_table(id=str, kept=str, similarity=float)
     >>> table.row_of(b"b\ta\t-\n"), table.line_of({"id": "b", "kept": "a", "similarity": 0.9})
@@ -95,7 +95,7 @@ def _value(value: Any, kind: type) -> Any:
 
 
 def format_by_name(name: str) -> str:
-    """Return the format of an answer by the extension of its file.
+    """Return the format of an answer, inferred from the extension of its file.
 
     >>> format_by_name("a.jsonl.gz"), format_by_name("a.parquet"), format_by_name("pairs.tsv")
     ('jsonl', 'parquet', 'lines')
@@ -105,7 +105,7 @@ def format_by_name(name: str) -> str:
 
 
 def check_row_file(option: str, name: str) -> None:
-    """Raise UsageError or StageError if no file of this name can be written."""
+    """Raise UsageError or StageError if the format that the name implies cannot be written."""
     if format_by_name(name) == PARQUET:
         check_pyarrow()
         if plain_name(name) != name:
@@ -117,7 +117,7 @@ def check_row_file(option: str, name: str) -> None:
 def write_answer(
     file: IO[bytes], name: str, lines: Iterable[bytes], table: LineTable, form: str = ""
 ) -> None:
-    """Write whole lines as they are, or as rows, compressed as `name` says.
+    """Write lines unchanged or as rows, compressed if the extension of `name` implies it.
 
     lines: one or several in each piece
     form: one of FORMATS; "" is that of the name
@@ -135,7 +135,7 @@ def write_answer(
 def write_rows(
     sink: IO[bytes], name: str, form: str, rows: Iterable[Row], columns: Columns
 ) -> None:
-    """Write rows in one of FORMATS but lines; an OSError names the file `name`."""
+    """Write rows in one of FORMATS except lines; an OSError names the file `name`."""
     if form == PARQUET:
         with naming(name):
             _write_parquet(sink, rows, columns)
@@ -144,7 +144,7 @@ def write_rows(
 
 
 def json_row(row: Row) -> bytes:
-    r"""Return a row as a JSON line; half a character, such as \ud83d, stays escaped."""
+    r"""Return a row as a JSON line; a lone surrogate, such as \ud83d, stays escaped."""
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace") + b"\n"
 

@@ -2,11 +2,11 @@ r"""Read rows of CSV and TSV files, and copy the kept rows of CSV files byte for
 
 The first row names the columns, unless --id and --text are numbers of columns.
 
-    csv   fields separated by commas, or what --delimiter names; one that begins with a quote goes
-          on to the next single one, over commas and line ends, and two quotes in it are one (RFC
-          4180)
-    tsv   lines of fields separated by tabs; quotes around a whole field are removed, but it has no
-          line end, so that a row is a line
+    csv   fields separated by commas, or by --delimiter; a field that begins with a quote extends
+          to the next single quote, across commas and line ends, and two quotes in it stand for one
+          (RFC 4180)
+    tsv   lines of fields separated by tabs; quotes around a whole field are removed, but no field
+          has a line end, so that each row is a line
 
     1,"to be,⏎or not"⏎2,plain⏎     two rows
 
@@ -34,7 +34,7 @@ from neardup.runtime.program import StageError
 
 QUOTE = b'"'
 MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
-BESIDE_QUOTES = b'\r\n"'  # and the delimiter: outside of a quoted field, or doubled
+BESIDE_QUOTES = b'\r\n"'  # or the delimiter: bytes that may be outside of a quote, or double it
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
@@ -99,7 +99,7 @@ def row_ends(data: bytes, ended: bool = True, comma: str = COMMA) -> np.ndarray:
 
 
 def _plainly_quoted(data: np.ndarray, quotes: np.ndarray, comma: str) -> bool:
-    """Return whether quotes are only at ends of fields or doubled, so that rows are found fast."""
+    """Return whether all quotes are at ends of fields or doubled, which allows a fast search."""
     beside = np.frombuffer(BESIDE_QUOTES + comma.encode(), np.uint8)
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
@@ -108,7 +108,7 @@ def _plainly_quoted(data: np.ndarray, quotes: np.ndarray, comma: str) -> bool:
 
 
 def _by_fields(data: bytes, stop: int, comma: str) -> Iterator[int]:
-    """Yield where each row ends, parsing field by field."""
+    """Yield the place at which each row ends, found by parsing field by field."""
     at, delimiter = 0, comma.encode()
     end_of_field = re.compile(re.escape(delimiter) + rb"|\r\n|\n|\r")
     while True:
@@ -127,7 +127,7 @@ def _by_fields(data: bytes, stop: int, comma: str) -> Iterator[int]:
 
 
 class TableRows(NamedTuple):
-    """Rows of a table as the bytes of the file."""
+    """Consecutive rows of a table, as raw bytes of its file."""
 
     number: int  # of the first one, from 1
     data: bytes

@@ -20,7 +20,7 @@ from neardup.runtime import kernels
 from neardup.sets.ragged import Batch, Ragged, in_rows
 
 MOST = (1 << 64) - 1
-LONGEST = 20  # digits, but for leading zeros
+LONGEST = 20  # digits, not counting leading zeros
 BEFORE = 8  # bytes that are read before the end of a number
 CACHE_NUMBERS = 1 << 16  # read together: a line may have millions
 ZEROS = np.uint64(0x3030303030303030)
@@ -45,8 +45,8 @@ def decimals(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers (uint64) that end before `ends`, and whether each is invalid (bool).
 
-    text: uint8; ends, lengths: int64, with at least eight bytes before each end.  The value of a
-    run that is above, or has no digits, is undefined.
+    text: uint8; ends, lengths: int64, with at least eight bytes before each end.  The value of an
+    invalid number, which has no digits or is above 2^64-1, is undefined.
 
     Subtle: numbers are read eight digits at a time, from the right.  `windows[e]` is the eight
     bytes before place e as one word, and one shift clears those left of the number:
@@ -197,7 +197,7 @@ def split(block: bytes) -> tuple[FoundLines, Tokens]:
 
 
 def flawed_lines(lines: FoundLines, wrong: np.ndarray) -> np.ndarray:
-    """Mark the lines (bool (n,)) that have no tokens, or one that is `wrong` (bool (T,))."""
+    """Return which lines (bool (n,)) have no tokens or at least one `wrong` token (bool (T,))."""
     flawed: np.ndarray = lines.sizes == 0
     if wrong.any():
         flawed[np.repeat(np.arange(len(flawed)), lines.sizes)[wrong]] = True

@@ -57,7 +57,7 @@ MAX_WIDTH = 100
 TAB, MOST_INDENTED = 4, 40  # blanks
 # As `str.lower` and `str.split` treat ASCII: bytes.split takes 28 to 31 for no blanks.
 FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
-# These recognise most texts without letters of SCRIPTS fast.
+# These quickly recognise most texts without letters of SCRIPTS.
 _ELSEWHERE = "[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]"
 _ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
 
@@ -108,7 +108,7 @@ MARKS = (
 
 
 def _class(ranges: str) -> str:
-    """Return ranges of code points as a regular expression's character class."""
+    """Convert ranges of code points to the character class of a regular expression."""
     return re.sub("[0-9A-F]+", lambda code: chr(int(code[0], 16)), ranges).replace(" ", "")
 
 
@@ -128,8 +128,9 @@ def joined(words: Iterable[str]) -> str:
 
 
 def words_in_lines(text: str) -> list[str]:
-    r"""Return the words of a text; the first one of a line has the line end and indentation before
-    it, but for the first line.
+    r"""Return the words of a text; the first word of a line begins with the line's indentation.
+
+    That word begins with a line end and blanks, except in the first line.
 
     >>> words_in_lines("if a:\n\treturn b\r\n\n")
     ['if', 'a:', '\n    return', 'b']
@@ -209,7 +210,7 @@ def spots(
     n = len(words)
     at = np.flatnonzero([word in ANTECEDENTS for word in words])
     text = np.repeat(np.arange(len(sizes)), sizes)[at]
-    following = np.arange(n + 1)  # for each place the first from there on without a stop word
+    following = np.arange(n + 1)  # the first place from each place on that has no stop word
     following[:-1][[word in STOP_WORDS for word in words]] = n
     following = np.minimum.accumulate(following[::-1])[::-1]
     places = [at]
@@ -267,8 +268,7 @@ class Shingler:
 
     @classmethod
     def parse(cls, text: str) -> "Shingler":
-        """Read a kind of shingles: "word:3", "char:5:bag" or "spot:2:1"; ValueError for anything
-        else."""
+        """Parse a kind of shingles, such as "word:3" or "spot:2:1"; ValueError for others."""
         made = None
         if match := re.fullmatch(RUNS, text):
             made = cls(match[1], int(match[2]), bag=bool(match[3]))
@@ -312,8 +312,7 @@ class Shingler:
 
 
 def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hashes of all characters (uint64), and the number of characters of each text
-    (int64)."""
+    """Return the hashes of all characters (uint64), and how many each text has (int64)."""
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     return mix(codes.astype(np.uint64)), np.array([len(text) for text in texts], dtype=np.int64)
 
@@ -329,7 +328,7 @@ def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, 
     found = np.empty(int(counts.sum()), dtype=np.uint64)
     long = sizes >= width
     if long.any():
-        # Runs are made of all units as if they were one row; most are inside of one.
+        # Runs are made of all units as if they were one row; those across two rows are left out.
         windows = np.lib.stride_tricks.sliding_window_view(units, width)
         inside = spans(starts[long], counts[long])
         found[spans(places[long], counts[long])] = combine(windows.T, seed=width)[inside]

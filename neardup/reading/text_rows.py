@@ -1,11 +1,11 @@
-"""Batches of records from lines of text, JSON lines, and rows of tables.
+"""Parse lines of text, JSON lines and rows of tables into batches of records.
 
     text        ID TAB TEXT, or ID BLANK TEXT where a line has no tab
     JSON lines  {"id": "a", "text": "to be or not to be"}
     tables      their rows as dictionaries, a list of them instead of a block of lines
 
 A JSON line and a row of a table are both a dictionary, in which `Fields` names the id and the text
-(--id, --text).  Rows, not columns: each has flaws of its own, and fields may be nested.
+(--id, --text).  Rows, not columns: each row has its own flaws, and fields may be nested.
 
 A text may be a list of integers, which are the shingles then.  The id is a string or a whole
 number; a row without one gets the number of its line, or is a bad line where --id names a field.
@@ -71,7 +71,7 @@ Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
 
 class FlawError(ValueError):
-    """The exception for a line that is not a record; its message is the reason."""
+    """Raised for a line that is not a record; its message is the reason."""
 
 
 def text_parser(
@@ -218,7 +218,7 @@ def _content(row: Row, fields: Fields) -> str | np.ndarray:
     text = "\n".join(values).strip()
     if not text:
         raise FlawError(flaws.NO_SHINGLES)
-    plain = text.isascii() and "\0" not in text  # else it may have half a character, as \ud83d
+    plain = text.isascii() and "\0" not in text  # else it may have a lone surrogate, such as \ud83d
     if not plain and (flaw := flaws.flaw_in(text.encode("utf-8", "surrogatepass"))):
         raise FlawError(flaw)
     return text
@@ -240,7 +240,7 @@ def _id(value: Any, needed: bool) -> bytes:
 
 
 def _shingles(values: list[Any]) -> np.ndarray:
-    """Return integers as uint64 shingles; FlawError if invalid."""
+    """Return a list of integers as shingles (uint64); FlawError if one is invalid."""
     if not values:
         raise FlawError(flaws.NO_SHINGLES)
     if not all(type(value) is int for value in values):
@@ -263,10 +263,10 @@ class Fields:
     ('id', ('title', 'meta.body'), 'to be')
     """
 
-    id: str  # "" where all rows are numbered
-    texts: tuple[str, ...]  # () is all there are
+    id: str  # "" if all rows are numbered
+    texts: tuple[str, ...]  # () means all fields
     needs_id: bool  # else rows without an id are numbered
-    binary: bool = False  # binary values are fingerprints, and no texts
+    binary: bool = False  # binary values are fingerprints, not texts
     ranked: tuple[str, ...] = ()  # of --keep
 
     @classmethod
@@ -297,7 +297,7 @@ class Fields:
 
     @property
     def flag(self) -> str:
-        """The option that names the texts."""
+        """The option that names the fields of texts."""
         return flag_of_texts(self.binary)
 
     @property

@@ -1,6 +1,6 @@
-"""An HTML report on a run of records or of videos, in one file that loads nothing else.
+"""HTML reports on runs over records or videos; each is one self-contained file.
 
-In: pair lines, their records or videos, what was asked of the run.
+In: pair lines, their records or videos, the options of the run.
 Out: figures as plain values, and the page.
 May import: everything before but engines.
 """

@@ -24,7 +24,7 @@ from neardup.sets.ragged import Forest
 MILLION = 10**6
 SHOWN = 10  # clusters, and pairs of each kind
 MEMBERS = 24  # of a cluster that is shown
-SPARE = 50  # equal pairs, some of which may have other texts
+SPARE = 50  # equal pairs that are read, since some may have different texts
 STEPS = (1000, 2000, 5000, 10000, 20000, 50000, 100000)  # of the histogram, in millionths
 MOST_STEPS = 12
 MOST_WALKED = 500_000  # pairs, in all searches: the largest clusters first
@@ -231,7 +231,7 @@ def _similarities(similarity: np.ndarray, threshold: "Fraction | None") -> list[
 
 
 def bits_apart(similarity: np.ndarray, bits: int) -> np.ndarray:
-    """Return how many of `bits` bits differ at similarities in millionths.
+    """Convert similarities, in millionths, to numbers of differing bits, out of `bits`.
 
     >>> bits_apart(np.array([878906, 1000000]), 256).tolist()
     [31, 0]

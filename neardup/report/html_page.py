@@ -1,4 +1,4 @@
-"""The common parts of all pages: one HTML document each, without scripts, that loads nothing.
+"""Parts common to all pages; each page is one self-contained HTML file without scripts.
 
 The templates have the words and elements, and call functions of this file.  Jinja escapes every
 value; `shown` also makes hidden letters visible.
@@ -38,7 +38,7 @@ def check_jinja() -> None:
 
 
 def filled(template: str, **values: Any) -> str:
-    """Return the page that a template and its values make."""
+    """Fill a template with values, and return the page."""
     import jinja2
 
     pages = jinja2.Environment(
@@ -75,7 +75,7 @@ def id_text(id_: bytes) -> str:
 
 
 def names(files: list[str]) -> str:
-    """Return the name of the first file, and the number of others.
+    """Format a list of files: the name of the first one, and the number of others.
 
     >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
@@ -85,7 +85,7 @@ def names(files: list[str]) -> str:
 
 
 def moment(utc: str) -> str:
-    """Format a time as it is in a run's own file.
+    """Format a UTC time from the file of a run.
 
     >>> moment("2026-05-31T18:05:59Z")
     '2026-05-31 18:05 UTC'
@@ -94,7 +94,7 @@ def moment(utc: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration.
+    """Format a duration, which is given in seconds.
 
     >>> duration(0.04), duration(83.4), duration(7384)
     ('0.0 seconds', '1 min 23 s', '2 h 3 min')

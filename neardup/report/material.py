@@ -1,6 +1,6 @@
 """The contents of a report: the options, an audit, removed records, and pairs with their texts.
 
-What was asked is read from the run's own file beside its answer, or else taken from the options.
+The options are read from the run's own file beside its answer, or else from the command line.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Asked:
 
 
 def asked_of_options(options: Options) -> Asked:
-    """Return the options on the command line; UsageError for a wrong one."""
+    """Return the options on the command line; UsageError for an invalid one."""
     _check_output(options.output, "--output")
     links = options.output == "links"
     asked = Asked("", options.given_arguments(), form_of(options), links=links)
@@ -90,7 +90,7 @@ def asked_of_run(path: Path, options: Options) -> Asked:
 
 
 def asked_of(run: RunFile, source: str, form: InputFormat) -> Asked:
-    """Return what a run's own file says; `source` and `form` as in `Asked`."""
+    """Return the options, files and counts in a run's own file; `source`, `form` as in `Asked`."""
     given = options_of(run, source)
     return Asked(
         source,
@@ -146,7 +146,7 @@ class RemovedRecords:
 
 
 def read_removed(file: str) -> RemovedRecords:
-    """Summarize a file of removed records; hold the ids of those they duplicate in memory."""
+    """Summarize a file of removed records; ids of the records they duplicate are held in memory."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
     for fields in parsed_lines([file], parse_removed, (REMOVED,)):
@@ -176,8 +176,11 @@ def shingle_difference(a: str, b: str) -> Parts:
 
 @dataclass(frozen=True)
 class Material:
-    """The contents of a report: `pairs`, the file or folder of the answer; `texts` of shown
-    records; `repeated`, those that share their id; `records`, the number of all."""
+    """The contents of a report, apart from its layout.
+
+    pairs: the file or folder of the answer; texts: of the records shown; repeated: the records
+    whose id is not unique; records: the number of all records.
+    """
 
     pairs: str
     asked: Asked
@@ -211,7 +214,7 @@ class Material:
         return self.difference(Node(gone.id), Node(gone.kept, old))
 
     def most_similar(self) -> list[Found]:
-        """Return the most similar pairs below 1, and some equal ones if these are few."""
+        """Return the most similar pairs below 1; if few, also equal ones with other words."""
         known = (pair for pair in self.facts.same if {pair.a, pair.b} <= self.texts.keys())
         others = [pair for pair in known if words(self.texts[pair.a]) != words(self.texts[pair.b])]
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]

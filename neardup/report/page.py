@@ -1,4 +1,4 @@
-"""The page of a run on records: `page.html.j2` filled, which calls functions of this file."""
+"""The report page of a run on records, from `page.html.j2`, which calls functions of this file."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -27,7 +27,7 @@ BLANK = "\xa0"  # which HTML does not collapse
 
 
 def page(material: Material, pictures: bool) -> str:
-    """Return the page; `pictures`: ids are paths of pictures, to be shown."""
+    """Return the report page; `pictures`: ids are paths of pictures, which are shown."""
     bits = material.asked.form.bits
     return filled(
         "page.html.j2",
@@ -41,7 +41,7 @@ def page(material: Material, pictures: bool) -> str:
 
 @cache
 def picture(id_: bytes) -> str:
-    """Return the picture whose path is an id of `neardup images` as a data URI, or ""."""
+    """Return the picture with an id of `neardup images` as a data URI, or "" if unreadable."""
     try:
         jpeg = thumbnail(path_of(id_.decode("utf-8", "surrogateescape")), SIDE)
     except RefusedError:
@@ -99,11 +99,10 @@ def along(links: Sequence[Found]) -> list[Node]:
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
-    """Shorten equal parts to `context` words beside a difference, and the whole to `room`
-    characters.
+    """Shorten equal parts to `context` words beside a difference, and all to `room` characters.
 
-    A part of the kind `gap` is the number of words that are left out; the last one is `differing`
-    if there are differences among them.
+    A part of the kind `gap` contains the number of words left out; the last part is of the kind
+    `differing` if there are differences among them.
 
     >>> passages([("same", "1 2 3 4 5 6 7 8 9 10 11 12"), ("only_a", "x"), ("same", "y")])
     [('gap', '4'), ('same', '5 6 7 8 9 10 11 12'), ('only_a', 'x'), ('same', 'y')]

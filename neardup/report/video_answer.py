@@ -1,4 +1,4 @@
-"""The answer of `neardup videos` as a page needs it: counts of all pairs, and the first ones whole.
+"""Summarize the answer of `neardup videos` for a page: counts of all pairs, and the first pairs.
 
 In memory: the ids of the videos that are in pairs, and a number for each pair.
 """
@@ -61,7 +61,7 @@ class VideoAnswer(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a common stretch is: a video, and from when to when, in seconds."""
+    """A place of a common stretch: a video, and the start and end in it, in seconds."""
 
     id: str
     start: float
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch that many videos have in common; `places` has the first of them."""
+    """A stretch that many videos have in common, and its places in them."""
 
     seconds: float
     total: int  # of places
@@ -85,7 +85,7 @@ def found_run(line: bytes) -> PairRun:
 
 
 def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
-    """Count all pairs, and return the first ones, in the order of the lines.
+    """Count all pairs, and keep the first FIRST pairs whole, in the order of the lines.
 
     >>> numbers = (8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 1.0)
     >>> answer = answer_of([PairRun("a", "b", *numbers, False), PairRun("a", "c", *numbers, True)])
@@ -174,7 +174,7 @@ def _place(line: bytes) -> tuple[int, float, Place]:
 
 
 def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
-    """Join the places of each stretch, which follow each other.
+    """Join consecutive places of each stretch; sort the stretches by their number of places.
 
     >>> a, b = (Stretch(6.0, 1, [Place(id_, 0.0, 6.0)]) for id_ in "ab")
     >>> [stretch.total for stretch in stretches_of([(1, a), (1, b), (2, b)])]

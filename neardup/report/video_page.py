@@ -1,6 +1,6 @@
-"""The page of a run on videos: frames of both at the matched times, and where these are.
+"""The report page of a video run: for each pair, frames of both videos at the matched times.
 
-    lines ─▶ counts, first pairs ─▶ times, by video ─▶ what is seen then ─▶ page
+    lines ─▶ counts, first pairs ─▶ times, by video ─▶ pictures ─▶ page
 
 A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.
 """
@@ -38,7 +38,7 @@ class Moment(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Two time lines and the intervals on them, in units of which the longer line has WIDE."""
+    """Two time lines and the intervals on them, in units; the longer line has WIDE units."""
 
     seconds: float  # of the longer line
     a: float  # length
@@ -73,7 +73,7 @@ def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen
 
 
 def moments(run: Run, many: int) -> list[tuple[float, float]]:
-    """Return `many` times in both videos, evenly within a run.
+    """Return `many` pairs of times, in a and b, evenly spaced within a run.
 
     >>> moments(Run(8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 30), 4)
     [(1.0, 3.0), (3.0, 5.0), (5.0, 7.0), (7.0, 9.0)]
@@ -118,7 +118,7 @@ def _shown(couple: Couple, seen: Seen) -> Shown:
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
-    """Return the time lines of videos of `a` and `b` seconds; 0 for unknown.
+    """Return the time lines of two videos, which last `a` and `b` seconds (0 if unknown).
 
     >>> time_lines([Run(5.0, 0.0, 5.0, 20.0, 25.0, 1.0, 20)], 5.0, 50.0)
     Lines(seconds=50.0, a=100.0, b=1000.0, runs=[(0.0, 100.0, 400.0, 500.0)])
@@ -143,7 +143,7 @@ def _interval(start: float, end: float) -> tuple[float, float]:
 
 
 def clock(seconds: float) -> str:
-    """Format a time.
+    """Format a time in seconds, such as 1:01:11.0.
 
     >>> clock(7.25), clock(3671.0)
     ('0:07.2', '1:01:11.0')
@@ -184,7 +184,7 @@ def facts(found: Sight | Failure) -> str:
 
 
 def path_text(id_: str) -> str:
-    """Return the path of a video to be read: at most LONGEST_ID letters, the last ones."""
+    """Return the path of a video for display, cut to its last LONGEST_ID letters."""
     text = path_of(id_).decode("utf-8", "backslashreplace")
     return text if len(text) <= LONGEST_ID else "…" + text[1 - LONGEST_ID :]
 

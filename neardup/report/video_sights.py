@@ -1,4 +1,4 @@
-"""The pictures of the videos of a page: each file is opened once, in a process that may fail.
+"""Get the pictures for the page of videos; each file is opened once, in a process that may fail.
 
 Only files below given folders are opened: the lines of an answer may come from elsewhere.  A file
 may take 30 seconds on the clock and 2 GiB.
@@ -22,7 +22,7 @@ OUTSIDE = "is not below the current folder; name its folder with --folder"
 
 
 class Seen(NamedTuple):
-    """Videos by their ids; pictures, as data URIs, by id and time."""
+    """The facts about videos by id, and their pictures (data URIs) by id and time."""
 
     videos: dict[str, Sight | Failure]
     pictures: dict[tuple[str, float], str]
@@ -43,10 +43,10 @@ def look(
     jobs: int,
     done: Callable[[int], object] = lambda _: None,
 ) -> Seen:
-    """Look at videos, by their ids, at times in seconds, in `jobs` processes.
+    """Return the pictures of videos at the `times` (id: seconds), read in `jobs` processes.
 
-    Files are opened only below `folders`; links are followed first.  `done` is called with the
-    number of files that are done.
+    Files are opened only below `folders`; symbolic links are resolved first.  `done` is called with
+    the number of files that are done.
     """
     seen = Seen({}, {})
     below = [os.path.realpath(os.fsencode(folder)) for folder in folders]
@@ -68,7 +68,7 @@ def _look(task: tuple[str, list[float]]) -> Sight | Failure:
 
 
 def _is_below(path: bytes, folders: Sequence[bytes]) -> bool:
-    """Return True if a path is below one of the folders, once links are followed."""
+    """Return whether a path is below one of the folders after resolving symbolic links."""
     if b"\0" in path:
         return False
     real = os.path.realpath(path)

@@ -1,17 +1,17 @@
-"""The runs of two videos: lines in time by seeds, and what matches on these lines.
+"""Find the runs of two videos: stretches on a line in time on which their frames match.
 
     seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
 
-A line is found by seeds.  On a line, frames match that differ in more bits, since few pairs of
-frames are looked at there: in 36 more than half of the near ones do (WIDE, SPREAD).
-Then the line's seeds are left out, and the next line is searched.
+A line is found from seeds.  Few pairs of frames are compared on a line, so these may differ in more
+bits: in 36 (SPREAD) more than the median of the seeds, within 42 … 56 (WIDE).
+Then the seeds on the line are removed, and the next line is searched for.
 
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:
 
-* its frames match better on the line than with what is shown a moment before or after, whichever
-  moment: by CONTRAST bits, and by a share SHARPNESS of the bits in which they differ on the line;
-* both videos stand still as a whole, as one picture does.
+* its frames match better on the line than at each of SHIFTS earlier or later: by CONTRAST bits, and
+  by a share SHARPNESS of the bits in which they differ on the line;
+* each of the two videos shows one still picture from start to end.
 
 Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
 """
@@ -30,26 +30,26 @@ from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
 from neardup.videos.video_prints import VideoPrint, compared
 
-NEAR = 40  # bits: of seeds
-WIDE, SPREAD = (42, 56), 36  # bits: as many more than seeds on the line, within these limits
+NEAR = 40  # bits in which the frames of a seed may differ
+WIDE, SPREAD = (42, 56), 36  # bits: WIDE limits the seeds' median + SPREAD
 GAP = 3.0  # seconds without a match, within a run
 CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and b are not the same
-RUN_SECONDS, RUN_FRAMES = 2.0, 3  # of a run, at least …
-SHORT_SECONDS, SHORT_SHARE = 1.2, 0.8  # … or this share of a shorter video, and these seconds
-SEEDS, SEED_SECONDS = 2, 0.4  # frames on a line, and the seconds that they match
-LINES = 16  # with runs, of two videos, at most
-MISSES = 4  # lines without a run, after which no more are looked at: what is calm has very many
-MOST_SEEDS = 100_000  # of two videos; those of the rarest frames are kept
+RUN_SECONDS, RUN_FRAMES = 2.0, 3  # a run has at least these …
+SHORT_SECONDS, SHORT_SHARE = 1.2, 0.8  # … or, in a short video, this share and these seconds
+SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that match
+LINES = 16  # runs of two videos, after which the search ends
+MISSES = 4  # lines without a run, after which the search ends: calm scenes have very many
+MOST_SEEDS = 100_000  # of two videos; the seeds of the rarest frames are kept
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
-STILL, STILL_MATCH = 20, 12  # bits: within a still video, and of two copies of it
+STILL, STILL_MATCH = 20, 12  # bits that may differ: within a still video; between two copies
 AT_ONCE = 1 << 18  # pairs of frames
 
 Indices = NDArray[np.int64]
 
 
 class Frames(NamedTuple):
-    """The frames of one video that vote, and the variants by which they may match another one."""
+    """The frames of one video that count in a comparison, and the variants to compare."""
 
     spans: NDArray[np.int64]  # (n, 2), milliseconds, in order
     hashes: NDArray[np.uint64]  # (n, variants, 4)
@@ -60,7 +60,7 @@ class Frames(NamedTuple):
     def of(
         cls, video: VideoPrint, mirrored: bool, votes: NDArray[np.bool_] | None = None
     ) -> Frames:
-        """Return the frames of a print; votes: bool (n,), which of them vote."""
+        """Return the frames of a print that `votes` marks, bool (n,), or all if it is None."""
         kept = slice(None) if votes is None else votes
         last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
         length = float(video.facts.get("seconds") or last)
@@ -72,7 +72,7 @@ class Frames(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The seconds in which frames that vote are shown."""
+        """The total seconds for which these frames are shown."""
         return float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1000
 
 
@@ -100,7 +100,7 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
 def pair_of(
     a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
 ) -> VideoPair | None:
-    """Return two videos with their runs as a pair, or None if they have no run."""
+    """Return the pair of videos a and b with their runs, or None if they have no run."""
     runs = align(seeds, of_a, of_b)
     if not runs:
         return None
@@ -112,7 +112,7 @@ def pair_of(
 
 
 def least_of_run(shorter: float) -> float:
-    """Return the seconds that a run needs; shorter: seconds of the shorter of two videos.
+    """Return the minimum length of a run, given the length of the shorter video, in seconds.
 
     >>> [round(least_of_run(seconds), 2) for seconds in (1.0, 2.0, 60.0)]
     [1.2, 1.6, 2.0]
@@ -121,7 +121,7 @@ def least_of_run(shorter: float) -> float:
 
 
 def _fewer(seeds: Floats) -> Floats:
-    """Return at most MOST_SEEDS, those whose frames have the fewest matches."""
+    """Return at most MOST_SEEDS seeds: those whose frames have the fewest matches."""
     if len(seeds) <= MOST_SEEDS:
         return seeds
     rarest = np.argsort(-weights_of(seeds), kind="stable")[:MOST_SEEDS]
@@ -139,7 +139,7 @@ def _enough(on: Floats, seconds: Floats) -> bool:
 
 
 def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
-    """Mark the seeds within a run in both videos; seeds of stills are on other lines, too."""
+    """Mark the seeds that are within a run in both videos, even if they are on another line."""
     inside = np.zeros(len(seeds), bool)
     for run in runs:
         of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)
@@ -148,7 +148,7 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 
 
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
-    """Yield the runs on a line that have seeds, are long enough, and are not by chance."""
+    """Yield the runs on a line that contain seeds, are long enough, and do not match by chance."""
     i, j = _meeting(a, b, line.rate, line.offset)
     bits = distances(a, i, b, j)
     near = bits <= _widest(bits)
@@ -171,7 +171,7 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
 
 
 def _widest(bits: Indices) -> float:
-    """Return in how many bits frames on a line may differ, by the distances of all of them."""
+    """Return the maximum distance of frames that match on a line, given all distances on it."""
     seeds = bits[bits <= NEAR]
     if not len(seeds):
         return 0
@@ -179,7 +179,7 @@ def _widest(bits: Indices) -> float:
 
 
 def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
-    """Return the run of matches in the order of their starts, which may overlap."""
+    """Return one run made of all the matches; they are in order of start, and may overlap."""
     before = np.maximum.accumulate(np.append(start[0], end[:-1]))
     start = np.where(start - before <= CLOSED, before, start)
     seconds = float(np.maximum(0.0, end - np.maximum(start, before)).sum())
@@ -200,14 +200,14 @@ def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices,
 def _shared_times(
     a: Frames, i: Indices, b: Frames, j: Indices, line: Line
 ) -> tuple[Floats, Floats]:
-    """Return from when to when, in seconds of a, frames are shown at the same time."""
+    """Return when frames i of a and j of b begin and end to be shown together, in seconds of a."""
     low, high = (((b.spans[j, side] / 1000) - line.offset) / line.rate for side in (0, 1))
     start, end = np.maximum(a.spans[i, 0] / 1000, low), np.minimum(a.spans[i, 1] / 1000, high)
     return start, end
 
 
 def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
-    """Return in how many bits the frames i of a and j of b differ, by their best variants."""
+    """Return how many bits differ between frames i of a and j of b, in their best variants."""
     least = np.full(len(i), 256, np.int64)
     for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
         some = slice(first, last)
@@ -234,9 +234,9 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
 
 
 def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
-    """Return whether a run is of two still videos that show the same picture.
+    """Return whether a run joins two still videos that show the same picture.
 
-    They may have few frames that vote, as where a subject is nearly flat.
+    Such videos may have few frames that vote, for example where the picture is nearly flat.
     """
     if run.seconds < least_of_run(min(a.seconds, b.seconds)) or not (_still(a) and _still(b)):
         return False
@@ -250,10 +250,10 @@ def _still(video: Frames) -> bool:
 
 
 def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: Floats) -> float:
-    """Return by how many bits more frames of a differ from others than from those on the line.
+    """Return by how many bits, on average, the frames of `a` match worse on a shifted line.
 
-    The others are on the line moved by `shift` seconds; known: pairs of frames on the line itself.
-    NaN if fewer than two frames have another one there.
+    shift: in seconds; known: pairs of frames on the line itself, which are left out.  NaN if fewer
+    than two frames of a have another frame of b there.
     """
     i, j = _meeting(a, b, line.rate, line.offset + shift)
     other = ~np.isin(i * len(b.spans) + j, known)
@@ -263,7 +263,7 @@ def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: 
 
 
 def _least(bits: Indices, of: Indices, count: int) -> Floats:
-    """Return the smallest number for each of 0 … count-1; NaN if there is none."""
+    """Return the smallest of the `bits` of each frame 0 … count-1; NaN for a frame without any."""
     least = np.full(count, np.inf)
     np.minimum.at(least, of, bits.astype(np.float64))
     return np.where(np.isinf(least), np.nan, least)

@@ -1,4 +1,4 @@
-"""Common stretches: openings, credits and test cards, which many different videos show.
+"""Common stretches, such as openings, credits and test cards: many different videos show them.
 
 A frame is common if more than max(5, 1 %) different videos show it, or if it matches such a frame.
 It does not vote: it makes no pairs, and its seconds do not count.  Copies of one video count as one
@@ -30,7 +30,7 @@ Indices = NDArray[np.int64]
 
 
 def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
-    """Return the distinct pairs (frame, cluster of a matching video), in order.
+    """Return the distinct pairs of a frame and the cluster of a video that shows it, in order.
 
     >>> [side.tolist() for side in shown_by(np.array([7, 7, 2]), np.array([1, 1, 0]))]
     [[2, 7], [0, 1]]
@@ -43,14 +43,14 @@ def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
 
 
 def limit(clusters: int, share: float, least: int) -> float:
-    """Return how many clusters may show a frame that is not common."""
+    """Return the maximum number of clusters that may show a frame before it is common."""
     return max(least, share * clusters)
 
 
 def with_holes(
     owner: NDArray[np.int32], spans: Indices, common: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Mark common frames, and those in a short hole between two common frames of a video.
+    """Mark common frames, and the frames in a short gap between two common frames of one video.
 
     owner: int32 (n,), the video of each frame; spans: (n, 2), milliseconds.
     """
@@ -66,7 +66,7 @@ def with_holes(
 
 
 class SharedPlaces(NamedTuple):
-    """Places: sequences of common frames of one video that follow each other."""
+    """Places: each is a sequence of consecutive common frames of one video."""
 
     number: Indices  # (n,), of the place of each frame; -1 if it is not common
     first: Indices  # (places,), its first frame
@@ -88,7 +88,7 @@ class SharedPlaces(NamedTuple):
 def stretches(
     store: FrameStore, common: NDArray[np.bool_], matches: Iterable[tuple[Indices, Indices]]
 ) -> list[CommonStretch]:
-    """Return the common stretches, the longest first; matches: of frames, all common ones."""
+    """Return the common stretches, the longest first; matches: pairs of matching common frames."""
     places = SharedPlaces.of(store, common)
     forest = Forest(len(places.first))
     for i, j in matches:

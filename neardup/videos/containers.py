@@ -1,11 +1,11 @@
-"""Open video files, recognised by their content, and refuse all others with a reason.
+"""Open video files, which are recognised by content; refuse any other file, with a reason.
 
     file ─▶ first bytes ─▶ container, as PyAV recognises it ─▶ the video stream ─▶ limits
 
 A file of another kind, such as a text, a picture, a zip or an mp3, is `NOT_A_VIDEO`; so is a GIF or
 PNG with one frame, which is found later, by `decoding`.  An mp4 or mkv with sound only, or with a
-cover picture only, has "no video stream".  Playlists, which name other files, are not opened, and
-no file is opened but the one that is named.
+cover picture only, has "no video stream".  Playlists, which name other files, are not opened: only
+the file that the user names is opened.
 
 Whatever is wrong with a file raises `RefusedError` with one of REASONS.
 """
@@ -33,20 +33,20 @@ from neardup.runtime.program import UsageError, shown
 if TYPE_CHECKING:
     from av.container import InputContainer
 
-NOT_A_VIDEO = "not a video"  # which is no failure
+NOT_A_VIDEO = "not a video"  # this is not a failure
 NO_VIDEO, NO_FRAMES = "no video stream", "no frames"
 UNKNOWN_CODEC, ENCRYPTED = "codec unknown", "encrypted"
 REASONS = (
     *(DAMAGED, TOO_LARGE, UNREADABLE, OUT_OF_MEMORY),
     *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
 )  # and those of images/decoders.py
-PIXELS = 1 << 28  # of a frame
-# Containers that begin with bytes of their own.
+PIXELS = 1 << 28  # of a frame, at most
+# Containers that begin with a signature.
 SIGNED = [
     *["mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "gif", "apng", "mxf", "rm"],
     *["nut", "yuv4mpegpipe", "ivf", "wtv", "swf", "nsv", "nuv", "bink", "smk", "roq", "gxf"],
 ]
-# A stream of frames without a container looks like many other files, so that its name counts, too.
+# A stream of frames without a container looks like many other files, so its name must match, too.
 BARE = {
     "m4v": (".m4v", ".m4p"),
     "mpegvideo": (".mpg", ".mpeg", ".m1v", ".m2v", ".mpv"),
@@ -67,10 +67,10 @@ NAMES = {
     *[".mpeg", ".vob", ".m2ts", ".flv", ".f4v", ".wmv", ".asf", ".ogv", ".mxf", ".rmvb", ".y4m"],
     *[".rm", ".nut", ".ivf", ".wtv"],
     *[suffix for suffixes in BARE.values() for suffix in suffixes],
-}  # a file so named is a damaged video if it is not recognised; .ts and .mts are TypeScript, too
+}  # if not recognised, a file so named is a damaged video; .ts and .mts may be TypeScript
 SOUND = {
     *[".m4a", ".m4b", ".m4r", ".mka", ".ogg", ".oga", ".opus", ".spx", ".weba", ".wma", ".ra"],
-}  # of containers that hold videos as well
+}  # sound files, in containers that may hold videos as well
 SIGNATURES = re.compile(
     rb"....(?:ftyp|moov|mdat|wide)|\x1aE\xdf\xa3|RIFF....AVI |FLV\x01|\0\0\x01\xba|\x30\x26\xb2\x75"
     rb"|\.RMF|\x06\x0e\x2b\x34",
@@ -78,7 +78,7 @@ SIGNATURES = re.compile(
 )
 PICTURES = re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL)
 ENCRYPTED_SAMPLES = re.compile(rb"(?:encv|drmi)\0\0\0\0\0\0")  # of the video of an mp4 or mov
-INDEX = 32 << 20  # bytes of a box that are looked at
+INDEX = 32 << 20  # bytes of a box that are searched
 
 
 def require_av() -> None:
@@ -93,7 +93,7 @@ def require_av() -> None:
 
 
 def decoder_versions() -> str:
-    """Return the versions of the decoders, by which results may differ."""
+    """Return the versions of the decoders, which may affect the results."""
     import av
 
     return f"av {av.__version__}"
@@ -101,9 +101,9 @@ def decoder_versions() -> str:
 
 @contextmanager
 def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
-    """Open a video file; yield it and its video stream; RefusedError if it has none.
+    """Open a video file and yield its container and video stream; RefusedError if it has none.
 
-    Errors in the `with` block are RefusedErrors, too.
+    Errors in the `with` block are raised as RefusedErrors, too.
     """
     try:
         with open(path, "rb") as file:
@@ -121,7 +121,7 @@ def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
 
 
 def _can_be_read(path: bytes) -> bool:
-    """Return whether all bytes of a file can be read; FFmpeg denies that of some damaged files."""
+    """Return whether all bytes of a file can be read; FFmpeg denies it of some damaged files."""
     try:
         with open(path, "rb") as file:
             while file.read(1 << 20):
@@ -132,7 +132,7 @@ def _can_be_read(path: bytes) -> bool:
 
 
 def suffix_of(path: bytes) -> str:
-    """Return the end of a file name, such as ".mp4", in lower case, or ""."""
+    """Return the extension of a file name in lower case, such as ".mp4", or "" if it has none."""
     return os.path.splitext(path)[1].lower().decode("latin-1")
 
 
@@ -146,7 +146,7 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
         "format_whitelist": ",".join([*SIGNED, *bare]),
         "protocol_whitelist": "file",
     }
-    name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is no address
+    name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is not an address
     try:
         return av.open(name, container_options=options, metadata_errors="replace")
     except av.error.FFmpegError as error:
@@ -163,7 +163,7 @@ def _unrecognised(first: bytes, suffix: str, error: Any) -> tuple[str, str]:
 
 
 def _video_stream(container: InputContainer, suffix: str) -> Any:
-    """Return the video stream to read: of the default ones, or else of all, that of most pixels."""
+    """Return the video stream with the most pixels; default streams come before all others."""
     streams = [each for each in container.streams if each.type == "video" and not _is_cover(each)]
     if not streams:
         if suffix in SOUND:
@@ -200,7 +200,7 @@ def _is_cover(stream: Any) -> bool:
 
 
 def _has(stream: Any, flag: str) -> bool:
-    """Return whether a stream has a disposition; PyAV names them since version 13."""
+    """Return whether a stream has a flag such as "default"; False if PyAV is older than 13."""
     try:
         return bool(stream.disposition & getattr(type(stream.disposition), flag))
     except AttributeError:
@@ -212,7 +212,7 @@ def _pixels(stream: Any) -> int:
 
 
 def reason_of(error: BaseException) -> tuple[str, str]:
-    """Return the reason for an error, and a line about it."""
+    """Return the category of an error, such as "damaged", and a one-line detail."""
     if isinstance(error, MemoryError):
         return OUT_OF_MEMORY, f"needs more than {MEMORY >> 30} GiB"
     if isinstance(error, OSError) and not _of_ffmpeg(error):

@@ -1,20 +1,20 @@
-"""Frames of a video file at ticks, such as four a second, with their times.
+"""Decode the frames of a video file at ticks, such as four a second, with their times.
 
-At each tick, 4 times a second, the first frame at or after it is taken, with its own time.  If
-that comes more than a tick later, the frame before is held for so long: it is taken at each tick at
-which it is shown, with the time of the tick.
+At each tick, 4 times a second, the first frame at or after it is taken, with its own time.  If that
+frame comes more than a tick later, the frame before it is held: it is taken at each tick at which
+it is still shown, with the time of the tick.
 
-**Frames that nothing needs.**  No other frame is decoded by a non-reference frame of H.264, HEVC,
-MPEG-4 and MPEG-2; if it is not at a tick, the decoder skips it.  Which frame is at a tick is known
-before it is decoded, by the time stamps of the packets around it.
+**Frames that nothing needs.**  No other frame depends on a non-reference frame of H.264, HEVC,
+MPEG-4 and MPEG-2; the decoder skips such a frame unless it is at a tick.  Whether a frame is at a
+tick is known before it is decoded, from the time stamps of the packets around it.
 
 **Fast**: key frames only.  They are often 2 to 10 seconds apart, and another encoder puts them at
-other times; a video may have one at its start only.  So copies are found that show the same key
-frames, such as files that were cut or repacked but not encoded again, or of which each shot begins
-with a key frame; others are missed, and so are short clips.
+other times; a video may have one at its start only.  So only copies with the same key frames are
+found, such as files that were cut or repacked but not encoded again, or files in which each shot
+begins with a key frame.  Other copies are missed, and so are short clips.
 
 **Damage**: packets that cannot be decoded are left out, and so are pictures that the decoder had to
-make up; `Decoder.damaged` counts both.  A file ends at 200 of them in a row.
+make up; `Decoder.damaged` counts both.  After 200 of them in a row, decoding ends.
 
 Memory: 24 packets, and the frames that the decoder keeps.
 """
@@ -38,14 +38,14 @@ Packet = Any  # of PyAV, which has made it generic in some versions
 
 SKIPS = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}  # decoders that can skip frames
 PARTS = {"mpegts", "mpeg"}  # containers where time stamps may start again
-AROUND = 24  # packets: frames are not put into another order over more of them
-HOPELESS = 200  # packets in a row that cannot be decoded
+AROUND = 24  # packets: frames are reordered within so many of them
+HOPELESS = 200  # packets in a row that cannot be decoded, after which decoding ends
 NEAR = 1e-6  # seconds, by which times may be off
 Shown = TypeVar("Shown")
 
 
 class Decoder:
-    """Decodes the frames of a video stream that are needed for `ticks` a second."""
+    """Decodes the frames of a video stream that are needed to see `ticks` frames a second."""
 
     def __init__(self, container: InputContainer, stream: Any, ticks: int, fast: bool = False):
         self._container, self._stream = container, stream
@@ -61,13 +61,13 @@ class Decoder:
         self._in_row = 0  # damaged, since the last frame
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield frames with the seconds at which they are looked at, in ascending order."""
+        """Yield the frames at ticks, each after its time in seconds, in ascending order."""
         if self._fast:
             return thinned(self.frames(), self._tick)
         return at_ticks(self.frames(), self._tick, self.clock)
 
     def frames(self) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield the frames that are decoded, with their times."""
+        """Yield the decoded frames, each after its time in seconds."""
         packets = self._packets()
         for packet in self._keys(packets) if self._fast else self._chosen(packets):
             yield from self._decoded(packet)
@@ -97,7 +97,7 @@ class Decoder:
                 yield time, frame
 
     def _packets(self) -> Iterator[Packet]:
-        """Yield the packets of the stream, beyond damaged places where the container can."""
+        """Yield the packets of the stream; continue after damage if the container allows it."""
         import av
 
         before = -1
@@ -171,7 +171,7 @@ def with_neighbours(
 ) -> Iterator[tuple[Packet, float | None, float | None]]:
     """Yield packets with the time stamps before and after their own, in seconds.
 
-    None stands for what is not known.
+    An unknown time stamp is None.
     """
     waiting: deque[Packet] = deque()
     old: deque[int] = deque()
@@ -200,7 +200,7 @@ def _around(stamps: list[int], stamp: int | None, unit: float) -> tuple[float | 
 def at_ticks(
     frames: Iterable[tuple[float, Shown]], tick: float, clock: VideoClock
 ) -> Iterator[tuple[float, Shown]]:
-    """Yield the frames at ticks; the clock knows when the last one ends.
+    """Yield times and frames at ticks; `clock` provides the time at which the last frame ends.
 
     >>> clock = VideoClock(step=0.3)
     >>> frames = [(clock.time(stamp), stamp) for stamp in (0, 0.1, 0.3, 1.4)]
@@ -223,7 +223,7 @@ def at_ticks(
 
 
 def thinned(frames: Iterable[tuple[float, Shown]], tick: float) -> Iterator[tuple[float, Shown]]:
-    """Yield the first frame at or after each tick, of frames that may be far apart."""
+    """Yield the first frame at or after each tick; frames may be more than a tick apart."""
     due = 0
     for time, frame in frames:
         if time >= due * tick - NEAR:

@@ -1,4 +1,4 @@
-"""Videos as lines of shingles: frames that look alike are one class, and shingles are classes.
+"""Videos as lines of shingles: similar frames form one class, and each class has its shingles.
 
     prints ─▶ segments: frames that follow each other and look alike
            ─▶ segments of two videos that match ─▶ connected ones are one class
@@ -6,11 +6,11 @@
     ID SHINGLE SHINGLE …       one shingle for each quarter of a second in which a class is shown
 
 The k-th quarter of a second of a class is the shingle  class · 2^20 + k.  So the Jaccard similarity
-of two videos is the time that both show, of the time that one of them shows; the order of the
-frames does not count.  Copies have nearly 1, and a clip has its share of the longer video.
+of two videos is the time of classes in both, divided by the time of classes in at least one; the
+order of the frames is ignored.  Copies have nearly 1, and a clip has its share of the longer video.
 
-Unlike `video_join`, this does not know times, and takes part of no measure: it is for programs that
-read shingles.
+Unlike `video_join`, this ignores times, and no measure of `neardup videos` uses it: it is for
+programs that read shingles.
 
 Memory: as `video_join`, and 16 bytes for each frame.  Letters: n frames of all videos.
 """
@@ -29,9 +29,9 @@ from neardup.sets.ragged import Forest, distinct
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.seed_files import PARTS, SeedSearch, find_seeds, seeds_in
 
-DISTANCE = 31  # bits in which frames of two videos differ at most
+DISTANCE = 31  # bits in which matching frames of two videos differ at most
 ALIKE = 24  # bits in which the frames of a segment differ at most from its first one
-ENOUGH = 4  # frames of two segments that match; or half of the shorter one
+ENOUGH = 4  # matching frames that link two segments; or half of the shorter segment
 QUARTER = 250  # milliseconds that a shingle stands for
 PLACE_BITS = 20  # 2^20 quarters of a second are three days
 
@@ -39,7 +39,7 @@ Indices = NDArray[np.int64]
 
 
 def shingle_lines(store: FrameStore, jobs: int, seed: int = 0) -> Iterator[bytes]:
-    """Yield a line for each video, in order; a video without frames has no line."""
+    """Yield the line of shingles of each video, in order; a video without frames has no line."""
     segments = segments_of(store)
     classes = _classes(store, segments, jobs, seed)[segments]
     for video, id_ in enumerate(store.ids):
@@ -59,7 +59,7 @@ def segments_of(store: FrameStore) -> Indices:
 
 
 def _starts(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Mark the first frames of segments.
+    """Mark the first frame of each segment; hashes: uint64 (n, 4), in order of time.
 
     >>> _starts(np.array([[0] * 4, [1] * 4, [2**40 - 1] * 4], np.uint64)).tolist()
     [True, False, True]
@@ -74,7 +74,7 @@ def _starts(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def _classes(store: FrameStore, segments: Indices, jobs: int, seed: int) -> Indices:
-    """Return the class of each segment: the smallest number of those connected with it."""
+    """Return the class of each segment: the smallest number of the segments connected with it."""
     count = int(segments[-1]) + 1 if len(segments) else 0
     sizes = np.bincount(segments, minlength=count)
     forest = Forest(count)
@@ -89,12 +89,12 @@ def _classes(store: FrameStore, segments: Indices, jobs: int, seed: int) -> Indi
 
 
 def _linked(i: Indices, j: Indices, segments: Indices, sizes: Indices) -> tuple[Indices, Indices]:
-    """Return the pairs of segments of which enough frames match; frames i match j."""
+    """Return the pairs of segments in which enough frames match; frame i[k] matches frame j[k]."""
     shift = np.uint64(32)
     x, y = segments[i].astype(np.uint64), segments[j].astype(np.uint64)
     counts = []
     for frames in (i, j):
-        # A frame that matches several of the other segment counts once.
+        # A frame that matches several frames of the other segment counts once.
         order = np.lexsort((frames, y, x))
         pairs, some = (x << shift | y)[order], frames[order]
         new = np.append(True, (pairs[1:] != pairs[:-1]) | (some[1:] != some[:-1]))[: len(pairs)]
@@ -107,7 +107,7 @@ def _linked(i: Indices, j: Indices, segments: Indices, sizes: Indices) -> tuple[
 
 
 def _shingles(classes: Indices, spans: Indices) -> Indices:
-    """Return the shingles of one video.
+    """Return the shingles of one video, from the classes (n,) and spans (n, 2) of its frames.
 
     >>> _shingles(np.array([2, 5, 2]), np.array([[0, 250], [250, 500], [500, 800]])) >> PLACE_BITS
     array([2, 2, 5])

@@ -1,6 +1,6 @@
-"""The fingerprints of frames: perceptual hashes without the borders, of the frame and of variants.
+"""Fingerprints of frames: perceptual hashes of each frame without its borders, and of its variants.
 
-A frame is a picture of 64 × 64 bytes, grey, in the order of time; a minute of video is 240 of them.
+A frame is a grey picture of 64 × 64 bytes; a minute of video has 240 of them, in order of time.
 Its variants, each with its mirror image:
 
     whole       the frame without its borders; copies with and without bars have the same one
@@ -15,12 +15,13 @@ Its variants, each with its mirror image:
 of it.  The level is that of the edge itself, so a grey bar, or a black one made brighter, is a bar
 as well.  A row belongs to the bar if 85 % of it is near that level, and some rows of a bar may not:
 a logo or subtitles inside it do not end it.  A bar ends at an edge: half of the row behind it has
-another level.  So a plain wall, the sky, or an object on black is no bar.  Where a bar ends within
-a row, the contrast of that row beside that of the next one says where.  A dark scene, which has no
-edge, has the bars of frames within eight ticks.  Bars within bars are cut as well.
+another level.  So a plain wall, the sky, or an object on black is not a bar.  Where a bar ends
+within a row, its end is estimated from the contrast of that row relative to the next row.  A dark
+scene, which has no edge, takes the bars of frames within eight ticks.  Bars within bars are cut as
+well.
 
-Margins are like bars, without an edge, but 97 % of a row are plain; of frames within eight ticks
-the smallest margins count.
+Margins are like bars but need no edge, and 97 % of a row must be plain; the smallest margins of the
+frames within eight ticks are cut.
 
 **Logos.**  Levels are limited to 1.5 standard deviations around the mean of each variant's own
 part, so that a white logo or subtitle weighs little.
@@ -28,8 +29,8 @@ part, so that a white logo or subtitle weighs little.
     n   frames of a batch
     V   variants (14)
 
-Tried, and left: other limits of levels (percentiles, ranks), which change nothing; bars without an
-edge, which cut plain grounds at another place in each copy.
+Tried and rejected: other limits of levels (percentiles, ranks), which change nothing; bars without
+an edge, which cut plain backgrounds at another place in each copy.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ REGION = 0.65  # share of the height
 UPRIGHT = (*OWN, "uncut", "centre95", "centre90")
 VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name}{MIRRORED}" for name in UPRIGHT))
 WORDS = 4  # of 64 bits
-VERSION = f"{perceptual_hash.VERSION}.3"  # another one for any change of the hashes
+VERSION = f"{perceptual_hash.VERSION}.3"  # must change with any change of the hashes
 
-SALT = np.zeros((len(VARIANTS), WORDS), np.uint64)  # so that regions are like no other variant
+SALT = np.zeros((len(VARIANTS), WORDS), np.uint64)  # so that regions match no other variant
 for _number, _region in enumerate(REGIONS):
     for _name in (_region, f"{_region}{MIRRORED}"):
         SALT[VARIANTS.index(_name)] = random_words(_number, WORDS, stream=7)
@@ -63,13 +64,13 @@ for _number, _region in enumerate(REGIONS):
 WIDEST = int(0.42 * SIDE)  # rows of a bar
 UNIFORM, BLANK = 0.85, 0.97  # share of a row of a bar that is near its level
 SOLID = 0.6  # share of the rows of a bar that are uniform
-EDGE = 2  # rows that have the level
+EDGE = 2  # rows from which the level of a bar is taken
 FAR = 1.5  # standard deviations from the mean, to which levels are limited
-NEAR = 4  # levels of 255 that belong to a bar beside its own
-JUMP = 0.5  # share of the row behind a bar that is twice as far away
+NEAR = 4  # of 255: how far the pixels of a bar may be from its level
+JUMP = 0.5  # share of the row behind a bar that is over twice as far from its level
 AROUND = 8  # neighbours in time before and after
 NESTED = 2  # bars within bars
-REACH = (NESTED + 1) * 2 * AROUND  # of neighbours that a hash can depend on: for each cut
+REACH = (NESTED + 1) * 2 * AROUND  # neighbours that a hash can depend on, over all cuts
 
 PARTS = 4  # of a pixel, to which the end of a bar is rounded
 ALL = SIDE * PARTS
@@ -89,7 +90,7 @@ class Box(NamedTuple):
     right: float
 
     def centre(self, share: float) -> Box:
-        """Return the centre of a box; `share` is that of each side.
+        """Return the centre of a box, whose sides are shorter by the factor `share`.
 
         >>> Box(0, 64, 16, 48).centre(0.5)
         Box(top=16.0, bottom=48.0, left=24.0, right=40.0)
@@ -101,7 +102,7 @@ class Box(NamedTuple):
         return Box(self.top + down, self.bottom - down, self.left + across, self.right - across)
 
     def pixels(self, pictures: Bytes) -> Bytes:
-        """Return the pixels of pictures (n, 64, 64) that are in the box as a whole."""
+        """Return the pixels of pictures (n, 64, 64) that lie entirely inside the box."""
         return pictures[:, ceil(self.top) : floor(self.bottom), ceil(self.left) : floor(self.right)]
 
 
@@ -111,8 +112,8 @@ WHOLE_BOX = Box(0, SIDE, 0, SIDE)
 def hashes(pictures: Bytes, wanted: slice = slice(None)) -> tuple[Words, Integers]:
     """Return the hashes (n, V, 4) and the quality (n,) of pictures (m, 64, 64), in order of time.
 
-    wanted: those to hash, n of m; the others are neighbours, whose borders count.  Quality is 0
-    (nothing to see) … 100, of what the borders leave.
+    wanted: the n of m pictures to hash; the others are neighbours in time, which help to find
+    borders.  Quality is 0 (nothing to see) … 100, measured inside the borders.
 
     >>> picture = (np.arange(4096.0).reshape(1, 64, 64) ** 1.5 % 255).astype(np.uint8)
     >>> found, quality = hashes(picture)
@@ -131,7 +132,7 @@ def hashes(pictures: Bytes, wanted: slice = slice(None)) -> tuple[Words, Integer
 
 
 def clipped(pictures: Bytes, box: Box) -> NDArray[np.float32]:
-    """Return pictures (n, 64, 64) without levels that are far from the mean of a box.
+    """Return pictures (n, 64, 64) with levels limited to a range around the mean of a box.
 
     The limits move with the levels, so that brightness and contrast still do not change a hash.
     """
@@ -160,7 +161,7 @@ def _regions(box: Box) -> list[Box]:
 
 
 def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.float32]:
-    """Return the waves (k, n, 16, 16), rounded, of k boxes in n pictures, by k + 1 products."""
+    """Return the rounded cosine coefficients (k, n, 16, 16) of k boxes in n pictures."""
     many, k = len(pictures), len(boxes)
     across = np.concatenate([cosines_between(SIDE, box.left, box.right) for box in boxes])
     rows = pictures.reshape(-1, SIDE) @ across.T
@@ -174,7 +175,7 @@ def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.fl
 
 
 def borders(pictures: Bytes) -> tuple[Integers, Integers]:
-    """Return boxes (n, 4), and tight boxes (n, 4), of pictures (n, 64, 64), in quarters of pixels.
+    """Return boxes without bars, and boxes without margins too, in quarters of pixels: (n, 4).
 
     >>> picture = np.full((1, 64, 64), 40, np.uint8)
     >>> picture[0, 8:56] = np.arange(48 * 64).reshape(48, 64) ** 1.5 % 255
@@ -195,7 +196,7 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
 def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
     """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1).
 
-    A bar that would end beyond WIDEST, since it is a neighbour's, is left out.
+    A bar that is taken from a neighbour and would end beyond WIDEST is left out.
     """
     found = boxes.copy()
     low, high = 2 * side, 2 * side + 1
@@ -206,9 +207,9 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 
 
 def _steady(sure: Integers, most: Integers) -> Integers:
-    """Return the widest bars of neighbours in time that a picture may have as well, (n, 2).
+    """Return the widest bars (n, 2), among those of neighbours in time, that each picture may have.
 
-    So a dark scene has the bars of the one before it.
+    So a dark scene has the bars of the scene before it.
     """
     every = _of_neighbours(sure, "constant")
     return np.asarray(np.where(every <= most + PARTS // 2, every, 0).max(axis=0), np.int64)
@@ -221,7 +222,7 @@ def _of_neighbours(bars: Integers, mode: Literal["edge", "constant"]) -> Integer
 
 
 def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[Integers, Integers]:
-    """Return the bars that boxes have, and those that they may have, in quarters: (n, 2) each.
+    """Return the certain and the possible bars of boxes, in quarters of pixels: (n, 2) each.
 
     side: 0 for the first and last rows of a box, 1 for columns.
     """
@@ -240,7 +241,7 @@ def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[
 
 
 def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Integers]:
-    """Return how many quarters of the first rows are a bar (n,), and how many may be one (n,).
+    """Return the certain and the possible height of the first bar, in quarters of a row: (n,) each.
 
     A bar has `widest` rows or fewer, and it ends at an edge: most of the row behind the next one
     has another level.
@@ -255,7 +256,7 @@ def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Intege
     even = _share_near(pictures, level, NEAR) >= uniform
     bar = even & (np.cumsum(even, axis=1) >= SOLID * np.arange(1, even.shape[1] + 1))
     last = even.shape[1] - bar[:, ::-1].argmax(axis=1)
-    most[some] = ALL  # what is plain up to its middle may be a bar of any width
+    most[some] = ALL  # a picture that is plain to its middle may be a bar of any width
     ends = last <= widest
     some, last, level, pictures = some[ends], last[ends], level[ends], pictures[ends]
     most[some] = last * PARTS + _part(pictures, last, level)
@@ -266,7 +267,7 @@ def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Intege
 
 
 def _share_near(rows: Bytes, level: Bytes, near: int) -> NDArray[np.float64]:
-    """Return the share of each row, (n, rows), that is near the level (n,) of its picture."""
+    """Return the share of each row (n, rows) that is within `near` of the picture's level (n,)."""
     low = np.maximum(level, near) - np.uint8(near)
     wide = np.minimum(level, 255 - near) + np.uint8(near) - low
     inside = rows - low[:, None, None] <= wide[:, None, None]  # subtle: below `low` it wraps round
@@ -274,7 +275,7 @@ def _share_near(rows: Bytes, level: Bytes, near: int) -> NDArray[np.float64]:
 
 
 def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:
-    """Return how many quarters of row `last` belong to the bar: its contrast beside the next's."""
+    """Estimate how many quarters of row `last` are bar, from its contrast and the next row's."""
     each = np.arange(len(pictures))
     rows = (pictures[each, last + k].astype(np.int64) for k in (0, 1))
     contrast = [np.abs(row - level[:, None]).mean(axis=1) for row in rows]
@@ -286,7 +287,7 @@ def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:
 
 
 def _quality(pictures: Bytes, box: Box) -> Integers:
-    """Return the quality of a box, as if it were a whole picture.
+    """Return the quality (n,), 0 … 100, of a box, scaled as if it were a whole picture.
 
     Differences below a hundredth are not counted, as in `perceptual_hash.quality`.
     """
@@ -300,7 +301,7 @@ def _quality(pictures: Bytes, box: Box) -> Integers:
 
 
 def _groups(rows: Integers) -> Iterator[tuple[list[int], Integers]]:
-    """Yield each distinct row (n, w) and the numbers of those that are equal to it."""
+    """Yield each distinct row of an array (n, w), and the numbers of the rows equal to it."""
     distinct, which = np.unique(rows, axis=0, return_inverse=True)
     for k, row in enumerate(distinct.tolist()):
         yield row, np.flatnonzero(which.ravel() == k)

@@ -1,4 +1,4 @@
-"""Matches of frames: pairs of frames of two videos that look alike, by drawn masks.
+"""Find pairs of similar frames of two videos, by hashing the bits that random masks choose.
 
 Two frames match if an own fingerprint of one (`video_prints.owns`) differs in at most D bits from
 any variant of the other.  A match is a mirrored one if that variant is of the mirror image.
@@ -14,14 +14,14 @@ A run has many frames, of which two suffice to find its line in time.
 
 Some frames are in one bucket with very many others:
 
-* calm frames, as of a speaker, are alike within one video.  A video has at most CALM own frames in
-  a large bucket; those with the smallest keys by the next mask are kept, which mostly are the same
-  frames in all copies.
+* calm frames, such as those of a speaker, look alike throughout a video.  At most CALM own frames
+  of a video are kept in a large bucket: those with the smallest keys by the next mask, which are
+  mostly the same frames in all copies.
 * a frame that very many videos show.  A bucket of more than FULL videos is divided by the keys of
-  the next mask.  In what is still larger, HUBS videos are compared with all others, instead of all
-  with all.
+  the next mask.  In a part that is still larger, HUBS videos are compared with all others, instead
+  of all with all.
 
-What is found depends on the frames in the bucket alone, not on their order or on other buckets.
+The matches in a bucket depend on its frames alone, not on their order or on other buckets.
 
 Letters: n frames, b masks (40) of r bits (24); D bits that may differ (40).
 """
@@ -42,16 +42,16 @@ from neardup.sets.ragged import first_of_run, spans, starts_of_runs
 
 BITS, MASKS, MASK_BITS = 256, 40, 24
 KEY_BITS = 24
-CALM, CALM_OTHERS = 8, 32  # rows of a video in a bucket: own fingerprints, and other variants
+CALM, CALM_OTHERS = 8, 32  # most rows of a video in a bucket: own; other variants
 FULL, HUBS = 256, 16  # videos
-CACHED = 1 << 13  # fingerprints that stay in the second cache
+CACHED = 1 << 13  # fingerprints that fit in the processor's L2 cache
 FACTOR = 0x9E3779B97F4A7C15
 
 Indices = NDArray[np.int64]
 
 
 class Rows(NamedTuple):
-    """Fingerprints of frames, in any order: m of them."""
+    """The m fingerprints of frames that are compared, in any order."""
 
     hashes: NDArray[np.uint64]  # (m, 4)
     videos: NDArray[np.uint64]  # (m,), a random number for each video: see `video_numbers`
@@ -64,7 +64,7 @@ class Rows(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Rows that match, none of the same video."""
+    """Pairs of matching rows, left[k] and right[k], of different videos."""
 
     left: Indices  # with an own fingerprint
     right: Indices
@@ -103,7 +103,7 @@ def keys_by(hashes: NDArray[np.uint64], mask: int, seed: int = 0) -> NDArray[np.
 
 
 def keys(hashes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
-    """Return the keys of fingerprints by all masks: uint64 (n, b), with the mask in front.
+    """Return the keys of fingerprints by all masks: uint64 (n, b), with the mask's number on top.
 
     >>> keys(np.zeros((1, 4), np.uint64))[0, :3] >> np.uint64(KEY_BITS)
     array([0, 1, 2], dtype=uint64)
@@ -121,10 +121,10 @@ def video_numbers(ids: list[bytes]) -> NDArray[np.uint64]:
 def matches_in(
     rows: Rows, buckets: Indices, mask: int, distance: int = 31, seed: int = 0
 ) -> Matches:
-    """Return the matches among rows (m of them) that are in one bucket, int64 (m,).
+    """Return the matches among m rows with equal bucket numbers; buckets: int64 (m,).
 
     mask: the number of the mask by which all these buckets were made.  A match is returned at the
-    first mask by which its keys are equal; and again by others where calm frames were left out.
+    first mask by which its keys are equal, and also at later ones if calm frames were left out.
     """
     order = np.lexsort((~rows.own, buckets))
     starts = starts_of_runs(buckets[order])
@@ -166,7 +166,7 @@ def small_buckets(
 def first_shared(
     x: NDArray[np.uint64], y: NDArray[np.uint64], mask: int, seed: int
 ) -> NDArray[np.bool_]:
-    """Mark rows of x and y whose keys by all masks before this one differ."""
+    """Mark the pairs x[k], y[k] whose keys differ by every mask before `mask`: bool (n,)."""
     new = np.ones(len(x), bool)
     for before in range(mask):
         at = np.flatnonzero(new)
@@ -175,7 +175,7 @@ def first_shared(
 
 
 def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: int) -> Matches:
-    """Return the matches among rows of buckets that have too many rows of one video, or in all."""
+    """Return the matches within buckets that have too many rows, of one video or in total."""
     second = keys_by(rows.hashes, (mask + 1) % MASKS, seed)
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
@@ -195,7 +195,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
 def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
-    """Return the first rows of each video and bucket, and mark rows where there are too many."""
+    """Return the rows to keep, and mark the rows of each video that has too many in a bucket."""
     other = ~rows.own
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
@@ -212,8 +212,10 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Return the parts of buckets, the rows that are compared with all others, and the number of
-    parts in which not all are."""
+    """Return each row's part, whether it is compared with all others, and how many parts are full.
+
+    A full part has more than FULL videos, of which only HUBS are compared with all others.
+    """
     _, many = _video_places(videos, buckets)
     parts = _pair_numbers(buckets, np.where(many > FULL, second.astype(np.int64), 0))
     place, many = _video_places(videos, parts)
@@ -222,7 +224,7 @@ def _divided(
 
 
 def _video_places(videos: NDArray[np.uint64], buckets: Indices) -> tuple[Indices, Indices]:
-    """Return the place of each row's video among those of its bucket, and how many these are."""
+    """Return the place of each row's video among the videos of its bucket, and their number."""
     order = np.lexsort((videos, buckets))
     starts = starts_of_runs(buckets[order])
     new = first_of_run(videos[order])

@@ -1,6 +1,6 @@
-"""Spans of a video: frames that follow each other and look the same are one.
+"""Spans of a video: consecutive frames that look the same form one span.
 
-    tick   a moment at which a frame is looked at, ms since the start of the video
+    tick   a moment at which a frame is examined, ms since the start of the video
     span   [from, to) in ms, with the hashes of its first frame
 
 A frame is shown for one tick, or until the next one if that is nearer.  It prolongs a span if it
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from neardup.videos.frame_hashes import REACH, VARIANTS, WORDS, hashes
 
-SAME = 6  # bits in which frames of a span may differ from its first
-FLAT = 10  # of 100: a frame of less quality has no span
+SAME = 6  # bits in which the frames of a span may differ from its first frame
+FLAT = 10  # of 100: a frame of lower quality has no span
 BATCH = 480  # frames to hash together: two minutes at 4 ticks a second
 
 
 class SpanMaker:
-    """Makes spans of the ticks of one video, which are added in order, some at a time.
+    """Makes the spans of one video from its ticks, which are added in order and in batches.
 
     The result does not depend on how many ticks are added at a time.
 
@@ -58,7 +58,7 @@ class SpanMaker:
         return spans, np.array(self._hashes, np.uint64).reshape(-1, len(VARIANTS), WORDS)
 
     def _hash(self, to: int, seen: int) -> None:
-        """Make spans of the pictures that are held, up to `to`; their neighbours up to `seen`."""
+        """Make spans of the held pictures before `to`; those before `seen` serve as neighbours."""
         if to == self._done:
             return
         found, quality = hashes(np.stack(self._pictures[:seen]), slice(self._done, to))
@@ -72,7 +72,7 @@ class SpanMaker:
         self._pictures = self._pictures[to - self._done :]
 
     def _prolong(self, time: int, end: int, frame: NDArray[np.uint64]) -> None:
-        """Add a frame to the last span, or as a new one."""
+        """Extend the last span by a frame if they look the same; otherwise begin a new span."""
         own = int.from_bytes(frame[0].tobytes(), "big")
         near = self._spans and time < self._shown + 2 * self._tick
         if near and bin(own ^ self._first).count("1") <= SAME:

@@ -1,4 +1,4 @@
-"""Prints of many videos in files of a folder, in bounded memory.
+"""Fingerprints of the frames of many videos ("prints"), in files that are mapped into memory.
 
     spans               int64 (n, 2), milliseconds
     hashes.0 …          uint64 (n, 4), the fingerprints of one variant
@@ -30,7 +30,7 @@ MAX_VARIANTS = 32
 
 @dataclass(frozen=True, eq=False)
 class FrameStore:
-    """The prints of a run, in files of a working folder."""
+    """The prints of all videos of a run, in files of a working folder."""
 
     folder: Path
     ids: list[str]
@@ -86,7 +86,7 @@ class FrameStore:
         return [self._mapped(f"hashes.{v}", np.uint64, WORDS).reshape(-1, WORDS) for v in numbers]
 
     def is_fresh(self, frames: NDArray[np.int64] | slice, variant: int) -> NDArray[np.bool_]:
-        """Mark frames of which a variant differs from all variants before it."""
+        """Mark the frames in which a variant differs from all variants before it."""
         return (self.fresh[frames] >> np.uint32(variant) & np.uint32(1)).astype(bool)
 
     @cached_property
@@ -96,7 +96,7 @@ class FrameStore:
 
     @cached_property
     def rank(self) -> NDArray[np.int64]:
-        """The place of each video in the byte order of ids, (videos,); the first of equal ids."""
+        """The place of each video in byte order of ids, (videos,); equal ids keep their order."""
         order = sorted(range(len(self)), key=lambda number: (self.ids[number].encode(), number))
         rank = np.empty(len(self), np.int64)
         rank[order] = np.arange(len(self))
@@ -104,14 +104,14 @@ class FrameStore:
 
     @cached_property
     def mirrored(self) -> NDArray[np.bool_]:
-        """Which variants are those of the mirror image, (V,)."""
+        """Marks the variants of the mirror image, bool (V,)."""
         return np.array([name.endswith(MIRROR) for name in self.variants], bool)
 
     def frames_of(self, video: int) -> slice:
         return slice(int(self.starts[video]), int(self.starts[video + 1]))
 
     def print_of(self, video: int) -> VideoPrint:
-        """Return the print of a video."""
+        """Return the print of a video, read from the files."""
         part = self.frames_of(video)
         hashes = [some[part] for some in self.hashes]
         shaped = np.stack(hashes, axis=1) if hashes else np.empty((0, 0, WORDS), np.uint64)
@@ -143,7 +143,7 @@ def _append(files: list[IO[bytes]], video: VideoPrint) -> None:
 
 
 def fresh_variants(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return, as bits, which variants of each frame differ from those before: uint32 (n,).
+    """Return the variants of each frame that differ from those before, as bits: uint32 (n,).
 
     hashes: (n, V, 4).
 

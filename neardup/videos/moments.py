@@ -1,11 +1,11 @@
-"""Small pictures of a video at given times, for a page: the frames that are shown then, as JPEG.
+"""Small JPEG pictures of a video: the frames that are shown at given times, for a page.
 
     file ─▶ seek before a time ─▶ decode up to it ─▶ scaled, upright ─▶ JPEG
 
 Times are seconds since the first frame, as in the print of a video.  What cannot be found by
 seeking is found by decoding from the start.  Work ends after SECONDS: times that were not reached
-have no picture, nor have those after the end.  Files that hang or crash a decoder are a matter for
-`images/decoders.py`.
+have no picture, nor have those after the end.  `images/decoders.py` deals with files that hang or
+crash a decoder.
 
 Memory: the frames that a decoder holds, and the pictures (5 to 10 kB each).
 """
@@ -39,8 +39,8 @@ LONGEST_PIXEL = 4  # times as wide as high, or as high as wide: more is an error
 LINGER = 1.0  # seconds that the last frame is shown, where the file does not say
 QUALITY = "5"  # of the JPEG encoder, from 2 (best) to 31
 SLIP = 1e-4  # seconds: times are rounded
-# MPEG-TS is searched by time alone: what is decoded begins at the next key frame.
-LEADS = (0.0, 12.0)  # seconds to seek before a time: first so, then so
+# A seek in MPEG-TS is by time alone: decoding begins at the next key frame.
+LEADS = (0.0, 12.0)  # seconds to seek before a time: the first try, and the second
 ALL = 1000  # ticks a second: no frame falls between two
 NEAR = 5.0  # seconds: from one time to the next, decoding on is as fast as seeking
 
@@ -97,7 +97,7 @@ def _wanted(times: Sequence[float], seconds: float) -> list[float]:
 
 
 def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> Sight:
-    """Return what a file says about itself, without pictures."""
+    """Return the facts about a file as a `Sight` without pictures."""
     import av
 
     seconds = float((stream.duration or 0) * (stream.time_base or 0))
@@ -109,7 +109,7 @@ def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> 
 
 
 class _Search(NamedTuple):
-    """An open video whose frames begin at `start`, in seconds, and when to give up."""
+    """Seeks in an open video: its frames begin at `start`, and the search ends at `ends`."""
 
     container: InputContainer
     stream: Any
@@ -117,7 +117,7 @@ class _Search(NamedTuple):
     ends: float
 
     def pictures(self, times: list[float], view: _View) -> dict[float, bytes]:
-        """Return the pictures at `times`, in order, that are found by seeking."""
+        """Return the pictures at `times` (ascending) that can be found by seeking."""
         found: dict[float, bytes] = {}
         for lead in LEADS:
             for near in _near_each_other([at for at in times if at not in found]):
@@ -125,7 +125,7 @@ class _Search(NamedTuple):
         return found
 
     def _frames(self, at: float) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield times and frames from about `at` on; none if there is no seeking."""
+        """Yield times and frames from about `at` seconds on; nothing if the file cannot seek."""
         import av
 
         with suppress(av.error.FFmpegError, OSError):
@@ -136,7 +136,7 @@ class _Search(NamedTuple):
 
 
 def _near_each_other(times: list[float]) -> list[list[float]]:
-    """Return times, which are in order, in lists whose gaps are at most NEAR.
+    """Divide ascending times into lists in which gaps are at most NEAR seconds.
 
     >>> _near_each_other([1.0, 2.5, 60.0, 61.0])
     [[1.0, 2.5], [60.0, 61.0]]
@@ -151,7 +151,7 @@ def _near_each_other(times: list[float]) -> list[list[float]]:
 
 
 def _decoded(container: InputContainer, stream: Any) -> Iterator[VideoFrame]:
-    """Yield the frames from where a file is, without damaged ones."""
+    """Yield the frames from the current position in a file on, without damaged ones."""
     import av
 
     for packet in container.demux(stream):
@@ -162,7 +162,7 @@ def _decoded(container: InputContainer, stream: Any) -> Iterator[VideoFrame]:
 def _until(
     ends: float, frames: Iterable[tuple[float, VideoFrame]]
 ) -> Iterator[tuple[float, VideoFrame]]:
-    """Yield frames; TimeoutError at the time `ends`."""
+    """Yield frames; raise TimeoutError after the time `ends` of the monotonic clock."""
     for frame in frames:
         if time.monotonic() > ends:
             raise TimeoutError
@@ -172,7 +172,7 @@ def _until(
 def _shown(
     frames: Iterable[tuple[float, VideoFrame]], times: list[float], view: _View
 ) -> dict[float, bytes]:
-    """Return the pictures at `times`, in order, as far as `frames` go."""
+    """Return the pictures at `times` (ascending), as far as `frames` reach."""
     found: dict[float, bytes] = {}
     waiting = times[::-1]
     before: VideoFrame | None = None
@@ -190,7 +190,7 @@ def _shown(
 
 
 class _View(NamedTuple):
-    """How frames are displayed: in square pixels, and upright; at most SIDE pixels for a page."""
+    """How to display frames: upright, in square pixels, and on a page with SIDE pixels at most."""
 
     width: int  # before it is turned
     height: int
@@ -198,7 +198,7 @@ class _View(NamedTuple):
 
     @classmethod
     def of(cls, frame: VideoFrame, aspect: Fraction | None) -> _View:
-        """Return the view of a frame; `aspect` is width by height of its pixels."""
+        """Return the view of a frame; `aspect` is the width of a pixel divided by its height."""
         width = round(frame.width * min(max(aspect or 1, 1 / LONGEST_PIXEL), LONGEST_PIXEL))
         return cls(width, frame.height, turn_of(frame))
 

@@ -1,4 +1,4 @@
-r"""Pairs of videos as lines, JSON objects and rows of a table, and back: one for each run.
+r"""Format and parse pairs of videos: one line, JSON object or table row for each run.
 
     A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror
 
@@ -6,7 +6,7 @@ r"""Pairs of videos as lines, JSON objects and rows of a table, and back: one fo
 
 seconds     that the run has in common, with one digit
 a0-a1       where it is in A, in seconds; b0-b1: in B
-share       seconds of all runs of the pair, of the shorter video's; two digits
+share       seconds of all runs of the pair, divided by those of the shorter video; two digits
 rate        seconds of B for one second of A; three digits
 mirror      1 if B shows the mirror image of A, otherwise 0
 
@@ -46,13 +46,13 @@ class PairRun(NamedTuple):
 
     @property
     def run(self) -> Run:
-        """The run; the number of frames is not in a line, and is 0."""
+        """The run; its number of frames is 0, since a line does not contain it."""
         times = (self.a_from, self.a_to, self.b_from, self.b_to)
         return Run(self.seconds, *times, self.rate, 0)
 
 
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
-    """Return the runs of a pair, rounded; ids: of all videos, by their numbers.
+    """Return the runs of a pair with rounded numbers; ids: the ids of all videos, by number.
 
     >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
@@ -78,7 +78,7 @@ def format_run(run: PairRun) -> bytes:
 
 
 def parse_run(line: bytes) -> PairRun:
-    r"""Return the run in a line; WireError for another line.
+    r"""Return the run in a line; WireError for any other line.
 
     >>> parse_run(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n").mirrored
     True
@@ -104,7 +104,7 @@ def row_of(line: bytes) -> dict[str, Any]:
 
 
 def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
-    """Yield the runs of each pair of videos; those of a pair must follow each other."""
+    """Yield the runs of each pair of videos; the runs of one pair must follow each other."""
     for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
         yield list(group)
 

@@ -1,6 +1,6 @@
-"""Files of prints: JSON lines, plain or compressed, and Parquet.
+"""Files of video fingerprints ("prints"): JSON lines, plain or compressed, or Parquet.
 
-As lines see `video_prints`.  As a table, a print is a row:
+For the lines see `video_prints`.  In a table, each row is a print:
 
     id        string
     facts     string             a JSON object
@@ -9,8 +9,8 @@ As lines see `video_prints`.  As a table, a print is a row:
     ends      list of int64      n
     hashes    list of 32 bytes   n·V, all of the first span first; bits in the order of the hex
 
-A file that a user names is one of prints if it begins as one; its name does not matter, except that
-a compressed one must end as its compression does (.gz, .bz2, .xz, .zst).
+A file that a user names is a file of prints if it begins like one.  Its name does not matter, but a
+compressed file must have the extension of its compression (.gz, .bz2, .xz, .zst).
 
 Memory: one print, or for Parquet a few, at a time.
 """
@@ -39,14 +39,14 @@ GROUP_BYTES = 64 << 20  # of hashes in a row group
 
 
 def is_print_file(name: str) -> bool:
-    """Return whether a regular file begins as a file of prints does."""
+    """Return whether a regular file begins like a file of video fingerprints."""
     with opened(name, name) as stream:
         first: bytes = stream.read(64)
     return first.startswith(PARQUET) or first.lstrip().startswith(b"{")
 
 
 def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
-    """Yield the prints in a file; `bad` is called with a message for each line that is not one."""
+    """Yield the prints in a file; call `bad` with a message for each line or row without one."""
     with open(name, "rb") as file:
         parquet = file.read(len(PARQUET)) == PARQUET
     return _in_table(name, bad) if parquet else _in_lines(name, bad)

@@ -1,11 +1,11 @@
-"""Prints of the videos that a user names: in folders, as files, and in files of prints.
+"""Make the prints of the videos in named folders and files, or read them from files of prints.
 
     folders, files ─ walk ─▶ cache, decoders ─┐
     files of prints ──────────────────────────┴─▶ spool ─▶ prints, in the order of the names
 
-A video has one print in a run.  If a file of prints has one of a video that was read itself, under
-the same id or another name of the same file, that one is left out: it may be of an older state.
-So nothing is ever a copy of itself.
+A video has one print in a run.  If a video was itself read, under the same id or another name of
+its file, its print in a file of prints is left out, since it may be outdated.  So no video is ever
+a copy of itself.
 
 Memory: about 700 bytes for each video.
 """
@@ -36,11 +36,11 @@ from neardup.videos.video_prints import VideoPrint
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30, ends=True)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure
 MEGABYTE = 10**6
-LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file is given up
+LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 
 
 class Reader(NamedTuple):
-    """How the files of videos are read: the work for each, the cache, the number of processes."""
+    """How to read video files: the work for each, the cache, and the number of processes."""
 
     work: Work
     cache: ResultCache
@@ -48,10 +48,10 @@ class Reader(NamedTuple):
 
 
 class PrintSources:
-    """The prints of what a user names, each video once."""
+    """The prints of all videos that the user names, each video once."""
 
     def __init__(self, names: Sequence[str], tally: Tally, folder: Path):
-        """Sort the names; `folder` is for a temporary file."""
+        """Separate files of prints from all other names; `folder` is for a temporary file."""
         self.walk, self._tally = Walk(), tally
         self._prints = [name for name in names if os.path.isfile(name) and is_print_file(name)]
         self._names = [name for name in names if name not in self._prints]
@@ -65,7 +65,7 @@ class PrintSources:
         begin: Callable[[list[FoundFile]], object],
         counted: Callable[[Iterator[Outcome]], Iterator[Outcome]],
     ) -> None:
-        """Read everything; `begin` is called as in `results`, `counted` wraps the outcomes."""
+        """Read all videos and prints; `begin` is as in `results`, `counted` wraps the outcomes."""
         files = list(self.walk.files(self._names))
         for path, why in self.walk.closed:
             self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
@@ -91,11 +91,11 @@ class PrintSources:
         self._spool.close()
 
     def prints(self) -> Iterator[VideoPrint]:
-        """Yield the prints in the order of the names: files first, then those of prints."""
+        """Yield the prints in the order of the names: video files first, then files of prints."""
         yield from self._spool.prints(map(str.encode, self._ids))
 
     def old_prints(self, names: Iterable[str]) -> Iterator[VideoPrint]:
-        """Yield the prints in files of old ones, without those of videos that were read."""
+        """Yield the prints in files of old videos, without the videos that this run has read."""
         old: set[str] = set()
         for name in names:
             for video in self._of_file_of_prints(name):
@@ -134,16 +134,16 @@ def _of(reader: Reader) -> tuple[Work, ResultCache, int]:
 
 
 def with_file(video: VideoPrint, file: FoundFile) -> VideoPrint:
-    """Return a print with the id of its file, and the date if the video has none."""
+    """Return a print with the id of its file, and the date of the file if the video has none."""
     date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.mtime_ns // 10**9))
     return video._replace(id=path_id(file.path), facts={"date": date, **video.facts})
 
 
 def time_limit(file: FoundFile) -> float:
-    """Return the seconds after which a file is given up, unless the user says how many.
+    """Return the default time limit for reading a file, in seconds.
 
-    A core decodes 20 to 35 times as fast as a video plays at 1280 × 720, and thus about a megabyte
-    in 0.3 s; a second video of 4K or of few bits takes ten times as long.
+    At 1280 × 720, a core decodes a video 20 to 35 times as fast as it plays, or about a megabyte in
+    0.3 s; a 4K video, or one of a low bitrate, takes ten times as long.
 
     >>> time_limit(FoundFile(b"", 100 * MEGABYTE, 0))
     800.0

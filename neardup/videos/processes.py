@@ -1,4 +1,4 @@
-"""Run tasks in forked processes, which see what this process holds in memory."""
+"""Run tasks in forked processes; they can read all data that this process has in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _task: Callable[[Any], Any] | None = None  # in a child process: what it does
 def in_processes(
     task: Callable[[Item], Outcome], items: Sequence[Item], jobs: int
 ) -> Iterator[Outcome]:
-    """Yield what `task` returns for each item, in order, from `jobs` processes.
+    """Yield the result of `task` for each item, in order, computed in `jobs` processes.
 
     Items and outcomes are pickled; the task is not.  StageError if a process is killed.
 

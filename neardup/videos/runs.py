@@ -1,8 +1,8 @@
-"""Runs: stretches of two videos that show the same, with the times in both.
+"""Runs: stretches in which two videos show the same pictures, with the times in both.
 
 A line in time is b = rate · a + offset: the moment `a` of one video is the moment `b` of the other.
-A run is a stretch of such a line on which frames match.  Two videos may have several runs, on lines
-of their own, as where one is spliced from parts of the other.
+A run is a stretch of such a line on which frames match.  Two videos may have several runs, each on
+a line of its own, for example if one video is spliced from parts of the other.
 
 Units: seconds, as floats.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """A stretch of two videos, a and b, that shows the same."""
+    """A stretch in which two videos, a and b, show the same pictures."""
 
     seconds: float  # of a, on which frames match; gaps are not counted
     a_from: float
@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
 
 class VideoPair(NamedTuple):
-    """Two videos that have runs; a and b are their numbers in the order given.
+    """Two videos that have runs; a and b are their numbers, in the order of the input.
 
     Subtle: a is the one whose id is smaller in byte order (the first, if they are equal), and not
     the one with the smaller number.  So runs do not depend on the order of the input.

@@ -1,4 +1,4 @@
-"""Seeds: all matches of frames of two videos, found on this machine and held in files.
+"""Find all seeds (matches of frames of two videos) on one machine, and keep them in files.
 
     prints ─▶ for each mask: keys, sorted ─▶ buckets ─▶ matches ─▶ files by pair of videos
 
@@ -108,7 +108,7 @@ def find_seeds(
 ) -> int:
     """Write all seeds to the files of a search; return how many buckets were full.
 
-    exact: find all matches and not most of them; the time grows with the square of n.
+    exact: find all matches instead of most of them; the time grows with the square of n.
     """
     store = search.store
     if not store.frames:
@@ -179,7 +179,7 @@ def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
 
 
 def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
-    """Yield key << 40 | row for all rows that take part and whose fingerprints are fresh."""
+    """Yield key << 40 | row for the fresh fingerprints (see `is_fresh`) of the chosen videos."""
     store, n = search.store, search.store.frames
     every = bool(search.chosen.all())
     for v, hashes in enumerate(store.hashes):
@@ -196,7 +196,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
-    """Write the seeds of buckets, given by their first rows; return how many were full."""
+    """Write the seeds of buckets, given by start and size; return how many buckets were full."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
@@ -224,7 +224,7 @@ def _compare(
 
 
 def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> NDArray[np.bool_]:
-    """Mark buckets with rows of two videos, of which one is new."""
+    """Mark the buckets with rows of at least two videos, one or more of them new."""
     if not len(starts):
         return np.zeros(0, bool)
     highest = np.maximum.reduceat(videos, starts)
@@ -232,7 +232,7 @@ def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> ND
 
 
 def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
-    """Append matching rows, the left ones with their own fingerprints, to the files."""
+    """Append the seeds of matching rows to the files; left rows have own fingerprints."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]
     a, b = left % n, right % n
@@ -252,7 +252,7 @@ def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
 
 
 def seeds_in(folder: Path, part: int) -> Seeds:
-    """Return the distinct seeds of a part, uint64 (m, 2), in order, and leave them as one file."""
+    """Return the distinct seeds of a part, uint64 (m, 2), in order; merge its files into one."""
     whole = folder / f"{part}"
     if not whole.exists():
         pieces = sorted(folder.glob(f"{part}.*"))

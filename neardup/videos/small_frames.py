@@ -1,7 +1,7 @@
-"""A decoded frame as 64 × 64 luma, upright, as it is displayed.
+"""Shrink a decoded frame to 64 × 64 pixels of luma, upright, as it is displayed.
 
-swscale takes the mean of areas, with limited range (16 … 235) made full (0 … 255).  Pixels that are
-not square need no care, since every frame becomes a square.  Both fields of an interlaced frame
+swscale takes the mean of areas, and expands limited range (16 … 235) to full range (0 … 255).  The
+shape of pixels is ignored, since every frame becomes a square.  Both fields of an interlaced frame
 are in the mean.  10 bits become 8; HDR curves are kept as they are; alpha is ignored.
 
 A frame is turned and mirrored as the display matrix in the file demands, after it was shrunk.
@@ -39,7 +39,7 @@ class Shrinker:
     def _scaled(self, frame: VideoFrame) -> VideoFrame:
         try:
             return self._to(frame, "gray")
-        except (ValueError, NotImplementedError):  # swscale does not make grey of some formats
+        except (ValueError, NotImplementedError):  # swscale cannot convert some formats to grey
             return self._to(frame.reformat(format="rgb24"), "gray")
 
     def _to(self, frame: VideoFrame, format: str) -> VideoFrame:
@@ -76,7 +76,7 @@ def turn_of(frame: VideoFrame) -> Turn:
 
 
 def turn_by(matrix: bytes) -> Turn:
-    """Return the turn of a display matrix: nine int32, by rows.
+    """Return the turn that a display matrix demands; matrix: nine int32, by rows.
 
     >>> turn_by(struct.pack("<9i", 0, 65536, 0, -65536, 0, 0, 0, 0, 1 << 30))  # clockwise
     (True, False, True)

@@ -1,4 +1,4 @@
-"""Lines between the steps that find pairs of videos as a pipe or on a cluster.
+"""Format and parse the lines between the steps that find pairs of videos (see `video_steps`).
 
     block      MASK.SHARE TAB BLOCK TAB           fingerprints with some of a mask's keys
     seeds      A TAB 1 B MIRROR TAB SECONDS TAB SEEDS           SECONDS: of B
@@ -47,7 +47,7 @@ Indices = NDArray[np.int64]
 
 
 class FrameBlock(NamedTuple):
-    """Fingerprints with some of the keys of one mask, n rows."""
+    """A block of n fingerprints of frames with their keys by one mask."""
 
     ids: list[str]
     seconds: list[float]  # of each video
@@ -60,7 +60,7 @@ class FrameBlock(NamedTuple):
 
 
 class MirroredPair(NamedTuple):
-    """The second field of seeds and requests: the other video."""
+    """The second field of seeds and requests: the other video, and whether one is mirrored."""
 
     other: bytes
     mirrored: bool
@@ -79,7 +79,7 @@ def line(*fields: bytes) -> bytes:
 
 
 def fields_of(text: bytes, count: int, what: str) -> list[bytes]:
-    """Return the fields of a line, without the tab that Hadoop appends; WireError for others."""
+    """Return the `count` fields of a line, without the tab that Hadoop appends; else WireError."""
     fields = text.rstrip(b"\n").split(b"\t")
     if len(fields) == count + 1 and not fields[-1]:
         fields.pop()
@@ -125,7 +125,7 @@ def parse_print(field: bytes) -> VideoPrint:
 
 
 def format_pair(pair: MirroredPair) -> bytes:
-    """Return a pair as a second field.
+    """Return the other video of a pair as the second field of a line.
 
     >>> format_pair(MirroredPair(b"a b.mp4", True)), parse_pair(b"1 a b.mp4 1")
     (b'1 a b.mp4 1', MirroredPair(other=b'a b.mp4', mirrored=True))
@@ -168,7 +168,7 @@ def parse_block(field: bytes) -> FrameBlock:
 
 
 def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
-    """Return the rows of several blocks as one; StageError if their variants differ."""
+    """Return the rows of several blocks as one block; StageError if their variants differ."""
     numbers: dict[str, int] = {}
     seconds: dict[str, float] = {}
     videos = []

@@ -1,7 +1,7 @@
-"""Prints as compressed bytes: in the cache, and in a file of a run from which they are read again.
+"""Prints of videos as compressed bytes, for the cache and for the temporary file of a run.
 
-As bytes, a print is a JSON line of everything but its numbers, and the numbers, compressed.  Of
-frames that follow each other, hashes are stored as the bits that differ, which are fewer.
+As bytes, a print is a JSON line of everything but its numbers, and then the compressed numbers.  A
+hash is stored as its difference (exclusive or) from that of the frame before, which has fewer ones.
 
     {"id": …, "facts": …, "variants": …, "spans": n}
     zlib (level 1): spans (n, 2), differences, int64; hashes (n, V, 4), differences, uint64
@@ -27,7 +27,7 @@ LEVEL = 1  # hashes are nearly random, so that a higher one costs time and gains
 
 
 def to_bytes(result: VideoPrint | Failure) -> bytes:
-    """Return a print, or the reason why there is none, as bytes.
+    """Return a print, or the failure to make one, as bytes.
 
     >>> from_bytes(to_bytes(Failure("damaged", "cut short"))), from_bytes(b"?"), from_bytes(None)
     (Failure(reason='damaged', detail='cut short'), None, None)
@@ -43,7 +43,7 @@ def to_bytes(result: VideoPrint | Failure) -> bytes:
 
 
 def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
-    """Return the print or the failure in bytes, or None if there is none that can be read."""
+    """Return the print or the failure that is stored in bytes, or None if they cannot be read."""
     if value is None:
         return None
     head, _, packed = value.partition(b"\n")
@@ -57,7 +57,7 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
 
 
 def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
-    """Return the print; ValueError, TypeError or KeyError for other bytes."""
+    """Return the print in fields and numbers; ValueError, TypeError or KeyError if one is wrong."""
     n, variants = int(str(fields["spans"])), fields["variants"]
     if not isinstance(variants, list) or not isinstance(fields["facts"], dict):
         raise TypeError("variants or facts")
@@ -70,9 +70,9 @@ def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
 
 
 class PrintSpool:
-    """Prints in a file, written in any order, and read in another one.
+    """A temporary file of prints, which are written in any order and read back by their keys.
 
-    Memory: about 100 bytes for each.
+    Memory: about 100 bytes for each print.
     """
 
     def __init__(self, path: Path):

@@ -1,4 +1,4 @@
-"""The line in time on which two videos match: an offset and a rate, by votes of matching frames.
+"""Find the line in time on which most frames of two videos match: an offset and a rate.
 
 A frame of a is shown from a0 to a1, and one that matches it from b0 to b1.  On a line b = rate · a
 + offset, they are shown at the same time for some seconds, which depend on the offset like this:
@@ -13,8 +13,8 @@ a calm scene matches at every offset.
 With few matches, the corners of all trapezia are sorted, which finds the maximum exactly.  With
 many, they are summed on a grid first: a trapezium is the second sum of four numbers, +1 -1 -1 +1 at
 its corners, so that nothing is sorted.  The maximum is then found exactly among the matches near
-it.  Rates from 0.9 to 1.1 are tried in steps of 0.01; a line by least squares through the matches
-on it has the exact rate.
+it.  Rates from 0.9 to 1.1 are tried in steps of 0.01; a least-squares fit through the matches on
+the line then finds the exact rate.
 
 Units: seconds.  Letters: m matches.
 """
@@ -31,14 +31,14 @@ Floats = NDArray[np.float64]
 RATES = np.array([1.0, 24 / 25, 25 / 24, *(r / 100 for r in range(90, 111) if r != 100)])
 FEW = 400  # matches, up to which all of them are sorted at each rate
 STEP = 0.25  # seconds of the grid
-BEST_BINS = 3  # of each rate are looked at
+BEST_BINS = 3  # points of the grid that are kept for each rate, and then refined over all rates
 BETTER, MARGIN = 1.02, 0.5  # another rate than 1 needs so many times the votes, and seconds more
 FITS = 8  # rounds of least squares
-FIT_MATCHES, FIT_SECONDS = 8, 20.0  # that it needs
+FIT_MATCHES, FIT_SECONDS = 8, 20.0  # that a fit needs
 
 
 class Line(NamedTuple):
-    """b = rate · a + offset; votes: weighted seconds of matches on it."""
+    """The line b = rate · a + offset; votes: weighted seconds of the matches on it."""
 
     rate: float
     offset: float
@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 def weights_of(seeds: Floats) -> Floats:
-    """Return a weight for each match (a0, a1, b0, b1), float (m, 4): less for calm frames.
+    """Return a weight for each match (a0, a1, b0, b1), float (m, 4): less if a frame has many.
 
     >>> weights_of(np.array([[0, 1, 5, 6], [0, 1, 7, 8], [1, 2, 3, 4.0]])).round(2).tolist()
     [0.71, 0.71, 1.0]
@@ -81,7 +81,7 @@ def overlaps(seeds: Floats, rate: float, offset: float) -> Floats:
 
 
 def _fitted(line: Line, seeds: Floats, weights: Floats) -> Line:
-    """Return a line through the middles of the matches on a line, as long as this adds votes."""
+    """Refit a line to the middles of the matches on it by least squares, while this adds votes."""
     x, y = (seeds[:, 0] + seeds[:, 1]) / 2, (seeds[:, 2] + seeds[:, 3]) / 2
     for _ in range(FITS):
         shared = overlaps(seeds, line.rate, line.offset)
@@ -132,7 +132,7 @@ def _corners(seeds: Floats, weights: Floats, rates: Floats) -> tuple[Floats, Flo
 
 
 def _of_many(seeds: Floats, weights: Floats) -> list[Line]:
-    """Return the best lines of some rates, for many matches: from a grid first, then exactly."""
+    """Return the best lines for many matches: search a grid first, then near its best points."""
     tops = [top for rate in RATES.tolist() for top in _grid_tops(seeds, weights, rate)]
     plain = [top for top in tops if top.rate == 1.0]
     best = sorted(tops, key=lambda line: -line.votes)[:BEST_BINS]
@@ -144,7 +144,7 @@ def _of_many(seeds: Floats, weights: Floats) -> list[Line]:
 
 
 def _grid_tops(seeds: Floats, weights: Floats, rate: float) -> list[Line]:
-    """Return the best offsets of a grid, with votes that are exact there."""
+    """Return the lines of one rate at the best offsets of a grid, with their exact votes."""
     (at,), slopes = _corners(seeds, weights, np.array([rate]))
     first = np.floor(at.min() / STEP)
     place = at / STEP - first

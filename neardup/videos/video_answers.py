@@ -1,4 +1,4 @@
-"""The answers about pairs of videos: the order of preference, links, and common stretches.
+"""Answers about pairs of videos: which video to keep, links, and common stretches.
 
 Of similar videos the first one is kept, in the order of `KEEP`.  A video may be removed for another
 one only if most of *it* is in that one: a clip may be removed for the video it is from, but not
@@ -23,7 +23,7 @@ from neardup.videos.print_sources import number
 from neardup.videos.runs import CommonStretch, VideoPair
 
 Facts = dict[str, Any]
-Rule = Callable[[str, Facts], float]  # of an id and facts; the least is kept
+Rule = Callable[[str, Facts], float]  # of an id and facts; the video with the least value is kept
 PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):)")
 LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 
@@ -38,11 +38,11 @@ def _pixels(facts: Facts) -> float:
 
 
 def _length(facts: Facts) -> float:
-    """Return the length of a video, in steps of 10 %, so that copies are of one length."""
+    """Return the length of a video in steps of 10 %, so that copies have equal lengths."""
     return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
 
 
-KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
+KEEP: dict[str, Callable[[Facts], float]] = {  # the video with the least value is kept
     "max:pixels": lambda facts: -_pixels(facts),
     "max:bitrate": lambda facts: -number(facts, "bitrate"),
     "max:fps": lambda facts: -number(facts, "fps"),
@@ -56,7 +56,7 @@ KEEP: dict[str, Callable[[Facts], float]] = {  # the least is kept
 
 
 def keep_rules(text: str) -> list[Rule]:
-    """Read rules with commas between them; ValueError for anything else.
+    """Parse the rules of --keep, with commas between them; ValueError for an unknown rule.
 
     >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
     >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
@@ -78,11 +78,11 @@ def _rule(name: str) -> Rule:
 
 
 class Videos(NamedTuple):
-    """The N videos of a run, by their numbers: the first `old` ones are those of an index."""
+    """The N videos of a run, by number; the first `old` of them are from an index."""
 
     ids: Sequence[str]
     facts: Sequence[Facts]
-    shown: Sequence[float]  # seconds for which each has frames that can be told from others
+    shown: Sequence[float]  # seconds of each that are not flat
     old: int
 
     def order(self, rules: Sequence[Rule]) -> list[int]:
@@ -101,7 +101,7 @@ class Videos(NamedTuple):
 def ranked(
     pairs: Sequence[VideoPair], videos: Videos, ranks: Sequence[int], threshold: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield the later and the earlier of each pair, as ranks, and the share of the later one.
+    """Yield the ranks of the later and the earlier video of each pair, and the later one's share.
 
     Pairs in which that share is below the threshold are left out.
     """
@@ -115,8 +115,8 @@ def ranked(
 def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
     """Return the share of one video of a pair that is in the other, above 0 and at most 1.
 
-    Frames that are common to many videos do not vote, but count here: if most of a video is an
-    opening, it is not removed for the rest.
+    Frames that are common to many videos do not vote, but count here: a video that mostly consists
+    of an opening is not removed because the rest of it matches.
 
     >>> from neardup.videos.runs import Run
     >>> run = Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36)
@@ -131,7 +131,7 @@ def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
 
 
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
-    """Return the pairs of a spanning forest of `count` videos: those with the largest shares."""
+    """Return the pairs of a maximum spanning forest of `count` videos, by their shares."""
     forest = Forest(count)
     best = sorted(range(len(pairs)), key=lambda k: (-pairs[k].share, -pairs[k].seconds, k))
     chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]
@@ -139,7 +139,7 @@ def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
 
 
 def in_pairs(pairs: Sequence[VideoPair]) -> int:
-    """Return the number of videos that are in a pair."""
+    """Return the number of videos that are in at least one pair."""
     return len(np.unique([(pair.a, pair.b) for pair in pairs]))
 
 

@@ -1,4 +1,4 @@
-"""Times of frames, from the time stamps that a video file has or lacks.
+"""Compute the times of frames from time stamps, which may be missing or wrong in a video file.
 
 Times are seconds since the first frame that is shown, and never decrease.
 
@@ -30,7 +30,7 @@ class FrameStamps:
     """
 
     def __init__(self, decoding_only: bool = False):
-        """Begin a video."""
+        """Begin a video; `decoding_only`: its time stamps are those for decoding, as in AVI."""
         self.doubtful = decoding_only  # whether those for showing are wrong
         self._wrong = [1 if decoding_only else 0, 0]  # by kind: how many did not ascend
         self._last: list[int | None] = [None, None]
@@ -55,7 +55,7 @@ class VideoClock:
     """
 
     def __init__(self, step: float = USUAL, parts: bool = False):
-        """Expect frames of `step` seconds, and with `parts` time stamps that start again."""
+        """Expect frames of `step` seconds; `parts`: time stamps may start again."""
         self._step = step if 0 < step <= LONGEST else USUAL
         self._ahead = AHEAD if parts else LONGEST
         self._last: float | None = None
@@ -95,5 +95,5 @@ class VideoClock:
                 self._passed = max(self._passed, time + self._step)
 
     def end(self) -> float:
-        """Return when the last frame ends."""
+        """Return the time at which the last frame ends, in seconds."""
         return 0.0 if self._last is None else max(self._last + self._duration, self._passed)

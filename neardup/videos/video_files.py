@@ -2,13 +2,13 @@
 
     file ─▶ containers ─▶ decoding, video_clock ─▶ small_frames ─▶ SpanMaker ─▶ VideoPrint
 
-What cannot be read gives a `Failure` with one of `containers.REASONS`.  Of a damaged file, what can
-be decoded counts if it lasts a second; its facts have "damaged": true.
+A file that cannot be read gives a `Failure` with one of `containers.REASONS`.  The readable part of
+a damaged file is used if it lasts a second; its facts have "damaged": true.
 
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
 bitrate, in bit/s, of the whole file; fps; codec; container.
 
-Cost, of one core, beside PyAV's plain decoding of all frames, 720 lines at 25 frames a second:
+Cost on one core, relative to PyAV's decoding of all frames, 720 lines at 25 frames a second:
 H.264 0.65 times as much (17 times real time), HEVC 0.65 (14), VP9, where no frame is skipped, 1.08
 (9).  `fast`: 370, 660 and 135 times real time.
 
@@ -44,7 +44,7 @@ from neardup.videos.small_frames import Shrinker, turn_of
 from neardup.videos.video_prints import VideoPrint
 
 __all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
-VERSION = 2  # of the times and pictures: another number for any change of them
+VERSION = 2  # of times and pictures: must change if they do
 BATCH = 64  # pictures
 MICROSECONDS = 1_000_000
 CODECS = {
@@ -54,8 +54,8 @@ CODECS = {
     "libvpx": "vp8",
 }  # by decoder
 STILLS = ("gif", "apng")  # formats of pictures that may be videos
-SHORT, DENSE = 60.0, 2  # seconds; so many times the ticks, where it is as short as that
-READABLE = 1.0  # seconds of a damaged file that are worth a print
+SHORT, DENSE = 60.0, 2  # a file of at most so many seconds has so many times the ticks
+READABLE = 1.0  # a damaged file with fewer readable seconds has no print
 
 
 class Reading(NamedTuple):
@@ -65,13 +65,13 @@ class Reading(NamedTuple):
     fast: bool = False  # key frames only
 
     def kind(self) -> str:
-        """Return what a print depends on besides the video, as a text."""
+        """Return a text that names all that a print depends on besides the video: a cache key."""
         hashed = f"frames {VERSION}, hash {frame_hashes.VERSION}, ticks {self.ticks}"
         return f"{hashed}{', fast' if self.fast else ''}, {decoder_versions()}"
 
 
 def print_of(file: FoundFile, how: Reading) -> VideoPrint | Failure:
-    """Decode and hash a video file."""
+    """Decode and hash a video file; return a Failure if that is impossible."""
     try:
         with opened(file.path) as (container, stream):
             return _print(file, how, container, stream)
@@ -108,14 +108,14 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
 
 
 def _is_short(container: Any, stream: Any) -> bool:
-    """Return whether a file says that it is short, so that few frames have to suffice."""
+    """Return whether a file lasts at most SHORT seconds, according to its header."""
     seconds = (stream.duration or 0) * float(stream.time_base or 0)
     seconds = seconds or (container.duration or 0) / MICROSECONDS
     return bool(0 < seconds <= SHORT)
 
 
 def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:
-    """Return why nothing was decoded, or too little."""
+    """Return the reason, and a detail, why nothing or too little was decoded."""
     context = stream.codec_context
     if not context.width and context.pix_fmt:  # subtle: FFmpeg forgets a size that it refuses
         return TOO_LARGE, "larger than FFmpeg decodes"
@@ -123,7 +123,7 @@ def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:
 
 
 class _Frames:
-    """Shrinks frames and passes them on to a SpanMaker, some at a time."""
+    """Shrinks frames and passes them on to a SpanMaker, in batches."""
 
     def __init__(self, tick_ms: int):
         self._spans = SpanMaker(tick_ms)
@@ -146,7 +146,7 @@ class _Frames:
             self._pass_on()
 
     def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return the spans and their hashes, as SpanMaker does."""
+        """Return the spans (n, 2) in ms and their hashes (n, V, 4)."""
         self._last = None
         if self._times:
             self._pass_on()

@@ -7,7 +7,7 @@ Everything that depends on all videos is here; `alignment.align` compares two of
 
 Memory: 12 bytes for each frame, the pairs, and the seeds of one part in each process.
 
-Measured with made-up prints (videos of 6 minutes, 12,000 frames an hour, 8 variants, a tenth of
+Measured with synthetic prints (videos of 6 minutes, 12,000 frames an hour, 8 variants, a tenth of
 them copies; two processes, of which the larger one is listed, with the pages of mapped files):
 
     hours of video     10     40    100
@@ -35,8 +35,8 @@ from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, seeds_in
 
 MEASURES = ("copy", "containment", "common")
-COPIES = 0.5  # of the longer video: then two videos count as one where common stretches are counted
-SEEDS_OF_COPIES = 0.1  # of the longer video have seeds, or else they are no copies
+COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
+SEEDS_OF_COPIES = 0.1  # share of the longer video that has seeds, at least, in copies
 SEARCHED = 0.8  # of the work, about
 PASSES = 4  # over the parts
 
@@ -48,7 +48,7 @@ class JoinOptions(NamedTuple):
     """The options that decide which two videos are a pair.
 
     measure: `copy`, if the runs have at least `threshold` of the shorter video; `containment`, if
-    one run goes through so much of it, from its first frame to its last; `common`, if the runs have
+    one run, from its first frame to its last, spans so much of it; `common`, if the runs have
     at least `at_least` seconds.
     """
 
@@ -100,7 +100,7 @@ def is_pair(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> bo
 
 
 def through(pair: VideoPair, whole: Sequence[float]) -> float:
-    """Return how much of the shorter video one run goes through, gaps included: 0 to 1."""
+    """Return the largest share of the shorter video that one run spans, gaps included: 0 to 1."""
     of_a = whole[0] <= whole[1]
     parts = [run.a_to - run.a_from if of_a else run.b_to - run.b_from for run in pair.runs]
     return min(1.0, max(parts) / max(min(whole), 1e-9))
@@ -112,7 +112,7 @@ def whole_seconds(spans: Indices) -> float:
 
 
 def seconds_of(spans: Indices) -> float:
-    """Return the seconds in which frames are shown; spans: (n, 2)."""
+    """Return the total length of spans (n, 2) in seconds."""
     lengths = (spans[:, 1] - spans[:, 0]) / 1000
     return float(np.bincount(np.zeros(len(lengths), np.int64), lengths, minlength=1)[0])
 
@@ -125,8 +125,7 @@ def _search(
     folder: Path,
     done: Callable[[float], object],
 ) -> SeedSearch:
-    """Find the seeds.  With an index, those among old videos too, of which new ones have seeds: to
-    know which of them are copies of each other."""
+    """Find the seeds of new videos and, with an index, of the old videos that match new ones."""
     search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
     find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
@@ -136,6 +135,7 @@ def _search(
         seeds = seeds_in(search.folder, part)
         for side, shift in ((0, 1), (1, 0)):
             chosen[store.owner[(seeds[:, side] >> np.uint64(shift)).astype(np.int64)]] = True
+    # These seeds also show which old videos are copies of each other.
     again = SeedSearch.of(store, folder / "again", options.distance, options.seed, 0, chosen)
     find_seeds(again, options.exact, jobs)
     return again
@@ -197,8 +197,11 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return the pairs of a part that may be copies, where all frames vote; and the videos of
-        which most frames match, in whatever order: takes of a fixed camera count as one video."""
+        """Return the pairs of a part that may be copies, and the videos whose frames mostly match.
+
+        All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
+        one video.
+        """
         found: list[VideoPair] = []
         alike: list[tuple[int, int]] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
@@ -222,7 +225,7 @@ class _Join:
         return np.flatnonzero(others + 1 > most)
 
     def _shown(self, part: int) -> tuple[Indices, Indices]:
-        """Return frames and clusters of other videos that show them, for the seeds of a part."""
+        """Return frames, and the clusters of other videos that show them, from seeds of a part."""
         i, j = _frames(seeds_in(self.folder, part))
         of_i, of_j = self.clusters[self.store.owner[i]], self.clusters[self.store.owner[j]]
         apart = of_i != of_j
@@ -230,7 +233,7 @@ class _Join:
         return common.shown_by(frames, np.concatenate((of_j[apart], of_i[apart])))
 
     def _beside_common(self, part: int) -> Indices:
-        """Return the frames that match a common one."""
+        """Return the frames that match a common frame, from the seeds of a part."""
         i, j = _frames(seeds_in(self.folder, part))
         return np.unique(np.concatenate((i[self.common[j]], j[self.common[i]])))
 

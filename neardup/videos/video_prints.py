@@ -25,7 +25,7 @@ from neardup.runtime.program import WireError
 WORDS = 4  # of 64 bits, of a fingerprint
 HEX_DIGITS = 64
 REGIONS = ("upper", "lower")
-OWN = ("whole", "tight", *REGIONS)  # variants of which each is compared with its like
+OWN = ("whole", "tight", *REGIONS)  # variants, each of which is compared with the same variant
 MIRROR = " mirror"  # how the names of mirrored variants end
 
 
@@ -40,7 +40,7 @@ class VideoPrint(NamedTuple):
 
 
 def owns(variants: tuple[str, ...]) -> int:
-    """Return how many of the first variants are own ones: the first of all, and others of OWN.
+    """Return how many variants, from the first on, are own ones: the first, and those of OWN.
 
     >>> owns(("whole", "upper", "centre95", "whole mirror"))
     2
@@ -51,7 +51,7 @@ def owns(variants: tuple[str, ...]) -> int:
 def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]:
     """Return which variants of two frames are compared, as pairs of numbers.
 
-    The first one is compared with all but regions, and each other own one with its like.
+    The first variant is compared with all but regions, and each other own variant with itself.
 
     >>> compared(("whole", "upper", "centre95", "upper mirror"), False)
     [(0, 0), (1, 1), (0, 2), (2, 0)]
@@ -111,6 +111,6 @@ def from_line(line: bytes) -> VideoPrint:
         if good and isinstance(fields["id"], str) and isinstance(fields["facts"], dict):
             return VideoPrint(fields["id"], fields["facts"], variants, spans, shaped)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        pass  # told below
+        pass  # reported below
     some = line[:60].decode("utf-8", "replace").rstrip()
     raise WireError(f"expected the print of a video, got {some!r}") from None

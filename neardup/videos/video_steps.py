@@ -4,9 +4,9 @@
     SEEDS, prints ─ keyed ─▶ sort ─ meet ─▶ requests
     requests, prints ─ keyed ─▶ sort ─ align ─▶ pairs
 
-A seed names two videos; their prints meet it one after the other: at `meet` the print of the first
-video joins its seeds, and at `align` that of the second.  This is done twice: first for copies of
-which common frames are not known yet, and then without common frames.
+A seed names two videos, and each joins it in a step of its own: at `meet` the print of the first
+video is added to the seeds, and at `align` that of the second.  This is done twice: first to find
+copies, before common frames are known, and then without common frames.
 
     copies ─ clusters ─▶ CLUSTERS
     SEEDS ─ shown ─▶ sort ─ common (CLUSTERS) ─▶ COMMON
@@ -62,7 +62,7 @@ from neardup.videos.video_join import (
 )
 from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, owns
 
-SHARES = 16  # into which the keys of a mask are divided
+SHARES = 16  # parts into which the keys of a mask are divided
 ROWS = 1 << 18  # that `blocks` holds
 FASTEST = 1.2  # a rate higher than any of a line
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
@@ -74,7 +74,7 @@ Indices = NDArray[np.int64]
 
 
 def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
-    """Yield the fingerprints of prints as lines with a key, in blocks of rows with similar keys."""
+    """Yield the fingerprints of prints in blocks of rows with similar keys, as lines with a key."""
     held: list[FrameBlock] = []
     rows = 0
     for text in lines:
@@ -126,7 +126,7 @@ def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
-    """Yield the seeds in sorted blocks, as a line for two videos and a key of the blocks."""
+    """Yield the seeds found in sorted blocks: one line for each two videos and each block key."""
     for key, group in groupby(lines, _first):
         mask = int(key.partition(b".")[0])
         texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
@@ -156,7 +156,7 @@ def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[by
 
 
 def _grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
-    """Yield the distinct rows (int64 (n, k)) in order, each with its places."""
+    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
     order = np.lexsort(rows.T[::-1])
     inner = rows[order]
     new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
@@ -198,7 +198,7 @@ class Voting(NamedTuple):
         return VideoPrint(self.video.id, {}, variants, spans, hashes)
 
     def votes_at(self, starts: Indices) -> NDArray[np.bool_]:
-        """Mark the starts of frames that vote."""
+        """Mark the `starts` at which frames that vote begin."""
         return np.isin(starts, self.video.spans[self.votes, 0])
 
 
@@ -238,7 +238,7 @@ def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[byt
 def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
     """Read sorted seeds and prints; yield a request for each two videos that may have a run.
 
-    copies: only of videos that may be copies.
+    copies: yield requests only for videos that may be copies.
     """
     for key, a, rows in _met(lines):
         for second, group in groupby(rows, lambda row: row[1]):
@@ -262,7 +262,7 @@ def _may_be_copies(seeds: Indices, a: VideoPrint, seconds_of_b: float) -> bool:
 
 
 def _may_have_run(seeds: Indices) -> bool:
-    """Return False for seeds of which `align` certainly finds no run: none, or a short one."""
+    """Return False if `align` cannot find a run, since the seeds are too few and too short."""
     if not len(seeds):
         return False
     several = min(len(np.unique(seeds[:, column])) for column in (0, 2)) >= SEEDS
@@ -273,7 +273,7 @@ def _may_have_run(seeds: Indices) -> bool:
 def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterator[bytes]:
     """Yield the lines of pairs from sorted requests and prints.
 
-    copies: yield each video, and the copies of it, instead of pairs.
+    copies: yield each video, and its copies, instead of pairs.
     """
     for key, b, rows in _met(lines):
         if copies:
@@ -307,7 +307,7 @@ def _aligned(
 
 
 def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield how many videos of different content there are, and those that have copies."""
+    """Yield the number of all clusters of copies, and the cluster of each video that has copies."""
     numbers: dict[bytes, int] = {}
     pairs: list[tuple[int, int]] = []
     videos = 0
@@ -326,7 +326,7 @@ def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Clusters(NamedTuple):
-    """The clusters of copies; a video that has none is one by itself."""
+    """The clusters of copies; a video without copies is a cluster by itself."""
 
     number: int  # of all
     of: dict[bytes, int]
@@ -340,7 +340,7 @@ class Clusters(NamedTuple):
         return cls(of.pop(b""), of)
 
     def numbers(self, ids: list[bytes]) -> Indices:
-        """Return the number of the cluster of each video; they are distinct."""
+        """Return the number of each video's cluster; it is below 0 for a video without copies."""
         others: dict[bytes, int] = {}
         found = [
             self.of[id_] if id_ in self.of else -1 - others.setdefault(id_, len(others))
@@ -350,7 +350,7 @@ class Clusters(NamedTuple):
 
 
 def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the seeds of two videos twice: for frames of each of them, those that match."""
+    """Yield seeds twice, by the frames of each of the two videos, with the frames that match."""
     for text in lines:
         a, second, _, packed = fields_of(text, 4, "seeds of two videos")
         b, starts = parse_pair(second).other, parse_numbers(packed, 4)[:, [0, 2]]
@@ -362,7 +362,7 @@ def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
 def common_frames(
     lines: Iterable[bytes], clusters: Clusters, options: JoinOptions
 ) -> Iterator[bytes]:
-    """Yield the frames that many clusters show, and those that match them, as starts by video."""
+    """Yield the frames that many clusters show, and all that match them, as starts by video."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
     for key, group in groupby(lines, _first):
         rows = [fields_of(text, 3, "frames and those that match") for text in group]
@@ -380,7 +380,7 @@ def common_frames(
 
 
 def _shown_by_many(frames: Indices, numbers: Indices, most: float) -> Indices:
-    """Return the frames (starts) that more than `most` clusters show, its own one counted."""
+    """Return the starts of frames that more than `most` clusters show, including their own."""
     distinct = np.unique(np.stack((frames, numbers), axis=1), axis=0)
     starts, counts = np.unique(distinct[:, 0], return_counts=True)
     return np.asarray(starts[counts + 1 > most], np.int64)
