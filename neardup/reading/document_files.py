@@ -3,10 +3,10 @@
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive
 
-A document is text in UTF-8, or what its byte order mark or --encoding names.  A single compressed
-file (.gz .bz2 .xz .zst) is read as the file in it.  A file that is not text is *binary*: it has a NUL
-byte, or first bytes that no text has.  Binary and empty files are skipped; files that should be
-text but cannot be read are failures, each with a reason.
+A document is text in UTF-8, or in what its byte order mark or --encoding names.  A single
+compressed file (.gz .bz2 .xz .zst) is read as the file in it.  A file that is not text is *binary*:
+it has a NUL byte, or first bytes that no text has.  Binary and empty files are skipped; files that
+should be text but cannot be read are failures, each with a reason.
 
 One file, or one member of an archive, is in memory at a time, up to `limit` bytes of it.
 """
