@@ -53,7 +53,7 @@ REGION = 0.65  # share of the height
 UPRIGHT = (*OWN, "uncut", "centre95", "centre90")
 VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name}{MIRRORED}" for name in UPRIGHT))
 WORDS = 4  # of 64 bits
-VERSION = f"{perceptual_hash.VERSION}.3"  # another one for any change of the hashes
+VERSION = f"{perceptual_hash.VERSION}.4"  # another one for any change of the hashes
 
 SALT = np.zeros((len(VARIANTS), WORDS), np.uint64)  # so that regions are like no other variant
 for _number, _region in enumerate(REGIONS):
@@ -187,7 +187,6 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
     tight = boxes
     for side in (0, 1):
         _, most = _bars(pictures, tight, side, BLANK)
-        most[most >= ALL] = 0
         tight = _cut(tight, side, _of_neighbours(most, "edge").min(axis=0))
     return boxes, tight
 
@@ -195,7 +194,7 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
 def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
     """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1).
 
-    A bar that would end beyond WIDEST, since it is a neighbour's, is left out.
+    A bar that would end beyond WIDEST, since it is a neighbour's or of any width, is left out.
     """
     found = boxes.copy()
     low, high = 2 * side, 2 * side + 1

@@ -85,9 +85,7 @@ def test_exact_seeds_have_all_that_masks_find(tmp_path: Path) -> None:
     a, b = random.integers(0, len(VARIANTS), (2, 200))
     made[1, np.arange(200), b] = made[0, np.arange(200), a]
     made ^= SALT
-    prints = [
-        filmed(name, hashes)._replace(variants=VARIANTS) for name, hashes in zip("ab", made)
-    ]
+    prints = [filmed(name, hashes)._replace(variants=VARIANTS) for name, hashes in zip("ab", made)]
     (tmp_path / "store").mkdir()
     store = FrameStore.write(tmp_path / "store", prints)
     by_masks = searched(tmp_path / "masks", store, exact=False)
