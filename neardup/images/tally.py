@@ -89,8 +89,10 @@ class Tally:
 
     def summary(self, skipped: Mapping[str, int], note: str) -> str:
         """Return the summary; `skipped` are the counts of the walk, `note` is that of the cache."""
-        if self._rules.verbosity >= VERBOSE:
-            return "\n".join([*self._all_counts(skipped), *filter(None, [note])])
+        lines = self._all_counts(skipped) if self._rules.verbosity >= VERBOSE else self._short()
+        return "\n".join([*lines, *filter(None, [note])])
+
+    def _short(self) -> list[str]:
         noun = self._rules.noun
         first = f"{many(self.results, noun)} in {many(self.files, 'file')}"
         first += f", {length(self.seconds)}" * bool(self.seconds)
@@ -101,8 +103,7 @@ class Tally:
         if self.failed:
             lines.append(f"{many(self.failed, 'file')} could not be read: {listed(self.failures)}")
         last = f"{self._spent():.1f} seconds"
-        lines.append(last + f", {many(self.cached, noun)} from the cache" * bool(self.cached))
-        return "\n".join(lines)
+        return [*lines, last + f", {many(self.cached, noun)} from the cache" * bool(self.cached)]
 
     def _all_counts(self, skipped: Mapping[str, int]) -> list[str]:
         noun = self._rules.noun

@@ -54,7 +54,7 @@ REGION = 0.65  # share of the height
 UPRIGHT = (*OWN, "uncut", "centre95", "centre90")
 VARIANTS: tuple[str, ...] = (*UPRIGHT, *(f"{name}{MIRRORED}" for name in UPRIGHT))
 WORDS = 4  # of 64 bits
-VERSION = f"{perceptual_hash.VERSION}.3"  # must change with any change of the hashes
+VERSION = f"{perceptual_hash.VERSION}.4"  # must change with any change of the hashes
 
 SALT = np.zeros((len(VARIANTS), WORDS), np.uint64)  # so that regions match no other variant
 for _number, _region in enumerate(REGIONS):
@@ -188,7 +188,6 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
     tight = boxes
     for side in (0, 1):
         _, most = _bars(pictures, tight, side, BLANK)
-        most[most >= ALL] = 0
         tight = _cut(tight, side, _of_neighbours(most, "edge").min(axis=0))
     return boxes, tight
 
@@ -196,7 +195,7 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
 def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
     """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1).
 
-    A bar that is taken from a neighbour and would end beyond WIDEST is left out.
+    A bar that would end beyond WIDEST is left out: it may be a neighbour's, or of any width.
     """
     found = boxes.copy()
     low, high = 2 * side, 2 * side + 1

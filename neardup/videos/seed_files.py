@@ -45,7 +45,7 @@ from neardup.videos.frame_matches import (
 )
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
-from neardup.videos.video_prints import compared, owns
+from neardup.videos.video_prints import matched, owns
 
 PARTS = 64
 ROWS = 1 << 22  # that a process sorts at once
@@ -114,8 +114,7 @@ def find_seeds(
     if not store.frames:
         return 0
     _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
-    both = [*compared(store.variants, False), *compared(store.variants, True)]
-    turns = [(x, y, turn) for x, y in both if x < search.owns for turn in range(jobs)]
+    turns = [(x, y, turn) for x, y in matched(store.variants) for turn in range(jobs)]
     tasks = turns if exact else [(mask, 0, 0) for mask in range(MASKS)]
     full = 0
 

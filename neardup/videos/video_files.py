@@ -44,7 +44,7 @@ from neardup.videos.small_frames import Shrinker, turn_of
 from neardup.videos.video_prints import VideoPrint
 
 __all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
-VERSION = 2  # of times and pictures: must change if they do
+VERSION = 3  # of times and pictures: must change if they do
 BATCH = 64  # pictures
 MICROSECONDS = 1_000_000
 CODECS = {
@@ -108,10 +108,11 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
 
 
 def _is_short(container: Any, stream: Any) -> bool:
-    """Return whether a file lasts at most SHORT seconds, according to its header."""
+    """Return whether a file lasts at most SHORT seconds by its header, or does not say how long."""
     seconds = (stream.duration or 0) * float(stream.time_base or 0)
-    seconds = seconds or (container.duration or 0) / MICROSECONDS
-    return bool(0 < seconds <= SHORT)
+    if not seconds:  # subtle: in Matroska, a late start is in the length
+        seconds = ((container.duration or 0) - (container.start_time or 0)) / MICROSECONDS
+    return bool(seconds <= SHORT)
 
 
 def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:

@@ -117,6 +117,12 @@ def seconds_of(spans: Indices) -> float:
     return float(np.bincount(np.zeros(len(lengths), np.int64), lengths, minlength=1)[0])
 
 
+def matching_seconds(seeds: Indices) -> list[float]:
+    """Return the seconds of each of two videos in which frames match; seeds: (m, 4), spans."""
+    starts = (np.unique(seeds[:, side], return_index=True)[1] for side in (0, 2))
+    return [seconds_of(seeds[at, side : side + 2]) for at, side in zip(starts, (0, 2))]
+
+
 def _search(
     store: FrameStore,
     options: JoinOptions,

@@ -48,8 +48,20 @@ def owns(variants: tuple[str, ...]) -> int:
     return next((v for v, name in enumerate(variants) if v and name not in OWN), len(variants))
 
 
+def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return which variants of two frames may match: own ones and any, but regions their like.
+
+    >>> matched(("whole", "upper", "centre95", "upper mirror"))
+    [(0, 0), (0, 2), (1, 1), (1, 3)]
+    """
+    plain = [name[: -len(MIRROR)] if name.endswith(MIRROR) else name for name in variants]
+    kinds = [name if name in REGIONS else "" for name in plain]
+    pairs = ((v, w) for v in range(owns(variants)) for w in range(v, len(variants)))
+    return [(v, w) for v, w in pairs if kinds[v] == kinds[w]]
+
+
 def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]:
-    """Return which variants of two frames are compared, as pairs of numbers.
+    """Return which variants of two frames on a line are compared, as pairs of numbers.
 
     The first variant is compared with all but regions, and each other own variant with itself.
 

@@ -57,6 +57,7 @@ from neardup.videos.video_join import (
     SEEDS_OF_COPIES,
     JoinOptions,
     is_pair,
+    matching_seconds,
     seconds_of,
     whole_seconds,
 )
@@ -245,7 +246,8 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
             other = parse_pair(second)
             texts = list(group)
             seeds = np.unique(np.concatenate([parse_numbers(row[3], 4) for row in texts]), axis=0)
-            if copies and not _may_be_copies(seeds, a.video, float(texts[0][2])):
+            longer = max(seconds_of(a.video.spans), float(texts[0][2]))
+            if copies and matching_seconds(seeds)[0] < SEEDS_OF_COPIES * longer:
                 continue
             seeds = seeds[a.votes_at(seeds[:, 0])]
             if _may_have_run(seeds):
@@ -253,12 +255,6 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
                 length = repr(whole_seconds(a.video.spans)).encode()
                 sent = format_print(a.reduced(other.mirrored))
                 yield line(other.other, back, length, format_numbers(seeds), sent)
-
-
-def _may_be_copies(seeds: Indices, a: VideoPrint, seconds_of_b: float) -> bool:
-    spans = seeds[np.unique(seeds[:, 0], return_index=True)[1], :2]
-    longer = max(seconds_of(a.spans), seconds_of_b)
-    return bool(((spans[:, 1] - spans[:, 0]) / 1000).sum() >= SEEDS_OF_COPIES * longer)
 
 
 def _may_have_run(seeds: Indices) -> bool:
@@ -296,7 +292,9 @@ def _aligned(
     seeds = seeds[voting.votes_at(seeds[:, 2])]
     frames = [Frames.of(each, other.mirrored) for each in (a, b)]
     pair = pair_of(0, 1, other.mirrored, seeds, *frames) if len(seeds) else None
-    if pair and copies and pair.share_of_longer >= COPIES:
+    longer = max(seconds_of(a.spans), seconds_of(b.spans))
+    alike = min(matching_seconds(seeds)) >= COPIES * longer
+    if copies and (alike or (pair and pair.share_of_longer >= COPIES)):
         yield line(b.id.encode(), a.id.encode())
     whole = float(row[2]), whole_seconds(voting.video.spans)
     if pair and not copies and is_pair(pair, whole, options):

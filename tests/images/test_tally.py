@@ -45,7 +45,8 @@ def test_what_is_kept() -> None:
 def test_nothing_odd_is_two_lines() -> None:
     tally = Tally(rules())
     tally.kept(outcome(picture()))
-    first, last = tally.summary({"hidden": 3}, "no cache: why").splitlines()
+    first, last, note = tally.summary({"hidden": 3}, "no cache: why").splitlines()
+    assert note == "no cache: why"
     assert first == "1 picture in 1 file"
     assert last.endswith(" seconds")
 

@@ -163,6 +163,17 @@ def test_an_object_on_a_plain_ground_has_no_bars_but_a_tight_box() -> None:
     assert max(tight) < 50 < 70 < min(whole)
 
 
+def test_flat_frames_do_not_change_the_tight_boxes_around_them() -> None:
+    row, column = np.mgrid[:SIDE, :SIDE] - 31.5
+    disc = np.where(np.hypot(row, column) < 18, film(), 8).astype(np.uint8)
+    cut_to = disc.copy()
+    cut_to[::6] = 8
+    seen = np.arange(len(disc)) % 6 > 0
+    assert (borders(cut_to)[1][seen] == borders(disc)[1][seen]).all()
+    both = zip(hashes(cut_to)[0][seen], hashes(with_bars(cut_to, 8))[0][seen])
+    assert max(apart(a[1], b[1]) for a, b in both) < 50
+
+
 @pytest.mark.parametrize(("share", "variant"), [(0.95, "centre95"), (0.9, "centre90")])
 def test_a_cropped_copy_has_the_hash_of_the_centre(share: float, variant: str) -> None:
     pictures = film()

@@ -9,6 +9,7 @@ import pytest
 
 from neardup.sets.bit_vectors import bits_apart
 from neardup.videos import frame_matches, seed_files
+from neardup.videos.frame_hashes import SALT, VARIANTS
 from neardup.videos.frame_matches import (
     FULL,
     HUBS,
@@ -76,6 +77,20 @@ def test_exact_seeds_are_those_of_all_pairs(tmp_path: Path, jobs: int) -> None:
     assert {flipped for *_, flipped in expected} == {False, True}
     assert len(expected) < store.frames**2 / 4
     assert searched(tmp_path / "seeds", store, exact=True, jobs=jobs) == expected
+
+
+def test_exact_seeds_have_all_that_masks_find(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    made = random.integers(0, 2**64, (2, 200, len(VARIANTS), 4), dtype=np.uint64)
+    a, b = random.integers(0, len(VARIANTS), (2, 200))
+    made[1, np.arange(200), b] = made[0, np.arange(200), a]
+    made ^= SALT
+    prints = [filmed(name, hashes)._replace(variants=VARIANTS) for name, hashes in zip("ab", made)]
+    (tmp_path / "store").mkdir()
+    store = FrameStore.write(tmp_path / "store", prints)
+    by_masks = searched(tmp_path / "masks", store, exact=False)
+    assert len(by_masks) > 20
+    assert by_masks <= searched(tmp_path / "exact", store, exact=True)
 
 
 def test_masks_find_a_stated_share_of_them(tmp_path: Path) -> None:

@@ -144,6 +144,18 @@ def test_pictures_are_passed_on_in_batches(tmp_path: Path, monkeypatch: pytest.M
     assert times == list(range(0, 20000, 100))
 
 
+@pytest.mark.parametrize("name", ["late.mkv", "no duration.h264"])
+def test_a_short_file_has_dense_ticks_whatever_it_says(tmp_path: Path, name: str) -> None:
+    def later(_: int, packet: Any) -> None:
+        packet.pts, packet.dts = (
+            stamp + round(100 / packet.time_base) for stamp in (packet.pts, packet.dts)
+        )
+
+    path = write_scene(tmp_path / "a.mp4", 1, 6, options={"bf": "0"})
+    other = remuxed(path, tmp_path / name, later)
+    assert abs(len(read(other).spans) - len(read(path).spans)) <= 1
+
+
 def test_fast_has_fewer_frames_at_the_same_times(tmp_path: Path) -> None:
     path = write_scene(tmp_path / "a.mp4", 1, 8, options={"g": "50", "sc_threshold": "0"})
     whole, fast = read(path), read(path, fast=True)

@@ -86,6 +86,19 @@ def test_steps_give_the_pairs_of_one_process(
     assert in_steps(list(map(to_line, prints)), options) == expected
 
 
+def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    parts = made.frames(random, 20)
+    takes = [
+        made.filmed(f"take{k}", made.noisy(random, parts[random.permutation(20)], 6), tick=1000)
+        for k in range(9)
+    ]
+    prints = [*takes, made.copied(random, takes[0], "copy", 3)]
+    expected = at_once(prints, DEFAULT, tmp_path / "frames")
+    assert {line.split(b"\t")[1] for line in expected if line.startswith(b"copy")} == {b"take0"}
+    assert in_steps(list(map(to_line, prints))) == expected
+
+
 def test_the_answer_does_not_depend_on_the_order_or_on_shares(prints: list[VideoPrint]) -> None:
     lines = list(map(to_line, prints[15:24]))
     assert in_steps(lines, shares=1) == in_steps(lines[::-1], shares=7) != set()
