@@ -79,7 +79,7 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("--help", action="help", help="print all options")
 
     def add_verbosity(self) -> None:
-        """Add -v and -q, which set `verbosity`."""
+        """Add the options -v and -q, which set `verbosity`."""
         kinds = {
             "-v": (VERBOSE, "all counts at the end"),
             "-q": (QUIET, "no summary; errors only"),

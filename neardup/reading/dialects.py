@@ -183,6 +183,7 @@ def _encoding(name: str) -> str:
         raise UsageError(f"--encoding: {name!r} is not known; name one such as {NAMES}") from None
     if found.startswith(STATEFUL):
         raise UsageError(
-            f"--encoding {name}: a line of it cannot be read alone; type: {_converted(name)}"
+            f"--encoding {name}: lines in this encoding cannot be read one by one; convert the "
+            f"file first: {_converted(name)}"
         )
     return "" if found in UTF8 else found

@@ -97,8 +97,8 @@ def check_run_file(path: str) -> None:
         _marked(Path(path).read_bytes() if os.path.isfile(path) else b"")
     except ValueError:
         raise UsageError(
-            f"-o: {path} was not written by neardup, but the run's own file goes there; move it, "
-            "or name another FILE"
+            f"-o: the run must write its record to {path}, which is another program's file; move "
+            "that file, or choose another name for -o"
         ) from None
 
 

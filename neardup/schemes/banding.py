@@ -23,7 +23,7 @@ def _probability(text: str) -> float:
     except ValueError:
         raise ValueError(f"{text!r} is not a number") from None
     if not 0 < value < 1:
-        raise ValueError(f"{text} is outside 0 < P < 1; only an exact scheme finds every pair")
+        raise ValueError(f"{text} is outside 0 < P < 1; to find every pair, use --exact")
     return value
 
 

@@ -168,6 +168,7 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
         ("-0",): "-0 needs --output kept or removed",
         ("--output=groups",): "'groups' is not one of",
         ("--threshold=2",): "outside 0 < t <= 1",
+        ("--scheme=fingerprints",): "compares fingerprints, not documents",
         ("--input=text",): "unrecognized arguments: --input=text",
     }.items():
         result = documents(tmp_path, *words, folder)

@@ -260,7 +260,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
     own.write_bytes(b'{"name": "mine"}\n')
     result = run([*RUN_LOCAL, "-o", folder / "x.tsv", VIDEOS], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert f"{own} was not written by neardup" in result.err
+    assert f"{own}, which is another program's file" in result.err
     assert own.read_bytes() == b'{"name": "mine"}\n'
     assert os.listdir(folder) == [own.name]
 
