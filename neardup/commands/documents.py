@@ -49,6 +49,9 @@ TEXTS = {
     f"with more, the exit code is 1; 0 means --strict (default: {in_words(MAX_BAD)})",
     "--strict": "stop at the first document that cannot be read",
 }
+NUL_HELP = (
+    "with --output kept or removed: unescaped paths, each followed by a NUL byte, for xargs -0"
+)
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
@@ -171,18 +174,13 @@ def check_failures(tally: Tally, settings: Settings) -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, texts=TEXTS)
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FOLDER",
-        help="a folder (read with its subfolders), a file or an archive",
-    )
+    about = "a folder (read with its subfolders), a file or an archive"
+    parser.add_argument("files", nargs="+", metavar="FOLDER", help=about)
     kinds = (*OUTPUTS, LINES)
     about = f"{', '.join(kinds)}: as with `neardup run`; kept: the paths of the kept documents; "
     about += f"{LINES}: the documents as JSON lines, for other commands (default: pairs)"
     parser.add_argument("--output", metavar="KIND", default="pairs", help=about)
-    about = "with --output kept or removed: unescaped paths, each followed by a NUL byte, for "
-    parser.add_argument("-0", dest="null", action="store_true", help=about + "xargs -0")
+    parser.add_argument("-0", dest="null", action="store_true", help=NUL_HELP)
     add_patterns(parser)
     parser.add_argument("--removed", **REMOVED_OPTION)
     parser.add_argument("--report", **REPORT_OPTION)

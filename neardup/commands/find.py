@@ -87,9 +87,6 @@ def main() -> None:
     counts = counters.as_dict()["counts"]
     if args.verbosity > QUIET:
         records, found = counts["records"], counts.get("similar", 0)
-        print(
-            f"{many(found, 'match', 'matches')} for {many(records, 'record')}, in an index of "
-            f"{many(manifest.records, 'record')}",
-            file=sys.stderr,
-        )
+        said = f"{many(found, 'match', 'matches')} for {many(records, 'record')}, in an index of "
+        print(f"{said}{many(manifest.records, 'record')}", file=sys.stderr)
     judged(counts, settings.max_bad)

@@ -38,6 +38,11 @@ KEEP_HELP = (
     "which of several similar pictures is kept: max:pixels, max:bytes, min:bytes, max:date, "
     "min:date; or several rules with commas, each for ties of those before it"
 )
+OUTPUT_HELP = (
+    f"{', '.join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept pictures; clusters: "
+    "first path of the cluster in byte order, tab, path; "
+    f"{LINES}: the fingerprints, one line per picture"
+)
 LONGEST_LIMIT = 86400  # seconds
 READ_AT_ONCE = 1 << 20
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
@@ -145,12 +150,8 @@ def with_bits(line: bytes) -> bytes:
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
-    parser.add_argument(
-        "folders",
-        nargs="+",
-        metavar="FOLDER",
-        help="a folder (read with its subfolders), or a picture",
-    )
+    about = "a folder (read with its subfolders), or a picture"
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
     for flag, about in (
         ("--mirror", "also find mirrored pictures"),
         ("--rotate", "also find pictures turned by 90, 180 or 270 degrees"),
@@ -163,20 +164,8 @@ def _command_line() -> argparse.Namespace:
         ("--quality", "N", "50", "ignore pictures with less detail than N, 0 to 100"),
         ("--time-limit", "SECONDS", "60", "give up on a file after this time"),
         ("--keep", "RULES", "max:pixels,max:bytes", KEEP_HELP),
-        (
-            "--distance",
-            "D",
-            "31",
-            "the maximum number of the 256 bits in which a pair may differ",
-        ),
-        (
-            "--output",
-            "KIND",
-            "pairs",
-            f"{', '.join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept pictures; "
-            "clusters: first path of the cluster in byte order, tab, path; "
-            f"{LINES}: the fingerprints, one line per picture",
-        ),
+        ("--distance", "D", "31", "the maximum number of bits, of 256, in which a pair differs"),
+        ("--output", "KIND", "pairs", OUTPUT_HELP),
     ):
         add_option(parser, flag, metavar, default, about)
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")

@@ -293,7 +293,6 @@ def _command_line() -> argparse.Namespace:
         help=f"{about} (default: {OUTPUTS[0]})",
     )
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
-    about = "training data, plain or compressed"
-    parser.add_argument("files", nargs="+", metavar="TRAIN", help=about)
+    parser.add_argument("files", nargs="+", metavar="TRAIN", help="plain or compressed")
     parser.add_verbosity()
     return parser.parse_intermixed_args()

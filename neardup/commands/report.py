@@ -111,8 +111,7 @@ def _command_line() -> argparse.Namespace:
         action="store_true",
         help="PAIRS is from `neardup videos`: show frames at the matched times",
     )
-    about = "with --videos: the file that --common wrote"
-    parser.add_argument("--common", metavar="FILE", help=about)
+    parser.add_argument("--common", metavar="FILE", help="with --videos: what --common wrote")
     parser.add_argument(
         "--folder",
         metavar="FOLDER",

@@ -105,6 +105,9 @@ SHORT = {
 }
 
 
+FOLDER_HELP = "a folder (read with its subfolders), a video, or a file written by --output prints"
+EXACT_HELP = "find every pair of frames whose hashes differ in at most 40 bits; many times slower"
+CACHE_HELP = "fingerprints of earlier runs (default: ~/.cache/neardup/videos.sqlite)"
 THRESHOLD_HELP = (
     "the minimum share of the shorter video that is in the other; with --output kept and removed, "
     f"of the removed video in the kept one (default: {THRESHOLD}; {TO_REMOVE} with kept and "
@@ -209,18 +212,10 @@ def _answer(
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
-    parser.add_argument(
-        "folders",
-        nargs="+",
-        metavar="FOLDER",
-        help="a folder (read with its subfolders), a video, or a file written by --output prints",
-    )
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=FOLDER_HELP)
     for flag, about in (
         ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
-        (
-            "--exact",
-            "find all pairs of frames whose hashes differ in at most 40 bits; many times slower",
-        ),
+        ("--exact", EXACT_HELP),
         ("--strict", "stop at the first file that cannot be read"),
         ("--no-cache", "do not read or write the cache"),
     ):
@@ -241,11 +236,7 @@ def _command_line() -> argparse.Namespace:
         ("--common", "FILE", COMMON_HELP),
         ("--time-limit", "SECONDS", LIMIT_HELP),
         ("--jobs", "N", "number of processes (default: one per core)"),
-        (
-            "--cache",
-            "FILE",
-            "results of earlier runs (default: ~/.cache/neardup/videos.sqlite)",
-        ),
+        ("--cache", "FILE", CACHE_HELP),
     ):
         parser.add_argument(flag, metavar=metavar, help=about)
     parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
