@@ -99,8 +99,7 @@ class RandomIntegers:
 def lines(
     records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0, long: int = 0
 ) -> Iterator[bytes]:
-    """Yield the lines of a synthetic file; `copies` is the share of originals that have
-    near-copies.
+    """Yield the lines of a synthetic file; `copies`: the share of sets that get near-copies.
 
     >>> first = next(lines(records=10, seed=1, copies=0.1))
     >>> first[:24], len(set(first.split()[1:]))

@@ -215,7 +215,7 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
 
 
 def links(plan: Plan) -> Iterator[Found]:
-    """Yield the edges of a decision, and each removed member of a dense cluster with its reason.
+    """Yield the edges of a decision, and a link from each removed member of a dense cluster.
 
     A kept member of a dense cluster that is nobody's reason has no link.
     """
