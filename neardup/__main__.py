@@ -1,4 +1,4 @@
-"""The command line, `neardup COMMAND …` or `python3 -m neardup COMMAND …`: the job and tools."""
+"""The command line: `neardup COMMAND …` or `python3 -m neardup COMMAND …`."""
 
 import os
 import shlex
@@ -17,32 +17,32 @@ from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
-    "example": "synthetic records, as many as wanted, to try everything on",
-    "curve": "what a setting finds: the probability to share a key, for each similarity",
-    "tune": "the setting that suits a file: what each would find and cost, from a sample",
-    "evaluate": "precision and recall of a run, against the exact answer",
+    "example": "synthetic records, as many as you want, to try the programs on",
+    "curve": "the probability that two records share a key, for each similarity",
+    "tune": "the best setting for a file: what each would find and cost, from a sample",
+    "evaluate": "precision and recall of a run, compared with the exact answer",
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
-    "index": "old records, kept so that runs against them need not read them again",
-    "find": "the records of an index that are similar to those of a file, the best first",
-    "convert": "tables and texts as JSON lines, which clusters read line by line",
+    "index": "an index of old records, so that later runs need not read them again",
+    "find": "the records of an index that are similar to those of a file, best first",
+    "convert": "tables and texts as JSON lines, which clusters can read line by line",
     "sketch": "a small sample of each record, in a file",
-    "similar": "pairs whose sketches are similar, with an interval",
-    "videos": "videos in folders that show the same, whole or in part, with the times",
+    "similar": "pairs of similar sketches, with a confidence interval",
+    "videos": "videos with the same content, in whole or in part, and the matching times",
     "leaks": "records of test sets that are in training data, with the words they share",
-    "images": "fingerprints of the pictures in folders, by which similar ones are found",
-    "documents": "similar documents, one per file, in folders and archives",
-    "folders": "folders with the same files, or contained in others",
-    "report": "a page to look at: what was found, with texts side by side",
-    "why": "why two records are a pair or not: what they share, and at which keys",
+    "images": "similar pictures in folders, by fingerprints of their content",
+    "documents": "similar text files in folders and archives",
+    "folders": "folders with mostly the same files, or contained in others",
+    "report": "an HTML page of what was found, with texts side by side",
+    "why": "why two records are a pair or not: what they share, and which keys",
 }
 # Another name of a command, with options.
 ALIASES = {"shingle-videos": ("videos", "--output=shingles")}
-# The job: its program, and what it does.
+# The commands that run the job: the program of each, and what it does.
 JOBS = {
-    "run": ("local.run", "the job: the pairs of records that are similar; as ./run_local.sh"),
-    "hadoop": ("hadoop.submit", "the job on a Hadoop cluster; as ./run_hadoop.sh"),
-    "spark": ("spark.spark_submit", "the job on Spark; as ./run_spark.sh"),
+    "run": ("local.run", "the job: all pairs of similar records; same as ./run_local.sh"),
+    "hadoop": ("hadoop.submit", "the job on a Hadoop cluster; same as ./run_hadoop.sh"),
+    "spark": ("spark.spark_submit", "the job on Spark; same as ./run_spark.sh"),
 }
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
        python3 -m neardup --version
@@ -53,12 +53,12 @@ The job, on this machine or a cluster, and tools around it.
 
 In order of use:
 
-0.  Try: records to play with.
+0.  Try: make records to play with.
 
         python3 -m neardup example --records 1000 > synthetic.txt
 
-1.  Choose: `curve` shows what threshold and recall promise; `tune` reads a sample of a file, and
-    recommends a setting for it.
+1.  Choose: `curve` shows what threshold and recall mean; `tune` reads a sample of a file and
+    recommends a setting.
 
         python3 -m neardup curve --threshold 0.8 --recall 0.999
         python3 -m neardup tune --threshold 0.8 --recall 0.999 videos.txt
@@ -67,13 +67,13 @@ In order of use:
 
         python3 -m neardup run --threshold 0.8 --recall 0.999 videos.txt > pairs.tsv
 
-3.  Check, against the exact answer if all records fit into memory, or else by a sample.
+3.  Check: compare with the exact answer if all records fit into memory, else with a sample.
 
         python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
         python3 -m neardup evaluate pairs.tsv truth.tsv
         python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 
-4.  Look at all of it, with texts side by side, in a browser.
+4.  Look at the pairs in a browser, with texts side by side.
 
         python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
 
@@ -81,18 +81,18 @@ In order of use:
 
         python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
 
-6.  Go on: if new records come again and again, keep what a run needs of the old ones.
+6.  Continue: if new records arrive again and again, keep an index of the old ones.
 
         python3 -m neardup index videos.txt --to videos.index
         python3 -m neardup run --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
 
-7.  Estimate: if sets are large, or will not be kept, keep a sketch of each.
+7.  Estimate: if sets are large, or cannot be kept, store a sketch of each.
 
         python3 -m neardup sketch videos.txt --to videos.sketches
         python3 -m neardup similar videos.sketches > estimates.tsv
 
-Each command has a --help of its own.  Exit codes: 0 done, 1 cannot go on with this input, 2 wrong
+Each command has its own --help.  Exit codes: 0 success, 1 the input cannot be processed, 2 wrong
 options, 130 interrupted.
 """
 

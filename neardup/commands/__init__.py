@@ -1,4 +1,4 @@
-"""The commands of `python3 -m neardup`, one file each; `neardup.__main__` has the table.
+"""The commands of `python3 -m neardup`, one file each; `neardup.__main__` lists them.
 
 In: a command line, read by `main`.
 Out: tables, pair lines and pictures.

@@ -1,4 +1,4 @@
-"""`audit`: estimate precision and recall of a run from a sample, however large the file is.
+"""`audit`: estimate precision and recall of a run from a sample of a file of any size.
 
 N ids are drawn by a hash while records stream by (bottom-k sampling): all records of an id are in
 the sample or none, and each set of N ids is equally likely.  Their records are compared exactly
@@ -42,7 +42,7 @@ from neardup.stages.pairs import parsed
 
 MOST_IDS = 10**6
 SHOWN = 10
-DESCRIPTION = """Estimate precision and recall of a run from a sample, where truth takes too long.
+DESCRIPTION = """Estimate precision and recall of a run from a sample, if `truth` takes too long.
 
 The records of some ids, drawn at random, are compared exactly with all records of the file, and the
 result with the pairs that were written.  FILE is read twice, PAIRS once, block by block.
@@ -131,10 +131,10 @@ def main() -> None:
 def _command_line() -> argparse.Namespace:
     parser = exact_answers.exact_parser("audit", DESCRIPTION)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed")
-    parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
-    add_option(parser, "--sample", "N", "1000", "number of ids that are drawn")
-    add_option(parser, "--seed", "N", "0", "draws the ids, 0 to 2^64-1")
-    add_option(parser, "--confidence", "P", "0.95", "of the intervals")
+    parser.add_argument("pairs", metavar="PAIRS", help="the pairs that the job wrote; - is stdin")
+    add_option(parser, "--sample", "N", "1000", "number of ids to draw")
+    add_option(parser, "--seed", "N", "0", "seed of the draw, 0 to 2^64-1")
+    add_option(parser, "--confidence", "P", "0.95", "confidence of the intervals")
     parser.add_verbosity()
     return parser.parse_intermixed_args()
 
@@ -154,7 +154,7 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pai
 
 
 def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[near_bits.Pairs]]:
-    """Return a function that yields the rows of other sets and of `drawn` that may be a pair."""
+    """Return a function that yields candidate pairs: rows of other sets, rows of `drawn`."""
     if isinstance(measure, Hamming):
         how = Prints.of(drawn, measure.bits).rows, measure.bits, measure.distance
 
@@ -193,7 +193,7 @@ def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: floa
 
 
 def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -> list[str]:
-    """Return lines that list missed and wrong pairs, and the command that explains one of them."""
+    """Return lines that list missed and wrong pairs, and the `why` command for one of them."""
     missed = {pair: true[pair] for pair in true.keys() - printed.keys()}
     wrong = {pair: printed[pair] for pair in printed.keys() - true.keys()}
     lines = []

@@ -1,4 +1,4 @@
-"""`curve`: the S-curve of a setting, as a table and as a picture.
+"""`curve`: print the S-curve of a setting as a table, and draw it as a picture.
 
 The curve is the probability that two records share a key, by their similarity.  Above the threshold
 it should be high: that is the recall.  Below it should be low: pairs found there are compared in
@@ -33,11 +33,11 @@ from neardup.similarity.measures import MEASURES, Threshold
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *table.SCHEME_OPTIONS)
 STEPS, FINE_STEPS = 20, 200  # of the table, and of the picture
 BAR = 40
-DESCRIPTION = """Show with what probability two records share a key, for each similarity.
+DESCRIPTION = """Show the probability that two records share a key, for each similarity.
 
-Reads no file: the options of the job decide.  From the threshold on it is the recall, and below it
-the share of dissimilar pairs that are compared in vain.  The areas of what is missed above the
-threshold, and of what meets below it, are printed, and shaded in the picture.
+No file is read: the probability follows from the options of the job.  From the threshold on it is
+the recall; below it, the share of dissimilar pairs that are compared in vain.  The areas of missed
+pairs above the threshold, and of pairs compared below it, are printed, and shaded in the picture.
 
     python3 -m neardup curve --threshold 0.8 --max-bands 32
     python3 -m neardup curve --bands 10 --rows 10 --svg curve.svg
@@ -47,7 +47,7 @@ threshold, and of what meets below it, are printed, and shaded in the picture.
 
 def main() -> None:
     parser = table.parser("python3 -m neardup curve", DESCRIPTION, ASKED)
-    parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
+    parser.add_argument("--svg", metavar="FILE", help="also write the curve as a picture")
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
@@ -82,8 +82,7 @@ def main() -> None:
 
 
 def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float | None":
-    """Return the threshold as a similarity by the scheme's own measure, or None if it cannot be
-    converted."""
+    """Convert the threshold to the measure on the axis; None if that is not possible."""
     if measure in (None, axis):
         return float(threshold)
     least = MEASURES[measure](threshold).resemblance
@@ -97,7 +96,7 @@ def table_row(place: float, chance: float, marked: bool) -> str:
 
 
 def area_rows(areas: "Areas") -> list[str]:
-    """Format the areas of false negatives and of false positives, one line each.
+    """Return lines with the areas of false negatives and of false positives, one line each.
 
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
     false negatives  4.81e-7      area above the curve from the threshold on: pairs that are missed
@@ -218,7 +217,7 @@ def y(chance: float) -> float:
 
 
 def _title(text: str) -> list[str]:
-    """Draw the title, in two lines and smaller letters if it is long."""
+    """Return the SVG of the title; a long one has two lines of smaller letters."""
     lines = wrap(text, max(TITLE, len(text) // 2 + 10))
     size = min(14.0, 14 * TITLE / max(map(len, lines)))
     style = f'style="font-size: {size:.1f}px" x="{LEFT}"'
@@ -243,7 +242,7 @@ def _grid() -> list[str]:
 
 
 def _marked(points: Points, mark: Mark) -> list[str]:
-    """Draw both areas, their legend, and lines at the threshold and at its recall."""
+    """Return the SVG of both areas, their legend, and lines at the threshold and its recall."""
     t, chance, areas = mark
     above = [(t, 1), *(point for point in points if point[0] >= t), (1, 1)]
     below = [(0, 0), *(point for point in points if point[0] < t), (t, 0)]

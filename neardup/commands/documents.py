@@ -1,4 +1,4 @@
-"""`documents`: find similar documents, one per file, in folders and archives.
+"""`documents`: find similar text files in folders and archives; each file is a document.
 
 folders ── files ── texts ── JSON lines, the path as id ── `neardup run`
 """
@@ -24,9 +24,10 @@ from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
 from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_all, write_to
-from neardup.runtime.summary import QUIET, VERBOSE, in_words
+from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
@@ -47,18 +48,35 @@ FIXED = [
 FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
 READ_AT_ONCE = 1 << 20
+TEXTS = {
+    "--scheme": table.help_without("--scheme", f", {FINGERPRINTS}"),
+    "--measure": table.help_without("--measure", f"; hamming for {FINGERPRINTS}"),
+    "--distance": "with --scheme simhash: the maximum number of bits in which a pair may differ; "
+    "above 15, set --max-bands to at least K + 1 (default: 3)",
+    "--weights": table.help_without("--weights", "; own: as the line says, SHINGLE:WEIGHT"),
+    "--shingle": table.help_without("--shingle", ".  With --input shingles: bag, if repeats count"),
+    "--max-line": f"larger documents are not read; in mebibytes, 1 to {table.MAX_LINE_MIB} "
+    f"(default: {table.DEFAULT_MAX_LINE})",
+    "--max-bad": "the maximum share of documents that cannot be read, 0 to 1, such as 0.25 or 1/4; "
+    f"with more, the exit code is 1; 0 means --strict (default: {in_words(MAX_BAD)})",
+    "--strict": "stop at the first document that cannot be read",
+}
+NUL_HELP = (
+    "with --output kept or removed: unescaped paths, each followed by a NUL byte, for xargs -0"
+)
 LAST_SECOND = 253402300799  # of the year 9999
-DESCRIPTION = """Find similar documents, each of them a file: texts, pages, sources.
+DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
-All files below each FOLDER are read, and the members of archives (.zip, .tar, .tar.gz …).  Hidden
-files, binary and empty ones are skipped, and symbolic links are not followed.
+All files below each FOLDER are read, and the members of archives (.zip, .tar, .tar.gz …).  Hidden,
+binary and empty files are skipped, and symbolic links are not followed.
 
     python3 -m neardup documents docs > pairs.tsv
     python3 -m neardup documents --include '*.html' --clean html --threshold 0.8 site
     python3 -m neardup documents --output removed -0 docs | xargs -0 rm --
 
-A line has two paths and their similarity.  In paths, blanks, % and what is not UTF-8 are written as
-% and two hex digits.  For `tune`, an index or a cluster, write the documents as JSON lines:
+A line has two paths and their similarity.  Blanks, % and bytes that are not UTF-8 are written as
+%XX.  Members of archives are written ARCHIVE!MEMBER; rm cannot remove them.  For `tune`, an index
+or a cluster, write the documents as JSON lines:
 
     python3 -m neardup documents --output lines docs > docs.jsonl
 """
@@ -90,7 +108,7 @@ def main() -> None:
 
 
 def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
-    """Print the answer for documents, given as JSON lines with paths as ids."""
+    """Print the answer for a file of documents: JSON lines whose ids are paths."""
     if args.lines:
         with lines.open("rb") as source:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
@@ -124,7 +142,7 @@ def _removed_path(line: bytes) -> bytes:
 def json_lines(
     files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally
 ) -> Iterator[bytes]:
-    """Yield the documents in files as JSON lines, and count all outcomes."""
+    """Yield a JSON line for each document in the files; count all outcomes in `tally`."""
     how = settings.max_line, walk.patterns.allow, settings.form.dialect
     for file in files:
         for outcome in document_files.documents(file, *how):
@@ -143,7 +161,7 @@ def json_lines(
 
 
 def json_line(document: Document) -> bytes:
-    r"""Return a document as a JSON line, with the bytes and the date of its file, for --keep.
+    r"""Return a document as a JSON line, with the size and date of its file, which --keep may use.
 
     >>> json_line(Document(b"a b", "to\nbe", 5, 86400.5))
     b'{"id":"a%20b","bytes":5,"date":"1970-01-02T00:00:00Z","text":"to\\nbe"}\n'
@@ -162,36 +180,36 @@ def check_keep(settings: Settings) -> None:
 
 
 def check_failures(tally: Tally, settings: Settings) -> None:
-    """Raise StageError if more files could not be read than --max-bad allows."""
+    """Raise StageError if the share of files that could not be read is above --max-bad."""
     every = tally.failed + tally.results
     if tally.failed > settings.max_bad * every:
         raise StageError(
             f"{tally.failed:,} of {every:,} files could not be read; --max-bad "
-            f"{in_words(settings.max_bad)} allows fewer, and --max-bad 1 all"
+            f"{in_words(settings.max_bad)} allows fewer; --max-bad 1 allows any number"
         )
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS)
-    parser.add_argument(
-        "files", nargs="+", metavar="FOLDER", help="or a file, or an archive; all below it is read"
-    )
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, texts=TEXTS)
+    about = "a folder (read with its subfolders), a file or an archive"
+    parser.add_argument("files", nargs="+", metavar="FOLDER", help=about)
     kinds = (*OUTPUTS, LINES)
-    about = f"{', '.join(kinds)}: as with `neardup run`, but kept with paths alone; {LINES}: the "
-    about += "documents as JSON lines, for other commands (default: pairs)"
+    about = f"{', '.join(kinds)}: as with `neardup run`; kept: the paths of the kept documents; "
+    about += f"{LINES}: the documents as JSON lines, for other commands (default: pairs)"
     parser.add_argument("--output", metavar="KIND", default="pairs", help=about)
-    about = "with --output kept or removed: paths as they are, each with a NUL behind it, as "
-    parser.add_argument("-0", dest="null", action="store_true", help=about + "xargs -0 reads them")
+    parser.add_argument("-0", dest="null", action="store_true", help=NUL_HELP)
     add_patterns(parser)
     parser.add_argument("--removed", **REMOVED_OPTION)
     parser.add_argument("--report", **REPORT_OPTION)
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
-    about = "what each sort may hold in memory, as 256M or 2G (default: 256M)"
+    about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(run.plain_names(sys.argv[1:]))
     if args.output not in kinds:
         raise UsageError(f"--output: {not_one_of(args.output, kinds)}")
+    if args.scheme == FINGERPRINTS:
+        raise UsageError(f"--scheme {FINGERPRINTS} compares fingerprints, not documents")
     if args.null and args.output not in WITH_PATHS:
         raise UsageError(f"-0 needs --output {' or '.join(WITH_PATHS)}")
     args.lines = args.output == LINES
@@ -199,10 +217,10 @@ def _command_line() -> argparse.Namespace:
 
 
 def add_patterns(parser: argparse.ArgumentParser) -> None:
-    """Add --include and --exclude, which choose files below folders."""
-    about = "only files whose name matches, as '*.py', or whose path does if there is a / in it; "
+    """Add the options --include and --exclude, patterns that choose files below folders."""
+    about = "only files whose name matches, such as '*.py', or whose path if GLOB has a /; "
     parser.add_argument(
         "--include", metavar="GLOB", action="append", default=[], help=about + "may be repeated"
     )
-    about = "no files and no folders whose name, or path, matches; may be repeated"
+    about = "no files and no folders whose name, or path if GLOB has a /, matches; may be repeated"
     parser.add_argument("--exclude", metavar="GLOB", action="append", default=[], help=about)

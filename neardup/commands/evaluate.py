@@ -29,9 +29,9 @@ Both files are pairs, as lines or as rows, in any order, plain or compressed; - 
 
 def main() -> None:
     parser = CommandParser("python3 -m neardup evaluate", DESCRIPTION)
-    parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
-    parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
-    exact_answers.add_option(parser, "--confidence", "P", "0.95", "of the interval of the recall")
+    parser.add_argument("pairs", metavar="PAIRS", help="the pairs that the job wrote")
+    parser.add_argument("truth", metavar="TRUTH", help="the pairs that `neardup truth` wrote")
+    exact_answers.add_option(parser, "--confidence", "P", "0.95", "for the interval of the recall")
     args = parser.parse_args()
     confidence = exact_answers.share("--confidence", args.confidence)
     exact_answers.check_files([args.pairs, args.truth])
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def table(both: int, printed: int, true: int, confidence: float) -> list[str]:
-    """Format the table rows from the numbers of common pairs, printed pairs and true pairs.
+    """Return the rows of the table, given the numbers of common, printed and true pairs.
 
     >>> for line in table(788, 788, 790, 0.95): print(line)
     true positives                           788  printed, and true

@@ -1,4 +1,4 @@
-"""`example`: write any number of synthetic records, shaped like those of real videos.
+"""`example`: write any number of synthetic records of the sizes that real videos have.
 
     python3 -m neardup example --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 50, 256
 PLANTED_SIZE = 100
 WINDOW = 10_000  # records held at once, and put in random order
 SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
-DESCRIPTION = """Write synthetic records, one a line, in the shape of the real ones, to try things.
+DESCRIPTION = """Write synthetic records, one per line, to try the programs on.
 
 A record has 50 to 256 different shingles.  A tenth of them have one to three near-copies, of which
 a fifth are equal to them, and another fifth are at 0.9 exactly.  The same options give the same
@@ -79,7 +79,7 @@ def _share(text: str) -> float:
 
 
 class RandomIntegers:
-    """Random integers from a seed, the same on every machine."""
+    """A generator of random integers that gives the same numbers on every machine for a seed."""
 
     def __init__(self, seed: int):
         blocks = (random_words(seed, 1 << 14, stream).tolist() for stream in count())
@@ -99,8 +99,7 @@ class RandomIntegers:
 def lines(
     records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0, long: int = 0
 ) -> Iterator[bytes]:
-    """Yield the lines of a synthetic file; `copies` is the share of originals that have
-    near-copies.
+    """Yield the lines of a synthetic file; `copies`: the share of sets that get near-copies.
 
     >>> first = next(lines(records=10, seed=1, copies=0.1))
     >>> first[:24], len(set(first.split()[1:]))
@@ -123,7 +122,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """Yield the sets of families in turn, with planted sets at even distances in between."""
+    """Yield the sets of random families in turn; the planted sets are spread evenly among them."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)
@@ -140,7 +139,7 @@ def mixed_sets(
 
 
 def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
-    """Yield an original set and its near-copies, which only some originals have."""
+    """Yield a random set and, if it is drawn to have some, its near-copies."""
     u = dice.below(1 << 32)
     size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # small ones are more likely
     original = new_shingles(size, (), dice)
@@ -151,7 +150,7 @@ def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
 
 
 def removed_and_added(n: int, dice: RandomIntegers) -> tuple[int, int]:
-    """Draw how many of n shingles a copy lacks, and how many it adds; its size stays in range."""
+    """Draw how many of n shingles a copy lacks, and how many it adds, within the allowed sizes."""
     kind = dice.below(5)
     if kind == 0:
         return 0, 0
@@ -182,5 +181,5 @@ def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) ->
 
 
 def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
-    """Return the shingles in random order, with a tenth of them repeated."""
+    """Return the shingles in random order; a tenth of them are repeated."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

@@ -1,4 +1,4 @@
-"""`find`: the records of an index that are similar to each record of a file, best first."""
+"""`find`: look up the records of an index that are similar to each record of a file."""
 
 import sys
 from collections.abc import Iterator
@@ -7,8 +7,9 @@ from pathlib import Path
 from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.run import plain_names
 from neardup.evaluation.exact_answers import check_files
+from neardup.images.tally import many
 from neardup.lines.answer_tables import PAIRS
-from neardup.options import table
+from neardup.options import command_parser, table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
@@ -26,23 +27,32 @@ FLAGS = (
     "--max-bad",
     "--strict",
 )
+TEXTS = {
+    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
+    "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
+}
+SHORT = {
+    **command_parser.SHORT,
+    "--threshold": "the minimum similarity (default: that of the index)",
+    "--top": "at most N similar records for each record of FILE (default: all)",
+}
 MOST = 1_000_000
 DESCRIPTION = """Find the records of an index that are similar to each record of a file.
 
     python3 -m neardup index old.txt --to old.index
     python3 -m neardup find old.index new.txt --top 5 > similar.tsv
 
-A line has the record of FILE, the one of the index, and their similarity; the most similar come
-first.  Those that have the similarity for which the index was made are found with its promise; with
-a lower --threshold, some are found and others are not.
+A line has the id of a record of FILE, the id of a similar record of the index, and their
+similarity; the most similar come first.  Records at or above the index's threshold are found with
+the index's recall; below it, only some are found.
 """
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS)
-    parser.add_argument("index", metavar="INDEX", help="what `neardup index` has made")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
-    about = "at most so many for each record (default: all)"
+    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS, SHORT, TEXTS)
+    parser.add_argument("index", metavar="INDEX", help="an index made by `neardup index`")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed; - is stdin")
+    about = "at most N similar records for each record of FILE (default: all)"
     parser.add_argument("--top", metavar="N", help=about)
     about = "the minimum similarity (default: that of the index)"
     parser.add_argument("--threshold", metavar="T", help=about)
@@ -81,8 +91,6 @@ def main() -> None:
     counts = counters.as_dict()["counts"]
     if args.verbosity > QUIET:
         records, found = counts["records"], counts.get("similar", 0)
-        print(
-            f"{found:,} similar records for {records:,}, among {manifest.records:,}",
-            file=sys.stderr,
-        )
+        said = f"{many(found, 'match', 'matches')} for {many(records, 'record')}, in an index of "
+        print(f"{said}{many(manifest.records, 'record')}", file=sys.stderr)
     judged(counts, settings.max_bad)

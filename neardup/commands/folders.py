@@ -1,4 +1,4 @@
-"""`folders`: find folders whose files are mostly the same, or are in another folder, too.
+"""`folders`: find folders with mostly the same files, or whose files are in another folder.
 
 folders ── files ── a number for each content ── sets ── pairs, nested ones folded ── lines
 """
@@ -22,7 +22,16 @@ from neardup.engines.local.run import plain_names
 from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache, Store
-from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id
+from neardup.images.folder_walk import (
+    CLOSED_FOLDER,
+    HIDDEN,
+    LINKS,
+    SPECIAL,
+    FoundFile,
+    Patterns,
+    Walk,
+    path_id,
+)
 from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally, listed, many
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD
@@ -40,20 +49,27 @@ NAME = "neardup folders"
 FILES, BYTES = "files", "bytes"
 READ_AT_ONCE = 1 << 20
 HASH = "blake2b-64"
+SKIPPED = {  # for one, and for several
+    EMPTY: ("empty file", "empty files"),
+    LINKS: ("symbolic link", "symbolic links"),
+    HIDDEN: ("hidden file or folder", "hidden files or folders"),
+    SPECIAL: ("special file", "special files"),
+}
 CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
 COUNTS = dict.fromkeys(("in_both", "only_in_a", "only_in_b", "bytes_in_both"), int)
 FOLDERS = fields_table(a=str, b=str, similarity=float, **COUNTS, in_words=str)
 DESCRIPTION = """Find folders with mostly the same files, or folders that are contained in others.
 
-A folder is the set of the contents of all files below it, whatever their names.  Nothing is
-written, moved or deleted.
+Folders are compared by the contents of all files below them; file names are ignored.  Your folders
+are not changed; only hashes are cached (see --cache).
 
     python3 -m neardup folders photos old/photos
     python3 -m neardup folders --measure containment --threshold 1 /data
 
 A line has two folders A and B, their similarity, the number of files in both, only in A and only in
-B, the bytes in both, and the same in words, between tabs; those with most in common come first.
-Folders inside a pair of folders are not listed again.
+B, the bytes in both, and a description in words; fields are separated by tabs.  Pairs with the most
+in common come first.  Subfolders of two folders that are already listed are not listed separately.
+Blanks, % and bytes that are not UTF-8 are written as %XX.
 """
 
 
@@ -90,7 +106,7 @@ def line_of(tree: FolderTree, pair: FolderPair) -> bytes:
 
 
 def in_words(common: int, only_a: int, only_b: int) -> str:
-    """Describe in words which files two folders have in common, and which only one has.
+    """Describe in words how many files two folders share, and how many only one of them has.
 
     >>> in_words(412, 0, 3), in_words(9, 1, 0)
     ('all 412 files of A are in B, 3 of B are not in A', 'all 9 files of B are in A, 1 of A is not \
@@ -110,7 +126,7 @@ in B')
 
 
 class Contents:
-    """Numbers of contents: equal files have one number.
+    """A number for the content of each file; files with equal contents have the same number.
 
     A file is read only if another one has as many bytes.  A file that cannot be read counts as one
     that no other folder has.
@@ -124,7 +140,7 @@ class Contents:
     def tree(
         self, found: list[tuple[bytes, list[FoundFile]]], walk: Walk, progress: Progress
     ) -> FolderTree:
-        """Return the folders with what their files contain."""
+        """Return the tree of folders, each with the numbers of the contents of its files."""
         of_size = Counter(file.size for _, files in found for file in files)
         tree = FolderTree()
         for root, files in found:
@@ -140,7 +156,7 @@ class Contents:
         return tree
 
     def sizes(self) -> np.ndarray:
-        """Return the bytes of each content (int64)."""
+        """Return the size of each content in bytes (int64), by number."""
         return np.array(self._sizes, np.int64)
 
     def _number_of(self, file: FoundFile) -> int:
@@ -165,7 +181,7 @@ class Contents:
         return len(self._sizes) - 1
 
     def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        """Count a failure; return the number of a content that no other file has."""
+        """Count a file that cannot be read; return a new number, which no other file has."""
         if self._strict:
             raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
         self.tally.fail(path_id(path), Failure(reason, detail))
@@ -174,7 +190,7 @@ class Contents:
 
 def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosity: int) -> None:
     tally, skipped = contents.tally, Counter(walk.skipped)
-    lines = [found + f"; skipped: {listed(skipped)}" * bool(skipped)]
+    lines = [found + f"; skipped: {in_short(skipped)}" * bool(skipped)]
     if tally.failed:
         wrong = f"{many(tally.failed, 'file')} could not be read: {listed(tally.failures)}"
         lines.append(f"{wrong}; each counts as one that no other folder has")
@@ -185,8 +201,18 @@ def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosi
         print("\n".join(lines), file=sys.stderr)
 
 
+def in_short(skipped: Counter[str]) -> str:
+    """Return the counts of skipped files in words, the largest first.
+
+    >>> in_short(Counter({LINKS: 1, EMPTY: 2}))
+    '2 empty files, 1 symbolic link'
+    """
+    counts = ((count, SKIPPED.get(why, (why, why))) for why, count in skipped.most_common())
+    return ", ".join(many(count, *names) for count, names in counts)
+
+
 def digest_of(path: bytes) -> bytes:
-    """Return a hash of 64 bits of what a file contains."""
+    """Return a 64-bit hash of a file's content."""
     digest = blake2b(digest_size=8)
     with open(path, "rb") as file:
         for data in iter(lambda: file.read(READ_AT_ONCE), b""):
@@ -195,11 +221,11 @@ def digest_of(path: bytes) -> bytes:
 
 
 def roots(names: list[str]) -> Iterator[str]:
-    """Yield the folders to walk: not those in another one, which is walked anyway."""
+    """Yield the named folders, without those that are inside another named folder."""
     real = {name: os.path.realpath(name) for name in dict.fromkeys(names)}
     for name in real:
         if os.path.exists(name) and not os.path.isdir(name):
-            raise UsageError(f"{name}: is a file; name folders")
+            raise UsageError(f"{name}: is a file, not a folder; name folders")
     taken: list[str] = []
     for name, path in sorted(real.items(), key=lambda item: len(item[1])):
         if not any(
@@ -211,11 +237,9 @@ def roots(names: list[str]) -> Iterator[str]:
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION)
-    about = "all below it is compared"
+    about = "a folder; it and all its subfolders are compared with each other"
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
-    measures = (
-        f"{JACCARD}: what both have, of all that they have; {CONTAINMENT}: of the smaller one"
-    )
+    measures = f"{JACCARD}: common / all files; {CONTAINMENT}: common / files of the smaller folder"
     add_option(parser, "--measure", "NAME", JACCARD, measures)
     add_option(parser, "--threshold", "T", "0.8", "the minimum similarity, 0 < T <= 1")
     about = "what is compared: the number of files, or their bytes"
@@ -223,7 +247,7 @@ def _command_line() -> argparse.Namespace:
     add_patterns(parser)
     for flag, about in (
         ("--strict", "stop at the first file that cannot be read"),
-        ("--no-cache", "read all files again, and keep no hashes"),
+        ("--no-cache", "do not read or write the cache"),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     about = "hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)"

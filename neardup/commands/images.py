@@ -1,4 +1,4 @@
-"""`images`: find pictures in folders that show the same, by their fingerprints.
+"""`images`: find similar pictures in folders, by 256-bit fingerprints of their content.
 
 folders ── files ── fingerprints ── lines, the one to keep first ── `neardup run --exact`
 """
@@ -25,7 +25,7 @@ from neardup.images.picture_hashes import (
     keep_rules,
 )
 from neardup.images.results import Failure, Outcome
-from neardup.images.tally import Rules, Tally
+from neardup.images.tally import Rules, Tally, many
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.runtime.program import UsageError, cores, not_one_of, write_all, write_to
@@ -36,31 +36,36 @@ PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
 LINES = "fingerprints"
 KEEP_HELP = (
-    "which of similar pictures comes first: max:pixels, max:bytes, min:bytes, max:date, min:date; "
-    "or several with commas, each for ties of those before it"
+    "which of several similar pictures is kept: max:pixels, max:bytes, min:bytes, max:date, "
+    "min:date; or several rules with commas, each for ties of those before it"
+)
+OUTPUT_HELP = (
+    f"{', '.join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept pictures; clusters: "
+    "first path of the cluster in byte order, tab, path; "
+    f"{LINES}: the fingerprints, one line per picture"
 )
 LONGEST_LIMIT = 86400  # seconds
 READ_AT_ONCE = 1 << 20
-DESCRIPTION = """Find pictures that show the same, in other sizes or formats, or compressed again.
+DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 
-A picture is recognised by its content, not by its name.  Each gets a hash of 256 bits, of which
-similar pictures share most.  Files that cannot be read are counted, with the reason.  Pillow is
-needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
+Pictures are compared by content, not by name.  Each gets a 256-bit fingerprint; those of
+similar pictures differ in few bits.  Files that cannot be read are counted, with the reason.
+Pillow is needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
 
     python3 -m neardup images photos > pairs.tsv
     python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos
 
 A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
-In paths, blanks, % and what is not UTF-8 are written as % and two hex digits.
+In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
 """
 SHORT = {
-    "--mirror": "find mirrored pictures, too",
-    "--rotate": "find turned pictures, too",
-    "--crops": "find pictures with an edge cut off, too",
+    "--mirror": "also find mirrored pictures",
+    "--rotate": "also find pictures turned by 90, 180 or 270 degrees",
+    "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
-    "--keep": "which of similar pictures comes first (default: max:pixels,max:bytes)",
+    "--keep": "which of several similar pictures is kept (default: max:pixels,max:bytes)",
     "--jobs": "processes (default: cores)",
-    "--no-cache": "compute all hashes again, and keep none",
+    "--no-cache": "do not read or write the cache",
     "-v": "print all counts at the end",
 }
 
@@ -103,31 +108,39 @@ def main() -> None:
 
 
 def find(lines: Path, args: argparse.Namespace) -> None:
-    """Print the answer for fingerprint lines, which are in the order of --keep."""
+    """Print the answer for a file of fingerprint lines, which are in the order of --keep."""
     if args.output == LINES:
         with lines.open("rb") as source:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
         return
     words = ["--input=fingerprints", "--exact", f"--distance={args.distance}"]
     words += [f"--output={args.output}", *([f"--jobs={args.jobs}"] if args.jobs else [])]
-    words += {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
-    answer = lines.with_name(args.output)
-    if args.output == "kept":
-        run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
-        paths = [line.split(b" ")[0] + b"\n" for line in answer.read_bytes().splitlines()]
-        write_all(paths)
-        if args.verbosity > QUIET:
-            print(f"{len(paths):,} pictures kept", file=sys.stderr)
-    elif args.output == "pairs":
-        run.main(NAME, PROGRAM, [*words, "-o", str(answer), str(lines)])
-        with answer.open("rb") as pairs:
-            write_all(map(with_bits, pairs))
-    else:
-        run.main(NAME, PROGRAM, [*words, str(lines)])
+    loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
+    if args.output not in ("pairs", "kept"):
+        run.main(NAME, PROGRAM, [*words, *loud, str(lines)])
+        return
+    kept, answer = args.output == "kept", lines.with_name(args.output)
+    loud = ["-q"] if kept or not loud else loud
+    run.main(NAME, PROGRAM, [*words, *loud, "-o", str(answer), str(lines)])
+    with answer.open("rb") as found:
+        write_all(map(_kept_path if kept else with_bits, found))
+    if args.verbosity > QUIET:
+        pictures, rows = (many(_lines_in(lines), "picture"), _lines_in(answer))
+        said = f"{many(rows, 'picture')} kept" if kept else f"{many(rows, 'pair')} among {pictures}"
+        print(said, file=sys.stderr)
+
+
+def _lines_in(path: Path) -> int:
+    with path.open("rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def _kept_path(line: bytes) -> bytes:
+    return line.split()[0] + b"\n"
 
 
 def with_bits(line: bytes) -> bytes:
-    r"""Return a pair line with one more field, the number of bits that differ.
+    r"""Return a pair line with one more field: the number of bits in which the fingerprints differ.
 
     >>> with_bits(b"a.png\tb.png\t0.976562\n")
     b'a.png\tb.png\t0.976562\t6\n'
@@ -138,37 +151,29 @@ def with_bits(line: bytes) -> bytes:
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
-    parser.add_argument(
-        "folders", nargs="+", metavar="FOLDER", help="or a file; all below it is read"
-    )
+    about = "a folder (read with its subfolders), or a picture"
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
     for flag, about in (
-        ("--mirror", "find mirrored pictures, too"),
-        ("--rotate", "find pictures turned by 90, 180 or 270 degrees, too"),
-        ("--crops", "find pictures of which an edge is cut off, too: the centre 95 %% and 90 %%"),
+        ("--mirror", "also find mirrored pictures"),
+        ("--rotate", "also find pictures turned by 90, 180 or 270 degrees"),
+        ("--crops", "also find crops: the central 95 %% or 90 %% of a picture"),
         ("--strict", "stop at the first file that cannot be read"),
-        ("--no-cache", "compute all hashes again, and keep none"),
+        ("--no-cache", "do not read or write the cache"),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     for flag, metavar, default, about in (
-        ("--quality", "N", "50", "leave out pictures with less to see; 0 to 100"),
+        ("--quality", "N", "50", "ignore pictures with less detail than N, 0 to 100"),
         ("--time-limit", "SECONDS", "60", "give up on a file after this time"),
         ("--keep", "RULES", "max:pixels,max:bytes", KEEP_HELP),
-        ("--distance", "D", "31", "the maximum number of 256 bits in which two hashes differ"),
-        (
-            "--output",
-            "KIND",
-            "pairs",
-            f"{', '.join(OUTPUTS)}: as with `neardup run`, kept and clusters with paths alone, "
-            "pairs with the number of bits that differ; "
-            f"{LINES}: the hashes, a line for each picture",
-        ),
+        ("--distance", "D", "31", "the maximum number of bits, of 256, in which a pair differs"),
+        ("--output", "KIND", "pairs", OUTPUT_HELP),
     ):
         add_option(parser, flag, metavar, default, about)
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
     parser.add_argument(
         "--cache",
         metavar="FILE",
-        help="hashes of earlier runs (default: ~/.cache/neardup/images.sqlite)",
+        help="fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)",
     )
     parser.add_verbosity()
     args = parser.parse_intermixed_args()
@@ -178,7 +183,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
-    """Return the file that --cache and --no-cache name, or None."""
+    """Return the path of the cache that the options ask for, or None with --no-cache."""
     if args.no_cache and args.cache is not None:
         raise UsageError("--no-cache and --cache exclude each other; give one of them")
     if args.cache in ("", "-"):
@@ -191,7 +196,7 @@ def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
 def _kept(
     outcomes: Iterator[Outcome], tally: Tally, quality: int
 ) -> Iterator[tuple[FoundFile, Fingerprint]]:
-    """Yield the pictures that have a fingerprint that can be used, and count all outcomes."""
+    """Yield each picture of enough detail with its fingerprint; count all outcomes in `tally`."""
     for outcome in outcomes:
         found = tally.kept(outcome)
         if found and found.quality < quality:

@@ -9,10 +9,10 @@ from neardup.options import table
 from neardup.runtime.program import cores
 from neardup.stored.index_manifest import OF_RUNS
 
-DESCRIPTION = """Make an index of old records, for runs that ask what is new.
+DESCRIPTION = """Make an index of old records, against which later runs compare new records.
 
-It holds their keys and shingles, so that a run reads only those that new records share, and it
-replaces the files that it was made of.  A run takes over its options:
+It holds the keys and shingles of the old records and replaces their files.  A run reads only the
+parts that new records need, and takes its options from the index:
 
     python3 -m neardup index old.txt --to old.index
     ./run_local.sh --against old.index new.txt > pairs.tsv
@@ -24,15 +24,15 @@ def main() -> None:
     flags = [flag for flag in table.OPTIONS if flag not in OF_RUNS]
     parser = table.parser("python3 -m neardup index", DESCRIPTION, flags)
     add_files(parser)
-    parser.add_argument("--to", metavar="FOLDER", required=True, help="the index: a new folder")
+    parser.add_argument("--to", metavar="FOLDER", required=True, help="the index, a new folder")
     parser.add_argument(
-        "--add", action="store_true", help="extend the index, which was made with the same options"
+        "--add", action="store_true", help="add to an index that was made with the same options"
     )
     parser.add_argument(
         "--jobs",
         metavar="N",
         default=str(cores()),
-        help="processes, or fewer where the input is small (default: cores)",
+        help="number of processes; fewer if the input is small (default: cores)",
     )
     parser.add_verbosity()
     build(parser.parse_intermixed_args(plain_names(sys.argv[1:])))

@@ -1,4 +1,4 @@
-"""`leaks`: find records of test sets in training data, verified, with the words they share.
+"""`leaks`: find the records of test sets that are in training data, and the words they share.
 
 test and training files ── `neardup run --exact --against TEST --between` ── pairs of ids
                         └─ read again: the sets and texts of these ids ── leaks, or clean files
@@ -51,30 +51,30 @@ SHOWN_WORDS, PLACES, MOST_PLACE = 40, 16, 5000
 FOUND = 1  # the exit code
 DESCRIPTION = """Find which records of test sets are in training data.
 
-A test record is leaked if a training record has nearly all of its runs of words: at least 70 % of
-its runs of eight.  Every such pair is found, and verified.
+A test record is leaked if one training record contains at least 70 % of its eight-word sequences.
+Every such pair is found and verified.
 
     python3 -m neardup leaks train.jsonl --test test.jsonl > leaks.tsv
     python3 -m neardup leaks train.jsonl --test test.jsonl --output clean > clean.jsonl
 
 A line has the ids of the test record and of the training record, the share of the test record
-that is in the training record, the place of the training record, and the longest passage that both
-have.  The exit code is 1 if there is a leak.
+that is in the training record, FILE:LINE of the training record, and the longest passage that both
+have.  With --output leaks, the exit code is 1 if there is a leak.
 """
 SHORT = {
     "--test": "test records; may be repeated",
     "--threshold": "the share of a test record that is in a training record (default: 0.7)",
-    "--shingle": "what is compared: word:8, word:13, char:20 … (default: word:8)",
+    "--shingle": "length of the sequences: word:8, word:13, char:20 … (default: word:8)",
     "--output": "leaks, or clean: the training data without leaked records (default: leaks)",
     "--text": "the field of the text (default: text)",
     "--id": "the field of the id (default: id)",
-    "-o": "the file of the answer",
-    "-v": "print all counts of the run, too",
+    "-o": "write the answer to FILE",
+    "-v": "also print all counts of the run",
 }
 
 
 class FoundRecord(NamedTuple):
-    """A record whose id is in a pair."""
+    """A test or training record that a found pair names by its id."""
 
     file: str
     line: int
@@ -90,7 +90,7 @@ class Leak(NamedTuple):
     similarity: Fraction
 
     def line(self, form: InputFormat) -> bytes:
-        """Return the line of a leak, with the number of common shingles where there is no text."""
+        """Return the output line of a leak; without texts, it ends with the number of shingles."""
         both = len(self.test.tokens & self.train.tokens)
         passage = f"{both:,} shingles"
         if form.shingle is not None and form.shingle.unit != "spot":
@@ -149,7 +149,7 @@ def check_kind(name: "str | None", kind: str) -> None:
 
 
 def run_options(args: argparse.Namespace) -> Options:
-    """Return the options of the run, with the defaults of this command; UsageError if invalid."""
+    """Return the options for `neardup run`, with the defaults of this command; or UsageError."""
     if args.measure not in MEASURES:
         raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
     if args.kind not in OUTPUTS:
@@ -167,7 +167,7 @@ def run_options(args: argparse.Namespace) -> Options:
 
 
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
-    """Return {training record: test records that it contains, or is similar to} from pairs."""
+    """Read pair lines; return {id of a training record: ids of the test records it contains}."""
     found: dict[bytes, set[bytes]] = {}
     with pairs.open("rb") as lines:
         for line in lines:
@@ -183,9 +183,9 @@ def found_leaks(
     wanted: dict[bytes, set[bytes]],
     counts: Counter[str],
 ) -> Iterator[Leak]:
-    """Read the files again, test files first, and yield the leaks; count the records of each file.
+    """Yield the leaks among the pairs `wanted`; the files are read again, and records counted.
 
-    Ids may be repeated, so that each two records are verified once more.
+    Test files come first.  Ids may be repeated, so each two records are verified once more.
     """
     tests: dict[bytes, list[FoundRecord]] = {}
     ids = set().union(*wanted.values())
@@ -208,7 +208,10 @@ def records(
     ids: Callable[[bool], Collection[bytes]],
     counts: Counter[str],
 ) -> Iterator[FoundRecord]:
-    """Yield the records with chosen ids, of old and of new files; count all, by file."""
+    """Yield the test and training records with wanted ids; count all records by file.
+
+    ids: returns the wanted ids of test records for True, and of training records for False.
+    """
     for block in blocks:
         if block.flaw:
             continue
@@ -227,14 +230,14 @@ def records(
 
 
 def decisions(leaks: Sequence[Leak]) -> Iterator[bytes]:
-    """Yield a line for each training record to leave out, in the order of their places."""
+    """Yield a decision line for each training record to remove, in the order of the input."""
     for place, leak in sorted({leak.train.place: leak for leak in leaks}.items()):
         similarity = fraction_text(leak.similarity)
         yield format_decided(b"%016x" % place, leak.train.id, leak.test.id, similarity)
 
 
 def longest_passage(form: InputFormat, a: str, b: str) -> str:
-    """Return the longest run of words, or of characters, in both texts, cut to 40 words.
+    """Return the longest passage (words or characters) in both texts, cut to 40 words.
 
     >>> form = InputFormat.of("text", "word:2", None)
     >>> longest_passage(form, "To be or not to be", "It is not to be seen")
@@ -254,9 +257,9 @@ def longest_passage(form: InputFormat, a: str, b: str) -> str:
 
 
 def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
-    """Return where the longest common run begins in `a`, and its length.
+    """Return the start in `a` and the length of the longest run of values that is in both lists.
 
-    Of a value that is often in `a`, the first 16 places count.
+    Only the first 16 places of each value in `a` are tried.
     """
     at: dict[int, list[int]] = {}
     for i, value in enumerate(a):
@@ -273,7 +276,7 @@ def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
 
 
 def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Return a line for each test set, and one for the training data."""
+    """Return the summary: a line for each test set, and one for the training data."""
     lines = []
     for name in dict.fromkeys(tests):
         leaked = len({leak.test.line for leak in leaks if leak.test.file == name})
@@ -281,23 +284,23 @@ def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -
         lines.append(f"{name}: {leaked:,} of {counts[name]:,} records leaked{share}")
     trains = sum(count for name, count in counts.items() if name not in tests)
     gone = len({leak.train.place for leak in leaks})
-    return [*lines, f"{gone:,} of {trains:,} training records contain one"]
+    return [*lines, f"{gone:,} of {trains:,} training records contain a leaked test record"]
 
 
 def _command_line() -> argparse.Namespace:
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, SHORT)
-    about = "test records: one or several files; may be repeated"
+    about = "one or several files of test records; may be repeated"
     parser.add_argument(
         "--test", metavar="FILE", nargs="+", action="extend", required=True, help=about
     )
-    about = "containment: the share of the test record that is in the training record; jaccard"
+    about = "containment: share of the test record in the training record; jaccard: common / all"
     add_option(parser, "--measure", "NAME", MEASURES[0], about)
     add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, "the minimum similarity of a leak")
-    about = "every run of K words or characters, as word:13 or char:50; for lines of shingles: bag"
+    about = "every sequence of K words or characters, such as word:13 or char:50; for shingles: bag"
     parser.add_argument(
-        "--shingle", metavar="UNIT:K", help=f"{about} (default: {DEFAULT_SHINGLE}, for texts)"
+        "--shingle", metavar="UNIT:K", help=f"{about} (default: {DEFAULT_SHINGLE} for texts)"
     )
-    about = "leaks: a line for each; clean: the training data without records that have a leak"
+    about = "leaks: a line for each leak; clean: the training data without records that have a leak"
     parser.add_argument(
         "--output",
         dest="kind",
@@ -307,6 +310,6 @@ def _command_line() -> argparse.Namespace:
     )
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
     parser.add_argument("-o", **LINES_OPTION)
-    parser.add_argument("files", nargs="+", metavar="TRAIN", help="training data; plain or packed")
+    parser.add_argument("files", nargs="+", metavar="TRAIN", help="plain or compressed")
     parser.add_verbosity()
     return parser.parse_intermixed_args()

@@ -1,4 +1,4 @@
-"""`report`: an HTML page of what a run has found, made from its pairs and the texts it shows.
+"""`report`: make an HTML page of what a run found, with texts, pictures or frames side by side.
 
 `neardup run --report` calls `write_page`.
 """
@@ -34,16 +34,16 @@ from neardup.verification import RECORDS
 from neardup.videos.containers import require_av
 from neardup.videos.pair_lines import RUNS
 
-DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
+DESCRIPTION = """Make an HTML page of what a run found, with texts side by side.
 
-PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Give the options
-of the run, unless its own file is beside PAIRS (run_local.sh -o PAIRS).  The page is one file,
-which loads nothing.
+PAIRS is the output of the job, or the folder that run_hadoop.sh has written.  Give the options of
+the run, unless its own file is beside PAIRS (run_local.sh -o PAIRS).  The page is one file that
+loads nothing else.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
 
-Of pairs of videos, it shows frames of both at the same moments, of files below this folder:
+For pairs of videos, it shows frames of both at the matched times, if they are below this folder:
 
     python3 -m neardup videos films > pairs.tsv
     python3 -m neardup report --videos pairs.tsv -o report.html
@@ -95,13 +95,13 @@ def _command_line() -> argparse.Namespace:
         "--records",
         metavar="FILE",
         action="append",
-        help="the input of the run; may be repeated (default: as the run's own file says)",
+        help="the input of the run; may be repeated (default: that in the run's own file)",
     )
     parser.add_argument(
-        "--removed", metavar="FILE", help="what --removed, or --output removed, has written"
+        "--removed", metavar="FILE", help="the file that --removed or --output removed wrote"
     )
     parser.add_argument(
-        "--audit", metavar="FILE", help="what `neardup audit` has printed of this run"
+        "--audit", metavar="FILE", help="the output of `neardup audit` for this run"
     )
     parser.add_argument(
         "--pictures",
@@ -113,14 +113,14 @@ def _command_line() -> argparse.Namespace:
         action="store_true",
         help="PAIRS is from `neardup videos`: show frames at the matched times",
     )
-    parser.add_argument("--common", metavar="FILE", help="with --videos: what --common has written")
+    parser.add_argument("--common", metavar="FILE", help="with --videos: what --common wrote")
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
         action="append",
         help="with --videos: open videos below it; may be repeated (default: the current folder)",
     )
-    parser.add_argument("-o", metavar="FILE", required=True, help="the page, as report.html")
+    parser.add_argument("-o", metavar="FILE", required=True, help="the page, such as report.html")
     args = parser.parse_intermixed_args()
     args.files = args.records
     if args.o in ("", "-"):
@@ -129,7 +129,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _videos(args: argparse.Namespace) -> None:
-    """Write the page of an answer of `neardup videos`."""
+    """Write the page for the pairs that `neardup videos` found."""
     require_av()
     others = [flag for flag in ("records", "removed", "audit", "pictures") if getattr(args, flag)]
     given = [*table.Options.of(args).given_arguments(), *(f"--{flag}" for flag in others)]
@@ -156,7 +156,7 @@ def _videos(args: argparse.Namespace) -> None:
 
 
 def _files_of(name: str) -> list[str]:
-    """Return [name] for a file, or the paths of the part-* files of a folder."""
+    """Return [name] for a file, or the paths of the part-* files in a folder."""
     if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
@@ -166,7 +166,7 @@ def _files_of(name: str) -> list[str]:
 
 
 def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") -> None:
-    """Raise an error if the pairs contradict the run file or the threshold."""
+    """Raise UsageError or StageError if the pairs contradict the run file or the threshold."""
     found = len(graph.similarity)
     count = asked.counts.get("unique pairs", found)
     if count != found:
@@ -192,7 +192,7 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
 
 
 def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) -> None:
-    """Write the page of a finished run; `new` are the names of its new files.
+    """Write the page of a finished run; `new`: the names of its files of new records.
 
     A run that decides has edges, which are not all pairs: the page calls them links.
     """
@@ -217,7 +217,7 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
 
 
 def links(plan: Plan) -> Iterator[Found]:
-    """Yield the edges of a decision, and each removed member of a dense cluster with its reason.
+    """Yield the edges of a decision, and a link from each removed member of a dense cluster.
 
     A kept member of a dense cluster that is nobody's reason has no link.
     """

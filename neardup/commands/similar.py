@@ -1,4 +1,4 @@
-"""`similar`: write all pairs whose sketches are similar, each with a confidence interval."""
+"""`similar`: write the pairs of records with similar sketches, with confidence intervals."""
 
 import argparse
 import os
@@ -24,8 +24,8 @@ DESCRIPTION = """Write all pairs whose similarity, estimated from sketches, reac
 
     A TAB B TAB ~LOW..HIGH TAB ESTIMATE
 
-The exact similarity lies between LOW and HIGH with the confidence that is asked for; for sketches
-that hold whole sets, all three are exact.  With two files, A is of the first and B of the second.
+The exact similarity is between LOW and HIGH with probability --confidence; for sketches that hold
+whole sets, all three values are exact.  With two files, A is from SKETCHES and B from MORE.
 
     python3 -m neardup sketch videos.txt --to videos.sketches
     python3 -m neardup similar videos.sketches --threshold 0.8 > pairs.tsv
@@ -62,12 +62,12 @@ def main() -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
-    parser.add_argument("sketches", metavar="SKETCHES", help="what `sketch` has written")
-    parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of one record of each")
-    least = "the least estimate of a pair, 0 < T <= 1, as 0.9 or 9/10"
-    measures = "jaccard, or, of sketches of --kind mod:M, containment of A in B"
+    parser.add_argument("sketches", metavar="SKETCHES", help="a file made by `neardup sketch`")
+    parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of a record of each")
+    least = "the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10"
+    measures = "jaccard; or, for sketches of --kind mod:M, containment of A in B"
     add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, least)
-    add_option(parser, "--confidence", "P", "0.95", "of each interval")
+    add_option(parser, "--confidence", "P", "0.95", "confidence of each interval")
     add_option(parser, "--measure", "NAME", JACCARD, measures)
     parser.add_argument(
         "--of",

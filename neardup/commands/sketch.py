@@ -1,4 +1,4 @@
-"""`sketch`: write a sketch of a few hundred bytes for each record."""
+"""`sketch`: write a small sample of each record, from which similarity can be estimated."""
 
 import shlex
 import sys

@@ -22,10 +22,10 @@ from neardup.stages.pairs import dedup_pairs, parsed
 
 Join = Callable[[Ragged], inverted_index.Joined]
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
-DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
+DESCRIPTION = """Write all similar pairs, computed exactly, to compare the pairs of the job with.
 
-All records are held in memory.  The lines are those that the job would write if it missed no pair;
-stderr has the number of candidates that each filter of the join leaves.
+All records are held in memory.  The lines are those of a job that misses no pair; stderr reports
+how many candidates each filter of the join leaves.
 
     python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
     python3 -m neardup evaluate pairs.tsv truth.tsv
@@ -108,7 +108,7 @@ def _near(sets: Ragged, measure: Hamming) -> inverted_index.Joined:
 
 
 def _steps(candidates: dict[str, int]) -> str:
-    """Format the number of pairs that each filter leaves.
+    """Return lines with the number of candidate pairs that each filter leaves.
 
     >>> _steps({"all": 1999000, "length": 71000, "pairs": 790})
     '1,999,000 in all; left by length 71,000; pairs 790'

@@ -1,4 +1,4 @@
-"""`tune`: find the settings that suit a file, from a sample of it."""
+"""`tune`: recommend a setting for a file, from a sample of it."""
 
 import argparse
 import shlex
@@ -22,9 +22,9 @@ from neardup.schemes.fingerprints import Hamming
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
-Reads a few mebibytes of files of any size: lines from all over them, all equally likely, or the
-start of compressed files and pipes.  Every setting it compares keeps the promise.  For texts it
-also compares lengths of shingles, unless --shingle is given; for fingerprints, distances.
+A few mebibytes are read of files of any size: random lines, or the start of compressed files and
+pipes.  All settings that are compared have the recall that you ask for.  For texts, lengths of
+shingles are also compared, unless --shingle is given; for fingerprints, distances.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
@@ -94,10 +94,10 @@ def main() -> None:
 def _command_line() -> argparse.Namespace:
     parser = exact_answers.exact_parser("tune", DESCRIPTION, exact_answers.SHARED, weights=False)
     exact_answers.add_files(parser)
-    recall = "the promise that every setting keeps"
+    recall = "the minimum recall at the threshold"
     exact_answers.add_option(parser, "--recall", "P", str(banding.DEFAULT_RECALL), recall)
-    exact_answers.add_option(parser, "--sample", "N", "3000", "the largest number of records")
-    exact_answers.add_option(parser, "--seed", "N", "0", "draws the sample, 0 to 2^64-1")
+    exact_answers.add_option(parser, "--sample", "N", "3000", "maximum size of the sample")
+    exact_answers.add_option(parser, "--seed", "N", "0", "seed of the sample, 0 to 2^64-1")
     return parser.parse_args()
 
 

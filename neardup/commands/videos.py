@@ -1,6 +1,6 @@
 """`videos`: find copies, clips and common stretches of videos, with the times.
 
-folders ── files ── prints ── pairs of videos, with runs ── lines, or a decision
+folders ── files ── fingerprints ── pairs of videos, with runs ── lines, or a decision
 """
 
 import argparse
@@ -51,10 +51,10 @@ PROGRAM = "python3 -m neardup videos"
 PRINTS, SHINGLES, DECISIONS = "prints", "shingles", ("kept", "removed")
 OUTPUTS = {
     "pairs": "each stretch that two videos have in common",
-    "links": "as pairs, but only those that connect similar videos",
+    "links": "as pairs, but just enough pairs to connect each group of similar videos",
     "kept": "the videos without near-duplicates",
-    "removed": "each other video, the one that it duplicates, and how much of it that one has",
-    "clusters": "each video of each group of similar ones, behind the first one of the group",
+    "removed": "each removed video, the kept video it duplicates, and the share of it found there",
+    "clusters": "for each video of a group of similar ones: first video of its group, tab, video",
     PRINTS: "the fingerprints of each video, for --against and for other machines",
     SHINGLES: "a line of shingles for each video, for run_local.sh and other programs",
 }
@@ -67,73 +67,80 @@ MOST_TICKS = 25
 THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
-    f"which of similar videos comes first: {', '.join(video_answers.KEEP)}, prefer:REGEX (the path "
-    "matches); or several with commas, each for ties of those before it"
+    f"which of several similar videos is kept: {', '.join(video_answers.KEEP)}, prefer:REGEX (one "
+    "whose path matches); or several rules with commas, each for ties of those before it"
 )
-DESCRIPTION = """Find videos that show the same, whole or in part, with the times.
+DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
 
-Videos are compared by their frames, not by name or sound: compressed again, in another size or at
-another speed, cropped, mirrored, with borders, a logo or subtitles, cut or spliced.  Files that
-cannot be read are counted, with the reason.  PyAV is needed: pip install 'neardup[videos]'.
+Videos are compared by fingerprints of their frames, not by name or sound.  Copies are found even if
+they were re-encoded, resized, slowed down or sped up, cropped, mirrored, cut or spliced, or were
+given borders, a logo or subtitles.  Files that cannot be read are counted, with the reason.
+PyAV is needed: pip install 'neardup[videos]'.
 
     python3 -m neardup videos films > pairs.tsv
     python3 -m neardup videos films --output kept -o kept.txt --removed removed.tsv
     python3 -m neardup videos films --output prints -o films.index
     python3 -m neardup videos new.mp4 --against films.index
 
-A line is a stretch that two videos have in common, with tabs between: the two videos; its seconds;
-from-to in the first; from-to in the second; the share of the shorter video that all stretches make;
-the seconds of the second for one of the first; and 1 if one is mirrored, else 0.  In paths, blanks,
-% and what is not UTF-8 are written as % and two hex digits.
+A line is a stretch that two videos have in common, with tabs between its fields: the two videos;
+matched seconds (gaps between from and to are not counted); from-to in the first; from-to in the
+second; the share of the shorter video in all stretches of the pair; the speed: seconds of the
+second video per second of the first; and 1 if one is a mirror image of the other, else 0.  Blanks,
+% and bytes that are not UTF-8 are written as %XX.
 """
 SHORT = {
     "--measure": "copy, containment or common (default: copy)",
-    "--threshold": "the share of the shorter video (default: 0.5, or 0.8 to remove videos)",
-    "--at-least": "with --measure common: the least time, such as 10s (default: 3s)",
+    "--threshold": "minimum share of the shorter video (default: 0.5; 0.8 with kept and removed)",
+    "--at-least": "with --measure common: the minimum time, such as 10s (default: 3s)",
     "--output": "pairs, links, kept, removed, clusters, prints or shingles (default: pairs)",
-    "--keep": "which of similar videos comes first (default: max:pixels,max:seconds, …)",
-    "--removed": "with --output kept: the file of the removed videos",
-    "--common": "the file of stretches that many videos have in common",
-    "--against": "old videos, as --output prints wrote them: find pairs with a new one",
+    "--keep": "which of several similar videos is kept (default: max:pixels,max:seconds, …)",
+    "--removed": "with --output kept: also write the removed videos to this file",
+    "--common": "write the stretches that many videos have in common to this file",
+    "--against": "old videos, a file written by --output prints: find pairs with a new video",
     "--fast": "read key frames only",
-    "-o": "the file of the answer",
+    "-o": "write the answer to this file when it is complete",
     "--jobs": "processes (default: cores)",
-    "--no-cache": "read all videos again, and keep nothing",
+    "--no-cache": "do not read or write the cache",
     "-v": "print all counts at the end",
 }
 
 
+FOLDER_HELP = "a folder (read with its subfolders), a video, or a file written by --output prints"
+EXACT_HELP = "find every pair of frames whose hashes differ in at most 40 bits; many times slower"
+CACHE_HELP = "fingerprints of earlier runs (default: ~/.cache/neardup/videos.sqlite)"
 THRESHOLD_HELP = (
-    "the least share of the shorter video; with --output kept and removed, of the video that is "
-    f"removed (default: {THRESHOLD}, or for these {TO_REMOVE})"
+    "the minimum share of the shorter video that is in the other; with --output kept and removed, "
+    f"of the removed video in the kept one (default: {THRESHOLD}; {TO_REMOVE} with kept and "
+    "removed)"
 )
 AT_LEAST_HELP = (
-    "with --measure common: the least time that two videos have in common, such as 10s or 2m "
+    "with --measure common: the minimum time that two videos have in common, such as 10s or 2m "
     f"(default: {AT_LEAST})"
 )
 FORMAT_HELP = (
-    f"of the answer: {', '.join(FORMATS)} (default: by the extension of -o, .jsonl, .csv or "
-    ".parquet, else lines)"
+    f"format of the answer: {', '.join(FORMATS)} (default: by the extension of -o: .jsonl, .csv or "
+    ".parquet; else lines)"
 )
 COMMON_HELP = (
-    "the file of stretches that more than 5 videos, and 1 in 100, have in common, such as an "
-    "opening, which does not make them pairs; .jsonl: JSON"
+    "write to FILE the stretches found in more than 5 videos and more than 1 %% of them (such as "
+    "an opening); they do not count as matches; JSON lines if FILE ends with .jsonl"
 )
-LIMIT_HELP = (
-    "give up on a file after this time (default: 10 minutes, and 2 seconds for each megabyte)"
+REMOVED_HELP = (
+    "with --output kept: also write the removed videos, as --output removed does, to FILE"
 )
+LIMIT_HELP = "give up on a file after this time (default: 10 minutes plus 2 seconds per megabyte)"
 AGAINST_HELP = (
-    "old videos, as --output prints wrote them: find pairs with a new video only, and keep the old "
-    "ones; may be repeated"
+    "old videos, a file written by --output prints: find only pairs with a new video; old videos "
+    "are never removed; may be repeated"
 )
 ANSWER_HELP = (
-    "where the answer goes, once all of it is there, instead of standard output, packed if it ends "
-    "with .gz, .bz2, .xz or .zst"
+    "write the answer to FILE when it is complete; compressed if its name ends with .gz, .bz2, .xz "
+    "or .zst (default: standard output)"
 )
 
 
 class VideoOptions(NamedTuple):
-    """The options that are numbers or rules, checked."""
+    """The options that are parsed: numbers, times and rules, all valid."""
 
     rules: Rules
     how: Reading
@@ -179,7 +186,7 @@ def main() -> None:
 def _answer(
     args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
 ) -> list[str]:
-    """Write the answer; return the first lines of the summary."""
+    """Write the files of the answer that were asked for; return the first lines of the summary."""
     if args.common:
         as_json = format_by_name(args.common) == JSON
         form = video_answers.common_objects if as_json else video_answers.common_lines
@@ -205,17 +212,12 @@ def _answer(
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
-    parser.add_argument(
-        "folders",
-        nargs="+",
-        metavar="FOLDER",
-        help="or a video, or a file of prints; all below a folder is read",
-    )
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=FOLDER_HELP)
     for flag, about in (
         ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
-        ("--exact", "find every pair of frames within 40 bits; it takes many times as long"),
+        ("--exact", EXACT_HELP),
         ("--strict", "stop at the first file that cannot be read"),
-        ("--no-cache", "read all videos again, and keep nothing"),
+        ("--no-cache", "do not read or write the cache"),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
@@ -223,18 +225,18 @@ def _command_line() -> argparse.Namespace:
         ("--measure", "NAME", "copy", MEASURE_HELP),
         ("--output", "KIND", "pairs", kinds),
         ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
-        ("--ticks", "N", "4", "how many frames of a second are looked at"),
+        ("--ticks", "N", "4", "frames compared per second"),
     ):
         add_option(parser, flag, metavar, default, about)
     for flag, metavar, about in (
         ("--threshold", "T", THRESHOLD_HELP),
         ("--at-least", "TIME", AT_LEAST_HELP),
         ("--format", "NAME", FORMAT_HELP),
-        ("--removed", "FILE", "with --output kept: what --output removed prints, into this file"),
+        ("--removed", "FILE", REMOVED_HELP),
         ("--common", "FILE", COMMON_HELP),
         ("--time-limit", "SECONDS", LIMIT_HELP),
         ("--jobs", "N", "number of processes (default: one per core)"),
-        ("--cache", "FILE", "prints of earlier runs (default: ~/.cache/neardup/videos.sqlite)"),
+        ("--cache", "FILE", CACHE_HELP),
     ):
         parser.add_argument(flag, metavar=metavar, help=about)
     parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
@@ -246,7 +248,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise UsageError for options that do not fit together."""
+    """Raise UsageError or StageError for invalid option values and contradicting options."""
     for flag, value, values in (
         ("--output", args.output, OUTPUTS),
         ("--measure", args.measure, MEASURES),
@@ -283,7 +285,7 @@ def _check(args: argparse.Namespace) -> None:
     for name in args.against:
         if os.path.isdir(name) or (os.path.isfile(name) and not is_print_file(name)):
             raise UsageError(
-                f"--against {name}: is not a file of prints; make one: "
+                f"--against {name}: was not written by --output prints; make such a file: "
                 f"{PROGRAM} FOLDER --output prints -o FILE"
             )
         if not os.path.exists(name):

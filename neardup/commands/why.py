@@ -1,4 +1,4 @@
-"""`why`: explain what two records share, and why they are a pair or not."""
+"""`why`: explain why two records are a pair or not: what they share, and at which keys."""
 
 import argparse
 import os
@@ -18,11 +18,11 @@ from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.stages.pairs import parsed
 
-DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.
+DESCRIPTION = """Explain what two records share, how similar they are, and whether they share a key.
 
-Takes the options of the job, to make the same keys, or with --run all of them from the run's own
-file.  For texts it shows shingles in words, and the difference word by word.  If a scheme asks how
-rare tokens are, all tokens of FILE are counted first, unless --counts has them.
+Give the options of the job, so that the keys are the same; --run takes them from the run's own
+file.  For texts, shingles are shown as words, and the difference word by word.  If a scheme depends
+on how rare tokens are, all tokens of FILE are counted first, unless --counts has them.
 
     python3 -m neardup why --threshold 0.8 videos.txt VIDEO_1 VIDEO_3
     python3 -m neardup why --run pairs.tsv VIDEO_1 VIDEO_3
@@ -42,7 +42,7 @@ def main() -> None:
 def _read(
     args: argparse.Namespace, run_of: "exact_answers.AskedRun | None", ids: tuple[bytes, bytes]
 ) -> tuple[Batch, pair_elements.Texts, Settings]:
-    """Return the records and texts of two ids, and the settings; StageError if an id is missing."""
+    """Return the records and texts of two ids, and the settings; StageError if one is missing."""
     options = Options.of(args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
@@ -70,7 +70,7 @@ def _read(
 
 
 def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun | None") -> str:
-    """Return the message about an id that no record has.
+    """Return the error message for an id that no record has.
 
     >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None).partition(";")[0])
     none of 2 records has the id 'a' (bad lines: 5)
@@ -85,12 +85,12 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
 
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
-    """Read the command line, completed with the options and files of the run that --run names."""
+    """Parse the command line; --run adds the options and files of an earlier run."""
     parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
         exact_answers.RUN,
         metavar="PAIRS",
-        help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
+        help="the file that run_local.sh -o PAIRS wrote: options and files are taken from "
         ".PAIRS.neardup.json beside it; name FILE if they have been moved",
     )
     exact_answers.add_files(parser, "*")

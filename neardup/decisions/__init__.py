@@ -20,10 +20,10 @@ class RuleKind(NamedTuple):
 RULES = {
     "direct": RuleKind(
         Direct,
-        "a record is removed only if it is a pair with one that is kept and comes before it",
+        "a record is removed only if it is similar to one that is kept and comes before it",
     ),
     "cluster": RuleKind(
         WholeClusters,
-        "one record of each cluster is kept, though others may be no pair with it",
+        "one record of each cluster is kept, even if some members are not similar to it",
     ),
 }

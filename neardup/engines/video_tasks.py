@@ -94,7 +94,7 @@ STEP_OPTIONS: dict[str, dict[str, Any]] = {
     "--clusters": _option("FILE", None, "of common: what the step clusters wrote"),
     "--shares": _option("N", str(SHARES), "of blocks: parts of the keys of a mask"),
     "--measure": _option("NAME", "copy", f"of align: {MEASURE_HELP}"),
-    "--threshold": _option("T", THRESHOLD, "of align: the least share of the shorter video"),
+    "--threshold": _option("T", THRESHOLD, "of align: the minimum share of the shorter video"),
     "--at-least": _option("TIME", "3s", f"of align: {AT_LEAST_HELP}"),
 }
 

@@ -1,6 +1,6 @@
 """Counts of files by outcome, and the summary of a run over pictures or videos.
 
-    1,234 pictures in 1,310 files, 12 of them flat; 33 not pictures: 30 .txt, 3 .mp4
+    1,234 pictures in 1,310 files, 12 without detail (no fingerprint); 3 other files: 2 .txt, 1 .mp4
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
     12.3 seconds, 1,000 pictures from the cache
 
@@ -24,6 +24,7 @@ from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE
 
 SHOWN_KINDS = 4  # of files of other kinds
 HOUR = 3600
+FLAT = "… without detail (no fingerprint)"
 
 
 class Rules(NamedTuple):
@@ -96,9 +97,9 @@ class Tally:
         noun = self._rules.noun
         first = f"{many(self.results, noun)} in {many(self.files, 'file')}"
         first += f", {length(self.seconds)}" * bool(self.seconds)
-        first += f", {self.flat:,} of them flat" * bool(self.flat)
+        first += f", {self.flat:,} without detail (no fingerprint)" * bool(self.flat)
         if self.others:
-            first += f"; {sum(self.others.values()):,} not {noun}s: {listed(self.others)}"
+            first += f"; {many(sum(self.others.values()), 'other file')}: {listed(self.others)}"
         lines = [first]
         if self.failed:
             lines.append(f"{many(self.failed, 'file')} could not be read: {listed(self.failures)}")
@@ -111,7 +112,7 @@ class Tally:
             "files": self.files,
             f"{noun}s": self.results,
             "… from the cache": self.cached,
-            "… flat": self.flat,
+            **({FLAT: self.flat} if noun != "document" else {}),
             "files that could not be read": self.failed,
             **{f"… {reason}": count for reason, count in self.failures.most_common()},
             f"files that are not {noun}s": sum(self.others.values()),
@@ -139,13 +140,13 @@ def length(seconds: float) -> str:
     return f"{seconds:.1f} seconds"
 
 
-def many(count: int, name: str) -> str:
-    """Format a number and a noun.
+def many(count: int, name: str, plural: str = "") -> str:
+    """Format a number and a noun; the plural ends with s unless given.
 
-    >>> many(1, "file"), many(1200, "file")
-    ('1 file', '1,200 files')
+    >>> many(1, "file"), many(1200, "file"), many(0, "match", "matches")
+    ('1 file', '1,200 files', '0 matches')
     """
-    return f"{count:,} {name}{'s' * (count != 1)}"
+    return f"{count:,} {name if count == 1 else plural or name + 's'}"
 
 
 def listed(counts: Counter[str]) -> str:

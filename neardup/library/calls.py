@@ -1,4 +1,4 @@
-"""`pairs`, `clusters` and `deduplicate`: near-duplicates among records in memory.
+"""`pairs`, `clusters` and `deduplicate`: find near-duplicates among records in memory.
 
 Records are texts, or sets or lists of hashables, or with measure="hamming" bit vectors, or (id,
 record) tuples of these; also a column of pandas, polars or Arrow.  Answers have the given ids, or
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
 
 
 class Pair(NamedTuple):
-    """The ids of two near-duplicates, a before b, and their similarity.
+    """Two near-duplicates: their ids, of which a comes before b, and their similarity.
 
     With the measure containment, a is contained in b, and both directions may be returned.  The
     cosine is rounded to millionths; other similarities are exact.
@@ -59,7 +59,7 @@ class Pair(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """A removed record, and the kept record that it duplicates.
+    """The id of a removed record, the id of the kept record it duplicates, and their similarity.
 
     With the rule "cluster" the two may not be a pair, and then there is no similarity.
     """
@@ -70,7 +70,7 @@ class Removed(NamedTuple):
 
 
 class Deduplicated(NamedTuple):
-    """The ids of the kept records, and the removed records; both in the order of the records."""
+    """The ids of the kept records, and the removed records, each in the order of the input."""
 
     kept: list[Any]
     removed: list[Removed]
@@ -80,7 +80,7 @@ class Deduplicated(NamedTuple):
 def pairs(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[Pair]:
-    """Return all pairs at or above the threshold (default 0.9), in the order of ids; a before b.
+    """Return all pairs at or above the threshold (default 0.9), in the order of their ids.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
     [Pair(a=0, b=2, similarity=Fraction(4, 5))]
@@ -105,7 +105,7 @@ def pairs(
 def clusters(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[list[Any]]:
-    """Return the connected components of the pairs, each in the order of ids.
+    """Return the clusters: connected components of the pairs, as lists of ids in order.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
     [[0, 2, 3]]
@@ -123,7 +123,7 @@ def clusters(
 def deduplicate(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
 ) -> Deduplicated:
-    """Return the kept records, and each removed record with the one it duplicates.
+    """Return the ids of the kept records, and each removed record with the one it duplicates.
 
     In order of priority (keep="first", "longest" or "smallest"), a record is kept unless it forms a
     pair with a record already kept.
@@ -152,7 +152,7 @@ def deduplicate(
 
 
 class _Run:
-    """The stages of a job on n records in memory.
+    """A job on n records in memory: finds the keys, the pairs, and the decisions.
 
     Records are numbered in the order of ids, and have these numbers on lines.  position: of each
     number's record; numbers (int64): of each position; sets: n rows; places: uint64 (n,); keys: n
@@ -212,11 +212,11 @@ class _Run:
         self.keys = key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
 
     def id(self, position: int) -> Any:
-        """Return the user's id of the record at a position."""
+        """Return the id that the user gave to the record at a position, or else the position."""
         return position if self.given.ids is None else self.given.ids[position]
 
     def lines(self) -> list[bytes]:
-        """Return the sorted lines of the join, with record numbers instead of ids."""
+        """Return the sorted output lines of the join, with record numbers in place of ids."""
         join = self.settings.join(_counters())
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
@@ -230,7 +230,7 @@ class _Run:
         return sorted(b"".join(chain.from_iterable(found)).splitlines(keepends=True))
 
     def decided(self) -> list[bytes]:
-        """Return the lines of a decision, with record numbers instead of ids."""
+        """Return the output lines of a decision, with record numbers in place of ids."""
         edges = [b"".join(self.lines())]
         return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
 
@@ -266,7 +266,7 @@ class _Run:
 
 
 def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch, Ragged]]:
-    """Return batches of fingerprints, with only the keys that a near fingerprint shares."""
+    """Yield batches of fingerprints, with only those keys that similar fingerprints share."""
     held, scheme = list(batches), settings.scheme
     prints = [near_keys.prints_of(scheme, batch.sets) for batch in held]
     (marks,) = near_keys.NearRecords.of(scheme, [prints], every=False).marks()
@@ -274,7 +274,7 @@ def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch,
 
 
 def _counters() -> Counters:
-    """Return counters for a call, which reports none of them."""
+    """Return counters for one call; their values are not printed anywhere."""
     return Counters("library", reports="nowhere")
 
 

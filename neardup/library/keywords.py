@@ -1,4 +1,4 @@
-"""Keyword arguments of the library: the options of the command line, with underscores.
+"""Keyword arguments of the library: named like the options of `neardup run`, with underscores.
 
 As in ``shingle="char:5"`` and ``exact=True``.  Refusals are those of the command line, too.
 """
@@ -22,7 +22,7 @@ Value = Union[str, int, float, Fraction, Decimal, None]
 
 
 class Keywords(TypedDict, total=False):
-    """The keywords of all calls; `neardup run --help` explains each option."""
+    """The keyword arguments that all calls take; `neardup run --help` explains each option."""
 
     scheme: str | None  # minhash unless given
     exact: bool
@@ -43,7 +43,7 @@ class Keywords(TypedDict, total=False):
 
 
 class DecisionKeywords(Keywords, total=False):
-    """The keywords of `deduplicate`: those of all calls, and those of decisions."""
+    """The keyword arguments of `deduplicate`: those of all calls, and those of decisions."""
 
     rule: str | None  # direct or cluster
     keep: str | None  # first, longest or smallest
@@ -78,7 +78,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def with_keywords(kind: type) -> Callable[[Call], Call]:
-    """Return a decorator: it adds the keywords of `kind` to a signature, for `help` and editors."""
+    """Return a decorator that adds the keywords in `kind` to a signature, for help and editors."""
 
     def named(call: Call) -> Call:
         shown = inspect.signature(call)
@@ -105,7 +105,7 @@ def of_vectors(given: Mapping[str, Any]) -> bool:
 
 
 def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
-    """Return the options that keyword arguments stand for; ValueError for an unknown one.
+    """Convert keyword arguments to `Options`; ValueError for an unknown one.
 
     >>> options_of("pairs", "text", {"threshold": 0.9, "shingle": "char:5", "seed": 7})
     Options(threshold='0.9', seed='7', input='text', shingle='char:5')
@@ -139,7 +139,7 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
 
 
 def as_text(name: str, value: Any) -> str:
-    """Return a value as it would be typed; ValueError for a value of the wrong type."""
+    """Return a value as text for the command line; ValueError if its type is wrong."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
@@ -154,7 +154,7 @@ def as_text(name: str, value: Any) -> str:
 
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """Context manager: raise ValueError in place of UsageError and StageError."""
+    """Context manager: turn UsageError and StageError into ValueError."""
     try:
         yield
     except (UsageError, StageError) as error:
@@ -162,7 +162,7 @@ def as_value_errors() -> Iterator[None]:
 
 
 def in_python(message: str) -> str:
-    """Translate a message about options into one about keyword arguments.
+    """Replace options in a message with the keyword arguments for them.
 
     >>> in_python("--threshold: 90 is outside 0 < t <= 1")
     'threshold=90 is outside 0 < t <= 1'

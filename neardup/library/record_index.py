@@ -1,4 +1,4 @@
-"""`neardup.Index`: records on disk, to which a program adds others, and among which it searches.
+"""`neardup.Index`: records on disk; a program can add records and find similar ones.
 
 It is an index of `neardup index`: each may use what the other has made.
 """
@@ -46,7 +46,7 @@ _PLAIN = {int, str}  # elements that are the same shingle in every call
 
 
 class Match(NamedTuple):
-    """A query, a record of the index, and their similarity.
+    """A record of the index that is similar to a query, and their similarity.
 
     query: the id of the query, or its position; id: that of the record, as text.
     """
@@ -57,7 +57,7 @@ class Match(NamedTuple):
 
 
 class Index:
-    """Records in a folder, which are looked up by similarity.
+    """An index of records in a folder, in which similar records can be found.
 
     Several threads and processes may query; one at a time may add.  Each `add` makes a segment, of
     which each query looks into every one: add many records at once.
@@ -71,7 +71,7 @@ class Index:
     """
 
     def __init__(self, path: Path):
-        """Use `Index.open` or `Index.create`."""
+        """Not for users, who call `Index.open` or `Index.create`."""
         self._path = path
         self._state = self._read()
 
@@ -84,7 +84,7 @@ class Index:
         threshold: Value = None,
         **options: Unpack[Keywords],
     ) -> Index:
-        """Make a new index, a folder, for `records` that are "texts" or "sets".
+        """Make a new, empty index in a folder, for records that are "texts" or "sets".
 
         Options are those of `neardup.pairs`.  ValueError if one is invalid, or there is something
         at `path`.
@@ -107,7 +107,7 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """Open an index that `create` or `neardup index` has made; ValueError for anything else."""
+        """Open an index that `create` or `neardup index` made; ValueError for any other folder."""
         with keywords.as_value_errors():
             folder = Path(path)
             if not is_index(folder):
@@ -115,7 +115,7 @@ class Index:
             return cls(folder)
 
     def _read(self) -> _State:
-        """Read the index again if another process has changed it."""
+        """Read the index again if another process has changed it since the last call."""
         manifest = index_manifest.Manifest.of(self._path)
         kind = manifest.options["--input"]
         if kind not in _INPUT.values():
@@ -127,11 +127,11 @@ class Index:
         return _State(options, settings, manifest.segments_at(self._path, 0))
 
     def __len__(self) -> int:
-        """The number of records, with those that others have added before the last query."""
+        """Return the number of records, as of the last time that the index was read."""
         return sum(map(len, self._state.segments))
 
     def add(self, records: Iterable[Any]) -> int:
-        """Add (id, record) tuples; return how many were added.
+        """Add records, given as (id, record) tuples; return how many were added.
 
         All or none are added, and they are on disk when this returns.  ValueError for an invalid
         record, or if another program adds records now.  The records are held in memory, with 16
@@ -162,7 +162,7 @@ class Index:
     def query(
         self, records: Iterable[Any], top: int | None = None, threshold: Value = None
     ) -> list[Match]:
-        """Return similar records of the index for each of `records`, the most similar first.
+        """Return the records of the index similar to each of `records`, the most similar first.
 
         top: at most so many for each; threshold: another one than that of the index.  Below that of
         the index, some similar records are found and others are not.
@@ -188,7 +188,7 @@ class Index:
 
 
 class _State(NamedTuple):
-    """The state of an index when it was last read; threads exchange it as a whole."""
+    """What was read of an index; threads replace all of it at once, never a part."""
 
     options: Options
     settings: Settings
@@ -196,7 +196,7 @@ class _State(NamedTuple):
 
 
 def _settings(options: Options) -> Settings:
-    """Return the settings; before the first records, counts are empty."""
+    """Return the settings of the index; token counts are empty until records have been added."""
     if counts_first(options):
         return Settings.of(options, replace(TokenCounts.empty(), own=False))
     return Settings.of(options)
@@ -210,7 +210,7 @@ def _manifest(
 
 
 def _records(records: Iterable[Any], settings: Settings) -> UserRecords:
-    """Return records of the kind of the index; UsageError for others."""
+    """Convert records to those that the index holds; UsageError if they are of another kind."""
     given = UserRecords.of(records)
     texts = settings.form.shingle is not None
     if len(given) and given.texts != texts:
@@ -223,7 +223,7 @@ def _records(records: Iterable[Any], settings: Settings) -> UserRecords:
 
 
 def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Batch]:
-    """Yield batches of records, with ids unless they are queries, and places from `first` on."""
+    """Yield batches of records, with ids unless they are queries; places start at `first`."""
     weights = settings.scheme.weights
     for batch in given.batches(settings.form, bool(weights and weights.repeats)):
         numbers = batch.places - np.uint64(NEW)
@@ -234,7 +234,7 @@ def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Bat
 
 
 def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCounts]:
-    """Return the settings with the counts of tokens of the first records."""
+    """Return the settings with token counts, which are taken from the first records added."""
     counter = TokenCounter()
     for batch in batches:
         counter.add(batch.sets)
@@ -269,7 +269,7 @@ def _add_segment(
     settings: Settings,
     counts: TokenCounts | None,
 ) -> dict[str, Any]:
-    """Write a segment, with counts of tokens if given; return its entry in the manifest."""
+    """Write a segment, with token counts if given; return its entry for the manifest."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
     folder.mkdir()
     try:
@@ -289,7 +289,7 @@ def _add_segment(
 
 
 def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, Any]:
-    """Write the files of a segment, see `stored`; return what the manifest says of them."""
+    """Write the files of a segment (see `stored`); return their description for the manifest."""
     lines: list[bytes] = []
     places, sketches, keys, holders = [], [], [], []
     for batch, found in batches:

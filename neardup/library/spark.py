@@ -1,4 +1,4 @@
-"""Near-duplicates in Spark notebooks: a DataFrame of pairs from a DataFrame of records.
+"""Near-duplicates in Spark notebooks: turns a DataFrame of records into one of pairs.
 
     pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 
@@ -39,7 +39,7 @@ def pairs(
     rounds: int = 2,
     **options: Unpack[Keywords],
 ) -> DataFrame:
-    """Return DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
+    """Return DataFrame(a, b, similarity): each pair at or above the threshold (0.9), once.
 
     `id` names a column of strings or integers, and a and b have its type; `text` one of strings, or
     of arrays of integers, which are shingles, or with measure="hamming" one of fingerprints, in

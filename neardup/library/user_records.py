@@ -1,4 +1,4 @@
-"""Records in memory: texts or sets, with or without ids; errors name a position.
+"""Records that a caller passes: texts or sets, with or without ids; errors name a position.
 
 Columns of pandas, polars and Arrow, and arrays, are recognized by their methods, without importing
 these packages.  Elements of sets become shingles:
@@ -29,7 +29,7 @@ AT_ONCE = blocks.BLOCK_BYTES >> 3  # elements; or eight times as many characters
 
 
 class Elements(dict[Hashable, int]):
-    """A mapping from elements to shingles, for one call.
+    """Maps the elements of sets to shingles (numbers); one mapping serves one call.
 
     >>> elements = Elements()
     >>> elements.of([7, 7.0, True]).tolist()
@@ -40,8 +40,7 @@ class Elements(dict[Hashable, int]):
         self._words = shingling.WordHashes()
 
     def of(self, elements: list[Any]) -> np.ndarray:
-        """Return the shingles of elements, uint64; TypeError or ValueError if one cannot be in a
-        set."""
+        """Return the shingle of each element, uint64; TypeError or ValueError for a bad one."""
         kinds = set(map(type, elements))
         if kinds == {str}:
             return self._of_words(elements)
@@ -80,7 +79,7 @@ def _hash(kind: bytes, data: bytes) -> int:
 
 @dataclass(frozen=True)
 class UserRecords:
-    """n records: their ids (None: positions), and texts or lists of elements."""
+    """The n records of a caller: ids (None: positions are the ids), and texts or element lists."""
 
     ids: "list[Hashable] | None"
     texts: bool
@@ -88,7 +87,7 @@ class UserRecords:
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> "UserRecords":
-        """Check the user's records and convert them; ValueError names what is wrong.
+        """Check and convert the records of a caller; ValueError names the record at fault.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
@@ -103,7 +102,7 @@ class UserRecords:
         return len(self.records)
 
     def batches(self, form: InputFormat, repeats: bool) -> Iterator[Batch]:
-        """Yield batches, without empty records; repeats: a token weighs as often as it is there."""
+        """Yield batches without empty records; repeats: a token weighs as often as it occurs."""
         gather = counted if repeats else Ragged.from_unsorted
         if form.shingle is not None:
             found = self.batches_of_texts(form.shingle, form.clean, gather)
@@ -114,7 +113,7 @@ class UserRecords:
     def batches_of_texts(
         self, shingler: shingling.Shingler, clean: cleaning.Cleaning, gather: input_check.Gather
     ) -> Iterator[Batch]:
-        """Yield batches of shingled texts, numbered as the lines of one file would be."""
+        """Yield batches of texts as shingles; records are numbered like the lines of one file."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, blocks.BLOCK_BYTES):
             texts = [text_rows.Text(blocks.NEW + i, b"", self.records[i]) for i in range(low, high)]
@@ -147,7 +146,7 @@ class UserRecords:
 
 
 def listed(records: Any) -> list[Any]:
-    """Return a list, a column or another iterable as a list; ValueError for anything else."""
+    """Convert a list, a column or another iterable to a list; ValueError for anything else."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
@@ -162,7 +161,7 @@ def listed(records: Any) -> list[Any]:
 
 
 def _as_list(values: Any) -> "list[Any] | None":
-    """Return the values as a list, or None if they are not iterable."""
+    """Convert the values to a list, or return None if they are not iterable."""
     for name in AS_LIST:
         if callable(method := getattr(values, name, None)):
             values = method()
@@ -173,14 +172,14 @@ def _as_list(values: Any) -> "list[Any] | None":
 
 
 def _copied(record: Any) -> Any:
-    """Return a copy of a record, or of the one in a tuple (id, record)."""
+    """Return a copy of a record, or of an (id, record) tuple with its record."""
     if type(record) is tuple:
         return tuple(map(_copied, record))
     return record.copy() if hasattr(record, "copy") else record
 
 
 def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
-    """Split tuples (id, record) into ids and records; ids are None if no record is a tuple.
+    """Split (id, record) tuples into ids and records; ids are None if no record is a tuple.
 
     ValueError if only some are.
     """
@@ -211,7 +210,7 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
 
 
 def _checked(position: int, record: Any, texts: bool) -> Any:
-    """Return a text or a list of elements; ValueError unless it is of the same kind as record 0."""
+    """Return record i, a text or a list of elements; ValueError if record 0 is of another kind."""
     if isinstance(record, str):
         if not texts:
             raise ValueError(
@@ -230,7 +229,7 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
 
 
 def _refuse_elements(records: list[Any], first: int, elements: Elements) -> None:
-    """Raise ValueError for the first element that cannot be in a set."""
+    """Raise ValueError that names the first element that cannot be in a set."""
     for position, record in enumerate(records, first):
         for element in record:
             try:

@@ -1,4 +1,4 @@
-"""Bit vectors in memory, with or without ids; errors name a position.
+"""Bit vectors that a caller passes, with or without ids; errors name a position.
 
     rows of uint8       an array of shape (n, F/8), as numpy.packbits makes, or single rows of it
     bytes               F/8 each
@@ -29,14 +29,14 @@ BYTES = (bytes, bytearray, memoryview)
 
 @dataclass(frozen=True)
 class UserVectors:
-    """The ids of n vectors (None: positions), and their hexadecimal digits, uint8 (n, F/4)."""
+    """n vectors: ids (None: positions are the ids), and hexadecimal digits, uint8 (n, F/4)."""
 
     ids: list[Hashable] | None
     digits: np.ndarray
 
     @classmethod
     def of(cls, records: Any, bits: int | None) -> UserVectors:
-        """Check the user's vectors and convert them; ValueError names what is wrong.
+        """Check and convert the vectors of a caller; ValueError names the vector at fault.
 
         >>> UserVectors.of([("a", b"\\x01\\x23\\x45\\x67"), ("b", b"\\xff" * 4)], None).digits[0]
         array([0, 1, 2, 3, 4, 5, 6, 7], dtype=uint8)
@@ -62,7 +62,7 @@ class UserVectors:
         return int(self.digits.shape[1]) * DIGIT_BITS
 
     def batches(self) -> Iterator[Batch]:
-        """Yield batches of fingerprints, numbered as the lines of one file would be."""
+        """Yield the vectors in batches; they are numbered like the lines of one file."""
         form = BlockPlaces(self.bits)
         for low in range(0, len(self), AT_ONCE):
             some = self.digits[low : low + AT_ONCE]
@@ -80,7 +80,7 @@ def _of_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _text(position: int, vector: Any, bits: int | None) -> str:
-    """Return a vector in hexadecimal; ValueError if it is not one."""
+    """Convert a vector to hexadecimal digits; ValueError if its type or size is wrong."""
     if isinstance(vector, str):
         return vector
     if isinstance(vector, np.ndarray) and vector.dtype == np.uint8 and vector.ndim == 1:
@@ -101,7 +101,7 @@ def _text(position: int, vector: Any, bits: int | None) -> str:
 
 
 def _of_texts(texts: list[str], found: list[Any], digits: int) -> np.ndarray:
-    """Return the digits of hexadecimal texts (found: as given), `digits` each if there are none."""
+    """Return the digits of hexadecimal texts, uint8 (n, digits); ValueError if sizes differ."""
     first = len(texts[0]) if texts else digits
     for i, text in enumerate(texts):
         if len(text) != first:

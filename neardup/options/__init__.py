@@ -1,4 +1,4 @@
-"""Options as a user gives them, and settings as the stages use them.
+"""Options as a user types them, and the settings that the stages of a job use.
 
 In: a command line.
 Out: `Settings`, checked before the first line is read.

@@ -1,4 +1,4 @@
-"""The parser of all programs: grouped options, a short -h, and suggestions for misspelt options."""
+"""The parser of all command lines: options in groups, a short -h, hints for misspelt options."""
 
 import argparse
 import copy
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from neardup.runtime.program import as_called, nearest
+from neardup.runtime.program import AS_COMMAND, AS_MODULE, as_called, nearest
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 
 SECTIONS = {
@@ -28,24 +28,24 @@ SECTIONS = {
     ),
     "inside a cluster": "--input-files --blocks --shared-keys",
 }
-# The page of -h, in a line each.
+# What -h prints, one line per option.
 SHORT = {
-    "--threshold": "the least similarity of a pair (default: 0.9)",
+    "--threshold": "the minimum similarity of a pair (default: 0.9)",
     "--exact": "find every pair; without it, at most 1 in 10,000 at the threshold is missed",
     "--input": "shingles, text, jsonl, csv, tsv or parquet (default: by the extension)",
     "--id": "the field of the id (default: id)",
     "--text": "the field of the text, or several (default: text)",
-    "--shingle": "runs of K words or characters, as word:3 or char:5 (default: word:3)",
-    "--clean": "ignore html, accents, digits, punctuation, or several with commas",
+    "--shingle": "runs of K words or characters, such as word:3 or char:5 (default: word:3)",
+    "--clean": "ignore html, accents, digits or punctuation; several with commas",
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
-    "-o": "write the answer to this file, once it is complete",
-    "--include": "only files with names like this, as '*.py'; may be repeated",
+    "-o": "write the answer to this file when it is complete",
+    "--include": "only files with names like this, such as '*.py'; may be repeated",
     "--exclude": "no files and no folders with names like this; may be repeated",
     "-0": "with --output kept or removed: paths for xargs -0",
-    "--removed": "with --output kept: write each removed record and its duplicate",
-    "--report": "write a page of what was found, as page.html",
+    "--removed": "with --output kept: also write the removed records to this file",
+    "--report": "write an HTML page of what was found, such as page.html",
     "-v": "print all counts at the end",
-    "--keep": "which of similar records: first, longest, max:FIELD … (default: first)",
+    "--keep": "which similar record is kept: first, longest, max:FIELD … (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
     "--reducers": "number of reducers (default: chosen for the input)",
@@ -56,14 +56,14 @@ ELSEWHERE = {
     "--report": "; to make a page of an answer, type: python3 -m neardup report PAIRS --records "
     "FILE -o page.html"
 }
-MANY = 15  # with more options, -h shows those of SHORT only
+MANY = 15  # with more options, -h lists only those in SHORT
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argument parser that keeps the line ends of `description`."""
+    """An argument parser with the options in SECTIONS, and `description` printed as it is."""
 
     def __init__(self, name: str, description: str, short: Mapping[str, str] = SHORT):
-        """Make a parser; `short` has the lines of -h, if there are many options."""
+        """Make a parser; if it gets many options, -h prints only those in `short`, {flag: help}."""
         super().__init__(
             prog=name,
             description=description,
@@ -75,13 +75,15 @@ class CommandParser(argparse.ArgumentParser):
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
         title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
-        most = "print the options that most people need"
-        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=most)
+        self._brief = self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS)
         self.add_argument("--help", action="help", help="print all options")
 
     def add_verbosity(self) -> None:
-        """Add -v and -q, which set `verbosity`."""
-        kinds = {"-v": (VERBOSE, "all counts at the end"), "-q": (QUIET, "nothing but errors")}
+        """Add the options -v and -q, which set `verbosity`."""
+        kinds = {
+            "-v": (VERBOSE, "all counts at the end"),
+            "-q": (QUIET, "no summary; errors only"),
+        }
         self.set_defaults(verbosity=SHORT_SUMMARY)
         for flag, (const, what) in kinds.items():
             self.add_argument(
@@ -100,11 +102,13 @@ class CommandParser(argparse.ArgumentParser):
         return self._with_usage().format_help()
 
     def short_help(self) -> str:
-        """Return the text that -h prints."""
+        """Return the text that -h prints: all options if they are few, else those in `short`."""
         short = len(self._actions) > MANY
         return self._page(short) + "\n--help lists all options.\n" * short
 
     def _page(self, short: bool) -> str:
+        many = len(self._actions) > MANY
+        self._brief.help = "print the options that most people need" if many else "same as --help"
         formatter = self._with_usage()
         formatter.add_text(self.description)
         for group in self._action_groups:
@@ -123,10 +127,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def _with_usage(self) -> argparse.HelpFormatter:
         formatter = self._get_formatter()
-        usage = self._actions
-        if len(usage) > MANY:
-            formatter._prog += " [OPTIONS]"
-            usage = [action for action in usage if not action.option_strings]
+        formatter._prog += " [OPTIONS]"
+        usage = [action for action in self._actions if not action.option_strings]
         formatter.add_usage(self.usage, usage, [])
         return formatter
 
@@ -137,17 +139,18 @@ class CommandParser(argparse.ArgumentParser):
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
         meant = "".join(ELSEWHERE.get(word) or nearest(word, known) for word in wrong)
         prog = as_called(self.prog)
-        self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
+        name = self.prog.replace(AS_MODULE, AS_COMMAND)  # as in all other messages
+        self.exit(2, f"{name}: {message}{meant}; {prog} -h lists the options\n")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Keep the value `--`, as in `--rows=--`, which Python before 3.13 drops."""
+        """Return an option's value, even if it is `--` (`--rows=--`), which old Pythons drop."""
         alone = action.nargs is None and arg_strings == ["--"]
         return "--" if alone else super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: "Sequence[str] | None" = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse words after `--` as names; Python before 3.13 drops the `--` too early."""
+        """Take words after `--` as file names, where Python before 3.13 would drop the `--`."""
         given = sys.argv[1:] if args is None else list(args)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)

@@ -1,4 +1,4 @@
-"""`Settings`: the options, parsed and checked before the first line is read."""
+"""`Settings`: all options of a run, parsed and checked before the first line is read."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Settings(NamedTuple):
 
     @property
     def keys_of(self) -> dict[str, str]:
-        """The options on which keys depend: {flag: value, or "" if not given}."""
+        """The options that keys depend on: {flag: value}; "" if an option is not given."""
         request = self.request
         own = self.scheme.option_values(request)
         return {
@@ -128,11 +128,11 @@ class Settings(NamedTuple):
         }
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
-        """Read blocks of the files, for `parse`; see `reading.blocks.read_files`."""
+        """Yield blocks of lines of the files, for `parse`; see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)
 
     def join(self, counters: Counters) -> PairJoin:
-        """Return the join that verifies the buckets."""
+        """Return the join that turns buckets of records into verified pairs or edges."""
         output = self.output
         parts = output.across if self.against and output.across else output.parts
         edges, pairs, lines = output.between if self.between and output.between else parts
@@ -140,7 +140,7 @@ class Settings(NamedTuple):
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
-        """Return a list: a warning if the scheme was made for another --shingle, or nothing."""
+        """Return a list with a warning if the scheme was made for another --shingle, else []."""
         text, suits = self.form.key_options()["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
             return []
@@ -151,7 +151,7 @@ class Settings(NamedTuple):
 
 
 def form_of(options: Options) -> InputFormat:
-    """Return the input format, by options and file names; UsageError if these disagree."""
+    """Return the input format that options and file names imply; UsageError if they disagree."""
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     how = options.input, options.shingle, options.clean, options.id, options.text
     bits = table.SCHEME_OPTIONS["--bits"]
@@ -170,7 +170,7 @@ def form_of(options: Options) -> InputFormat:
 
 
 def tag_of_records(keep: str) -> Tag:
-    """Return how ids are tagged for --keep; UsageError for an invalid one."""
+    """Return the tag of ids that orders records by the rules of --keep; UsageError if invalid."""
     return read("--keep", tag_of, keep)
 
 
@@ -179,7 +179,7 @@ def of_fingerprints(options: Options) -> bool:
 
 
 def with_input(options: Options) -> Options:
-    """Add --input if file names imply it: tasks and manifests repeat options without file names."""
+    """Return the options with --input, if file names imply it, for tasks that get no file names."""
     form = form_of(options)
     named = options.input is None and form.fields
     return replace(options, input=form.input) if named else options
@@ -191,19 +191,19 @@ def settings_before_counts(options: Options) -> Settings:
 
 
 def counts_first(options: Options) -> bool:
-    """Return whether a run with these options should count tokens first."""
+    """Return whether a run with these options has to count tokens first."""
     scheme = SCHEMES[_scheme_name(options)]
     return options.counts is None and scheme.asks_for_counts(_scheme_values(options, scheme))
 
 
 def stays_exact(options: Options) -> bool:
-    """Return whether pairs and similarities are the same with token counts of other records."""
+    """Return whether the result stays the same if the token counts come from other records."""
     scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
 
 
 def _scheme_name(options: Options) -> str:
-    """Return the scheme's name; UsageError if unknown, or for an option of another scheme."""
+    """Return the name of the scheme; UsageError if it is unknown or an option does not fit it."""
     name, prints = options.scheme, of_fingerprints(options)
     if name is None:
         name = "exact" if options.exact or _is_too_low(options) else table.DEFAULT_SCHEME
@@ -222,7 +222,7 @@ def _scheme_name(options: Options) -> str:
         option = table.SCHEME_OPTIONS[flag]
         if option not in SCHEMES[name].options:
             if prints:
-                raise UsageError(f"{flag} has no use for fingerprints; leave it out")
+                raise UsageError(f"{flag} does not apply to fingerprints; leave it out")
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} needs --scheme {' or '.join(users)}, but --scheme is {name}")
     if options.own_counts and options.counts is None:
@@ -231,7 +231,7 @@ def _scheme_name(options: Options) -> str:
 
 
 def _is_too_low(options: Options) -> bool:
-    """Return whether the threshold is so low that the default scheme is exact."""
+    """Return whether the threshold is so low that an exact scheme is the default."""
     measure = MEASURES.get(options.measure or "jaccard")
     if options.threshold is None or options.own or options.verify != table.EXACT or not measure:
         return False
@@ -243,7 +243,7 @@ def _is_too_low(options: Options) -> bool:
 
 
 def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
-    """Return {flag: parsed value} of the scheme's given options."""
+    """Return {flag: parsed value} for the options of the scheme that were given."""
     return {
         option.flag: read(option.flag, option.read, options.own[option.flag])
         for option in scheme.options
@@ -252,7 +252,7 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
 
 
 def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
-    """Return how ids are tagged and keys are marked, and the rule by which records are removed."""
+    """Return the tag of ids, the mark of keys, and the rule that selects the records to remove."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):
@@ -281,7 +281,7 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """Return scheme, measure and output of --verify sketch; UsageError for unsuited options."""
+    """Return scheme, measure and output for --verify sketch; UsageError if options do not fit."""
     size = read("--verify", sample_size, options.verify)
     refused = {
         f"--measure {request.measure}": request.measure != "jaccard",
@@ -304,7 +304,7 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[Request, Scheme]:
-    """Return the request to a scheme, and the scheme; UsageError for an invalid option."""
+    """Return the request that the options make to a scheme, and the scheme; or UsageError."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:

@@ -1,4 +1,4 @@
-"""`Options`: every option of the programs, declared once with its help.
+"""`Options`: every option of the programs, declared once, with its help text.
 
 Options of single schemes are declared beside these schemes.
 """
@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Callable
 
 from neardup.decisions import RULES
@@ -53,12 +54,12 @@ _OTHER_MEASURES = [
 
 
 def measures() -> list[str]:
-    """Return the measures of all schemes, each once."""
+    """Return the distinct names of the measures that any scheme supports."""
     return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
 
 
 def _option(default: Any, **spec: Any) -> Any:
-    """Declare a field of `Options`, with the keywords of argparse's `add_argument`."""
+    """Declare a field of `Options`; `spec` has the keywords of argparse's `add_argument`."""
     return field(default=default, metadata=spec)
 
 
@@ -69,7 +70,7 @@ def _choices(kinds: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """All options as text, from a command line, keyword arguments, a manifest or a task.
+    """The values of all options, unparsed: from a command line, keywords, a manifest or a task.
 
     `Settings.of` parses them, so that all refusals come from one place, and tasks and manifests
     repeat what was typed.
@@ -85,15 +86,14 @@ class Options:
     )
     exact: bool = _option(
         False,
-        help="find every pair, by the cheapest exact scheme for each size; the same as "
-        "--scheme exact",
+        help="find every pair, by the cheapest exact scheme for each size; same as --scheme exact",
     )
     measure: str | None = _option(
         None,
         metavar="NAME",
         help=f"how similarity is measured: {', '.join(measures())}; a measure that the scheme "
-        f"cannot promise is refused (default: {_USUAL_MEASURE}, but "
-        f"{', and '.join(_OTHER_MEASURES)})",
+        f"cannot promise is refused (default: {_USUAL_MEASURE}; "
+        f"{'; '.join(_OTHER_MEASURES)})",
     )
     threshold: str | None = _option(
         None,
@@ -107,13 +107,13 @@ class Options:
     counts: str | None = _option(
         None,
         metavar="FILE",
-        help="token counts from step.py count; run_local.sh, run_hadoop.sh and job.py count by "
-        "themselves if a scheme needs it",
+        help="token counts from step.py count; run_local.sh, run_hadoop.sh and job.py count "
+        "tokens themselves if a scheme needs it",
     )
     own_counts: bool = _option(
         False,
-        help="--counts were made from this very input, so that shingles of only one record are "
-        "not keys; with counts of another input, pairs would be lost",
+        help="--counts were made from exactly this input, so that shingles of only one record "
+        "are not keys; with counts of another input, pairs would be lost",
     )
     input: str | None = _option(
         None,
@@ -122,13 +122,13 @@ class Options:
         "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
         "and a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, "
         "tsv, parquet; inferred from the extension .jsonl "
-        ".ndjson .json .csv .tsv or .parquet, perhaps followed by .gz .bz2 .xz or .zst (default: "
+        ".ndjson .json .csv .tsv or .parquet, also before .gz .bz2 .xz or .zst (default: "
         "by the extension, else shingles)",
     )
     delimiter: str | None = _option(
         None,
         metavar="CHAR",
-        help="for CSV: what separates fields, such as ';' or '\\t' for a tab (default: a comma)",
+        help="for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)",
     )
     encoding: str | None = _option(
         None,
@@ -152,12 +152,12 @@ class Options:
         None,
         metavar="NAME[,NAME]",
         help="for rows: the field with the fingerprint, in hexadecimal, base64 or binary, or "
-        "several, of which the others are those of variants",
+        "several: the further ones have fingerprints of variants",
     )
     clean: str | None = _option(
         None,
         metavar="WHAT",
-        help=f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, as "
+        help=f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, such as "
         "html,punctuation; html: tags, scripts, navigation and other text outside the body; "
         "accents: é counts as e; digits: numbers, with the marks inside them; punctuation: marks "
         "and symbols",
@@ -165,12 +165,12 @@ class Options:
     shingle: str | None = _option(
         None,
         metavar="UNIT:K",
-        help="for texts: every run of K words or characters, as word:3 or char:5; with :bag added, "
-        "as word:1:bag, repeats count; or spot:C:D, chains of C words that are D words apart, one "
-        "after each stop word.  A shingle should be so long that a random text seldom has it: "
-        "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
-        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
-        "shingles: bag, if repeats count",
+        help="for texts: every run of K words or characters, such as word:3 or char:5; with :bag "
+        "added, such as word:1:bag, repeats count; or spot:C:D, chains of C words that are D words "
+        "apart, one after each stop word.  Choose shingles long enough to be rare in unrelated "
+        "texts: char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m "
+        f"neardup tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With "
+        "--input shingles: bag, if repeats count",
     )
     verify: str = _option(
         EXACT,
@@ -190,9 +190,9 @@ class Options:
         None,
         metavar="RULES",
         help="which of several similar records to keep, with --output kept or removed; "
-        f"{_choices(PRIORITIES)}.  Several rules with commas, as max:stars,min:date: each decides "
-        "ties of those before it, and then the order of the input; a record without a number or "
-        "date in the field comes last",
+        f"{_choices(PRIORITIES)}.  Several rules with commas, such as max:stars,min:date: each "
+        "decides ties of those before it, and then the order of the input; a record without a "
+        "number or date in the field comes last",
     )
     against: tuple[str, ...] = _option(
         (),
@@ -200,12 +200,14 @@ class Options:
         help="old records: each pair has at least one new record, and --output kept or removed "
         "lists new records only, since old ones are always kept; may be repeated",
     )
-    between: bool = _option(False, help="with --against: no pairs of two new records")
+    between: bool = _option(
+        False, help="with --against: find only pairs of a new and an old record"
+    )
     input_files: str | None = _option(
         None,
         metavar="FILE",
         help="for tasks that read a part of the input: a list of all its files in order, in lines "
-        "of old or new, tab, name; run_hadoop.sh and job.py make it by themselves",
+        "of old or new, tab, name; run_hadoop.sh and job.py make this file themselves",
     )
     max_line: str | None = _option(
         None,
@@ -216,8 +218,8 @@ class Options:
     max_bad: str | None = _option(
         None,
         metavar="SHARE",
-        help="the maximum share of bad lines, 0 to 1, as 0.25 or 1/4; with more, the exit code is "
-        f"1, after the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
+        help="the maximum share of bad lines, 0 to 1, such as 0.25 or 1/4; with more, the exit "
+        f"code is 1, after the answer; 0 means --strict (default: {in_words(MAX_BAD)})",
     )
     strict: bool = _option(False, help="stop at the first bad line instead of counting it")
     own: Mapping[str, str] = field(default_factory=dict)  # options of schemes, by flag
@@ -226,7 +228,7 @@ class Options:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Options:
-        """Make options from the parsed arguments of a program, with its files.
+        """Make options from the arguments that argparse has parsed; input files are included.
 
         >>> Options.of(argparse.Namespace(threshold="0.8", rows="7", files=["a.csv", "-"]))
         Options(threshold='0.8', own={'--rows': '7'}, files=('a.csv',))
@@ -246,7 +248,7 @@ class Options:
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse the output of `arguments`; ValueError for an unknown option.
+        """Parse what `arguments` returned; ValueError for an unknown option.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -267,7 +269,7 @@ class Options:
         return cls(**values)
 
     def arguments(self) -> list[str]:
-        """Return the options as arguments for another program."""
+        """Return the options as command-line arguments for another program."""
         words = []
         common = {flag: getattr(self, spec["dest"]) for flag, spec in COMMON_OPTIONS.items()}
         for flag in OPTIONS:
@@ -278,24 +280,24 @@ class Options:
         return words
 
     def given_arguments(self) -> list[str]:
-        """Return the arguments that are not defaults, for a command line."""
+        """Return the command-line arguments of the options that differ from their defaults."""
         return [word for word in self.arguments() if word not in _DEFAULT_ARGUMENTS]
 
     def value(self, flag: str) -> str | bool | tuple[str, ...] | None:
-        """Return the given value of an option, or its default."""
+        """Return the value of an option by its flag: the given one, or else the default."""
         if flag in SCHEME_OPTIONS:
             return self.own.get(flag)
         value: str | bool | tuple[str, ...] | None = getattr(self, attribute(flag))
         return value
 
     def with_values(self, values: Mapping[str, str | bool]) -> Options:
-        """Return a copy with the given {flag: value}."""
+        """Return a copy in which the options in `values`, {flag: value}, are replaced."""
         own = {flag: str(text) for flag, text in values.items() if flag in SCHEME_OPTIONS}
         common = {attribute(flag): value for flag, value in values.items() if flag not in own}
         return replace(self, own={**self.own, **own}, **common)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """Show only values that are not defaults."""
+        """Return a text with only the options that differ from their defaults."""
         each = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
         shown = [f"{name}={value!r}" for name, value, default in each if value not in (default, {})]
         return f"Options({', '.join(shown)})"
@@ -306,7 +308,7 @@ def attribute(flag: str) -> str:
 
 
 def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each flag in the order of --help, with the keywords of `add_argument`."""
+    """Yield (flag, keywords of `add_argument`) for each option, in the order of --help."""
     for each in fields(Options):
         if each.metadata:
             how: dict[str, Any] = {}
@@ -328,13 +330,13 @@ _DEFAULT_ARGUMENTS = Options().arguments()
 
 
 def integer(flag: str, text: str, low: int, high: int) -> int:
-    """Read an integer from `low` to `high`; UsageError for anything else."""
+    """Parse the value of an option, an integer from `low` to `high`; UsageError if invalid."""
     number: int = read(flag, whole(low, high), text)
     return number
 
 
 def fraction(text: str) -> Fraction:
-    """Read a share such as "0.25", "1/4" or "1"; ValueError outside 0 … 1.
+    """Parse a share such as "0.25", "1/4" or "1"; ValueError outside 0 … 1.
 
     >>> fraction("1/3")
     Fraction(1, 3)
@@ -346,11 +348,18 @@ def fraction(text: str) -> Fraction:
 
 
 def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
-    """Parse an option with `reader`; UsageError if that raises ValueError."""
+    """Return reader(text), the value of an option; a ValueError becomes a UsageError."""
     try:
         return reader(text)
     except ValueError as error:
         raise UsageError(f"{flag}: {error}") from None
+
+
+def help_without(flag: str, part: str) -> str:
+    """Return the help text of an option without a part that does not apply to a program."""
+    text: str = OPTIONS[flag]["help"]
+    assert part in text
+    return text.replace(part, "")
 
 
 def parser(
@@ -358,12 +367,16 @@ def parser(
     description: str,
     flags: Collection[str] = OPTIONS,
     short: Mapping[str, str] = SHORT,
+    texts: Mapping[str, str] = MappingProxyType({}),
 ) -> CommandParser:
-    """Make a parser of the options in `flags`; all others keep their defaults."""
+    """Make a parser of the options in `flags`; all others keep their defaults.
+
+    texts: {flag: help}, for options that do less, or something else, in this program.
+    """
     result = CommandParser(name, description, short)
     for flag, spec in OPTIONS.items():
         if flag in flags:
-            result.add_argument(flag, **spec)
+            result.add_argument(flag, **{**spec, "help": texts.get(flag, spec["help"])})
         else:
             result.set_defaults(**{spec["dest"]: spec.get("default")})
     return result

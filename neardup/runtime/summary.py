@@ -37,9 +37,9 @@ SINGLE = "texts of a single shingle"
 FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
 OLD_RECORDS = "… old ones"
 REMOVED = "records removed"
-STAYING = "records that stay"
-CHAINED = "… that only a chain would remove"
-CHAINED_AWAY = "… removed by a chain alone"
+STAYING = "records kept"
+CHAINED = "… similar only through a chain"
+CHAINED_AWAY = "… removed through a chain only"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
 LEFT_OUT = "bad lines left out of the answer"  # it can hold them only in the input's format
 EDGES = "edges"
@@ -240,7 +240,7 @@ def _many(count: int, names: str) -> str:
 def _result(counts: Mapping[str, int]) -> str:
     """Return the result of a run in words.
 
-    >>> _result({"records": 3300, "records removed": 169, "records that stay": 3131})
+    >>> _result({"records": 3300, "records removed": 169, "records kept": 3131})
     '3,131 of 3,300 records kept, 169 removed'
     """
     old = counts.get(OLD_RECORDS, 0)

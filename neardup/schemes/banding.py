@@ -30,8 +30,8 @@ def _probability(text: str) -> float:
 RECALL = Option(
     "--recall",
     "P",
-    "the promise: a pair exactly at T is found with probability P or more, and a pair above T is "
-    "more likely to be found; bands and rows follow from it (default: 0.9999)",
+    "minimum probability that a pair exactly at T is found; determines bands and rows (default: "
+    "0.9999)",
     _probability,
     finds_more="a higher --recall, with more --max-bands if it asks for them, misses fewer",
 )
@@ -39,7 +39,7 @@ DEFAULT_RECALL = 0.9999  # if --recall, --bands and --rows are omitted
 MOST = Option(
     "--max-bands",
     "N",
-    "maximum number of bands for the promise; each band sends every record once more, and fewer "
+    "maximum number of bands for --recall; each band sends every record once more, and fewer "
     "bands leave more false candidates to verify (default: 16, projection 128; more at thresholds "
     "for which these are too few)",
     whole(1, MAX_BANDS),

@@ -50,16 +50,16 @@ BITS = Option(
     "--bits",
     "F",
     f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}; with --scheme simhash, and projection by "
-    "--measure agreement, bits of a vector, of which more tell angles apart more finely (default: "
+    "--measure agreement, bits of a vector; more bits measure angles more precisely (default: "
     "256; simhash 64; projection 384)",
     scheme.whole(MIN_BITS, MAX_BITS),
 )
 DISTANCE = Option(
     "--distance",
     "K",
-    "with fingerprints, and --scheme simhash: the maximum number of bits in which those of a pair "
+    "with fingerprints, or --scheme simhash: the maximum number of bits in which a pair may "
     "differ; with simhash above 15, set --max-bands to at least K + 1 (default: 31 of 256 bits, "
-    "and as many in proportion; simhash 3)",
+    "or the same share of other sizes; simhash 3)",
     scheme.whole(0, MAX_BITS - 1),
     default=3,
     finds_more="a larger --distance misses fewer",

@@ -160,7 +160,7 @@ class Fingerprints(bit_keys.BitScheme):
     @classmethod
     def of(cls, request: Request) -> Fingerprints:
         if request.threshold_given:
-            raise ValueError("--threshold has no use for fingerprints; use --distance")
+            raise ValueError("--threshold does not apply to fingerprints; use --distance")
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         distance = request.values.get("--distance", DISTANCE_OF_256 * bits // DEFAULT_BITS)
         if distance > bits // 2:

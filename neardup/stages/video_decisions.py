@@ -79,7 +79,8 @@ def summary(found: FoundPairs) -> list[str]:
     """Return the lines of the summary: the pairs, and the common stretches."""
     videos = found.videos
     new = many(len(videos.ids) - videos.old, "new video" if videos.old else "video")
-    among = f"of {new} and {many(videos.old, 'old one')}" if videos.old else f"among {new}"
+    old = many(videos.old, "old one")
+    among = f"found: {new} against {old}" if videos.old else f"among {new}"
     pairs = len({(pair.a, pair.b) for pair in found.pairs})
     lines = [video_answers.described(each, videos.ids) for each in found.common[:SHOWN]]
     more = len(found.common) - len(lines)

@@ -15,11 +15,11 @@ from neardup.videos.video_join import MEASURES, JoinOptions
 
 THRESHOLD = "0.5"
 MEASURE_HELP = (
-    "which two videos are a pair: copy, where the shorter one has enough in common with the other "
-    "(--threshold); containment, where that goes through all of it; common, for any stretches of "
-    "enough time (--at-least)"
+    "which videos are a pair: copy, if enough of the shorter one is in the other (--threshold); "
+    "containment, if one stretch alone covers that share; common, if they have stretches of "
+    "enough time in common (--at-least)"
 )
-AT_LEAST_HELP = "the least time that two videos have in common"
+AT_LEAST_HELP = "the minimum time that two videos have in common"
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 

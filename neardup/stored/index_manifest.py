@@ -24,7 +24,7 @@ NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made
 
 
 def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
-    """Raise UsageError if any of the names is that of an index."""
+    """Raise UsageError if one of the named files is an index."""
     for name in names:
         if is_index(name):
             raise UsageError(f"{name}: is an index, {advice}")
@@ -39,7 +39,7 @@ _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
 
 @dataclass(eq=False)
 class Manifest:
-    """The contents of the manifest file.
+    """The contents of the manifest file of an index.
 
     options: what keys depend on, by flag; probe: a hash of the keys of some sets; segments: the
     description of each; given: the options as typed; counted: it keeps token counts.
@@ -53,7 +53,7 @@ class Manifest:
 
     @classmethod
     def of(cls, index: Path) -> Manifest:
-        """Read the manifest; StageError if it is damaged, or of another format."""
+        """Read the manifest of an index; StageError if it is damaged or of another version."""
         path = index / MANIFEST
         try:
             contents = json.loads(path.read_text("utf-8"))
@@ -68,7 +68,7 @@ class Manifest:
         return cls(**contents)
 
     def write(self, index: Path) -> None:
-        """Replace the manifest atomically."""
+        """Write the manifest; it replaces the previous one atomically."""
         contents: dict[str, Any] = {"format": FORMAT, **vars(self)}
         text = json.dumps({**contents, "checksum": _checksum(contents)}, indent=1)
         path = index / f"{UNFINISHED}{MANIFEST}"
@@ -91,7 +91,7 @@ class Manifest:
         return f"{SEGMENT}{len(self.segments)}"
 
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
-        """Return the segments, with files numbered from `first_file` on."""
+        """Return the segments of the index; their files get numbers from `first_file` on."""
         return [Segment(index / about["name"], about, first_file) for about in self.segments]
 
 
@@ -100,7 +100,7 @@ def _checksum(contents: dict[str, Any]) -> int:
 
 
 def to_disk(folder: Path) -> None:
-    """Write a folder's entries through to the disk."""
+    """Make the names of the files in a folder durable on disk (fsync)."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -109,7 +109,7 @@ def to_disk(folder: Path) -> None:
 
 
 def sweep_unfinished(index: Path, manifest: Manifest) -> None:
-    """Remove files left by killed runs; the caller must have locked the index.
+    """Remove files that killed runs left in an index; the caller must hold its lock.
 
     UsageError where there is anything else in the folder of a new index.
     """
@@ -123,7 +123,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 
 def _left_by_a_run(entry: Path) -> bool:
-    """Return True for a file or folder that a run writes before the manifest lists it."""
+    """Return whether a run writes such a file or folder before the manifest lists it."""
     if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
@@ -137,7 +137,7 @@ COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./ste
 
 
 def check_counts(options: Options) -> None:
-    """Raise UsageError if an index needs token counts that would change as records are added."""
+    """Raise UsageError if keys depend on token counts that change as records are added."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:
@@ -151,13 +151,13 @@ def check_counts(options: Options) -> None:
 
 
 def given_options(options: Options) -> dict[str, str | bool]:
-    """Return the options, by flag, that later runs take from the index."""
+    """Return the options that later runs take from the index, as {flag: value}."""
     words = (word.partition("=") for word in options.given_arguments())
     return {flag: value or True for flag, _, value in words if flag not in _NOT_TAKEN}
 
 
 def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[Options, list[str]]:
-    """Return a run's options, completed with those of the index, and the added ones as words.
+    """Return a run's options, completed with those of the index, and a list of what was added.
 
     `names`: of the run's files.  UsageError where its scheme or its input is another.
     """
@@ -195,7 +195,7 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
 
 
 def check_alike(indexes: Sequence[Path]) -> None:
-    """Raise UsageError if two indexes were made with different options."""
+    """Raise UsageError if the indexes were made with different options."""
     made = [(index, Manifest.of(index).options) for index in indexes]
     remedy = "run against one of them, or make one again with the options of the other"
     for one in made:
@@ -203,12 +203,12 @@ def check_alike(indexes: Sequence[Path]) -> None:
 
 
 def counts_in(index: Path) -> Path:
-    """Return the path of the token counts of an index."""
+    """Return the path of the file of token counts in an index."""
     return index / "segment.0" / COUNTS
 
 
 def _compare(index: Path, flag: str, mine: str, other: str) -> None:
-    """Raise UsageError if a run and the index differ in an option."""
+    """Raise UsageError if an option of a run differs from that of the index."""
     for _, made, run in differing({flag: mine}, {flag: other}):
         raise UsageError(
             f"{index} was made {made}, and this run {'has' if other else 'is'} "
@@ -217,7 +217,7 @@ def _compare(index: Path, flag: str, mine: str, other: str) -> None:
 
 
 def opened(index: Path, options: Options, settings: Settings) -> Manifest:
-    """Read the manifest; UsageError if a run's options do not fit the index."""
+    """Read the manifest of an index; UsageError if it does not fit the options of a run."""
     manifest = Manifest.of(index)
     if manifest.options["--scheme"] == settings.keys_of["--scheme"]:
         check_counts(options)

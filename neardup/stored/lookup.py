@@ -1,4 +1,4 @@
-"""Look records up in an index: its records that are similar to each, the most similar first.
+"""Find the records of an index that are similar to given records, the most similar first.
 
 keys of a batch ── postings of a segment ── candidate pairs ── sizes and bitmaps ── sets ── verified
 
@@ -25,7 +25,7 @@ PAIRS = 1 << 18  # candidate pairs that are verified together, 8 bytes each
 
 
 class Similar(NamedTuple):
-    """A record of an index that is similar to another one."""
+    """A record of an index, and its similarity to the record that was looked up."""
 
     id: bytes
     similarity: Fraction
@@ -34,7 +34,7 @@ class Similar(NamedTuple):
 def similar_to_each(
     segments: Sequence[Segment], batch: Batch, keys: Ragged, measure: Measure, top: int | None
 ) -> list[list[Similar]]:
-    """Return the similar records of each record of a batch; the `top` most similar ones.
+    """Return, for each record of a batch, the `top` most similar records of the index.
 
     keys: those of each record.  Ties are in the byte order of ids.
     """
@@ -48,8 +48,10 @@ def similar_to_each(
 
 
 def candidates(segment: Segment, keys: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows of `keys` and records of the segment that share one (int64), each pair once in a
-    piece."""
+    """Yield candidate pairs: rows of `keys` and records that share a key (int64).
+
+    Within an array that is yielded, each pair is there once.
+    """
     owner = np.repeat(np.arange(len(keys)), keys.sizes)
     order = np.argsort(keys.values, kind="stable")
     values, owner = keys.values[order], owner[order].astype(np.uint64)
@@ -76,7 +78,7 @@ def _distinct(pieces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def verified(
     segment: Segment, batch: Batch, rows: np.ndarray, records: np.ndarray, measure: Measure
 ) -> Iterator[tuple[int, int, Similar]]:
-    """Yield (row, record, similar record) of the candidate pairs that are similar."""
+    """Yield (row, number of the record, the record) for each candidate pair that is similar."""
     distinct, place = np.unique(records, return_inverse=True)
     sketches = segment[distinct]
     some, row = np.unique(rows, return_inverse=True)

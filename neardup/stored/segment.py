@@ -38,7 +38,7 @@ TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 
 def write_checked(path: Path, pieces: Iterable[bytes]) -> np.ndarray:
-    """Write a file through to the disk; return the checksums of its blocks (uint32)."""
+    """Write a file, durably (fsync); return the checksums of its blocks (uint32)."""
     sums: list[int] = []
     pending = bytearray()  # of the block that is not full yet
     with open(path, "wb") as file:
@@ -60,7 +60,7 @@ def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
 
 
 def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield each flag whose values differ, with both values as text.
+    """Yield each flag whose values differ in two sets of options, with both values as text.
 
     >>> list(differing({"--bands": "20", "--rows": "3"}, {"--rows": "3"}))
     [('--bands', 'with --bands 20', 'without --bands')]
@@ -85,7 +85,7 @@ def refuse_unlike(
 
 
 class CheckedFile:
-    """A file with block checksums; reading damaged data raises StageError with the `remedy`.
+    """A file with a checksum per block; reading a damaged one raises StageError with `remedy`.
 
     A block is checked when it is first read.
     """
@@ -103,7 +103,7 @@ class CheckedFile:
             raise damaged(path, f"it has {self.size:,} bytes instead of {size:,}", remedy)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return the bytes (uint8) from `start` up to `stop`, after checking their blocks."""
+        """Read and check the bytes from `start` up to `stop` (uint8)."""
         blocks = range(start // BLOCK, -(-stop // BLOCK))
         if self._checked[blocks.start : blocks.stop].all():
             return self._bytes(start, stop)
@@ -127,7 +127,7 @@ class CheckedFile:
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Return the rows with the given numbers (int64, ascending): dtype `kind`, (n, columns)."""
+        """Read the rows of a table by number (int64, ascending); dtype `kind`, (n, columns)."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -137,7 +137,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """Yield the bytes from starts[i] up to stops[i]; the ranges ascend and do not overlap."""
+        """Yield the bytes from starts[i] up to stops[i]; ranges must ascend without overlaps."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -145,7 +145,7 @@ class CheckedFile:
             yield from (data[a:b] for a, b in zip(*bounds))
 
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
-        """Return rows by number, in any order, from the mapped file; each block is checked once."""
+        """Read rows of a table by number, in any order, with mmap; each block is checked once."""
         width = np.dtype(kind).itemsize * columns
         rows = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
@@ -168,7 +168,7 @@ class CheckedFile:
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield (low, high) for each run of nearby ranges to read at once, up to 1 MiB.
+    """Group ranges of bytes to read at once: yield (low, high), ranges low:high make up to 1 MiB.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -185,7 +185,7 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of an index, as `about` in the manifest describes it."""
+    """A segment of an index; `about` is its description in the manifest."""
 
     folder: Path
     about: dict[str, Any]
@@ -208,7 +208,7 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings of distinct keys (uint64): keys and records (int64)."""
+        """Yield the postings of distinct keys (uint64): arrays of keys and of records (int64)."""
         fences, starts, stops = self._pieces
         order = np.argsort(self._by_partition(keys))
         keys = keys[order]
@@ -228,13 +228,13 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return `keys`, and the first posting of each in a piece of them, and how many it has."""
+        """Find keys in postings start:stop; return (keys, first posting of each, counts)."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         low, high = held.searchsorted(keys, "left"), held.searchsorted(keys, "right")
         return keys, start + low, high - low
 
     def _by_partition(self, keys: np.ndarray) -> np.ndarray:
-        """Rotate keys so that their order is that of the file: by partition, then by key."""
+        """Rotate the bits of keys, so that they sort as in the file: by partition, then by key."""
         bits = len(self.partitions).bit_length() - 1
         if not bits:
             return keys
@@ -243,13 +243,13 @@ class Segment:
 
     @property
     def partitions(self) -> list[int]:
-        """The number of postings in each partition, a power of two of them."""
+        """The number of postings in each partition; the number of partitions is a power of two."""
         counts: list[int] = self.about["partitions"]
         return counts
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The fences, rotated, and the postings from each one up to the next: int64."""
+        """Rotated fences, and where the postings of each piece start and stop (int64)."""
         counts = np.array(self.partitions)
         ends = np.cumsum(counts)
         pieces = -(-counts // FENCE)
@@ -262,7 +262,7 @@ class Segment:
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield (number of records yielded before, batch) for record numbers (int64, ascending)."""
+        """Read records by number (int64, ascending); yield (count of records before, batch)."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

@@ -1,4 +1,4 @@
-"""All pairs of sketches at or above a threshold, found without comparing every pair.
+"""Find all pairs of sketches at or above a threshold without comparing every pair.
 
 The tokens of one file are in memory in order, each with the number of its record: the *postings*.
 The records of the other file, or of the same, pass by in blocks, and are compared with the records
@@ -58,7 +58,7 @@ Tokens = Callable[[Ragged], Ragged]
 
 @dataclass(frozen=True)
 class SharedTokens:
-    """Tokens (uint64 below 2^48) of sketches, chosen so that similar sketches share one.
+    """Chooses tokens (uint64 below 2^48) of sketches such that similar sketches share one.
 
     rarity: uint8, how often hashes occur, by their last bits; paired: tokens are pairs.
     """
@@ -69,12 +69,12 @@ class SharedTokens:
     paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the maximum number of first tokens for sketches of given sizes (int64)."""
+        """Return how many first tokens a sketch of each size has at most (int64)."""
         singles, prefix = self._prefixes(sizes)
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many first hashes are single tokens, and how many form pairs, int64 each."""
+        """Return two int64 arrays: how many first hashes are tokens, and how many are paired."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
@@ -84,7 +84,7 @@ class SharedTokens:
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
     def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
-        """Return these tokens, or pairs of hashes if many dissimilar records share single ones."""
+        """Return self, or a copy that pairs hashes if too many dissimilar records share one."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
@@ -105,7 +105,7 @@ class SharedTokens:
         return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
 
     def first(self, sketches: Ragged) -> Ragged:
-        """Return the first tokens of each sketch; every similar sketch has one of them."""
+        """Return the first tokens of each sketch; similar sketches share at least one of them."""
         if in_bands(self.kind):
             return self._of_bands(sketches)
         ordered, sizes = self._ordered(sketches), sketches.sizes
@@ -127,7 +127,7 @@ class SharedTokens:
         return Ragged.from_unsorted(self._ordered(sketches), sketches.sizes)
 
     def _ordered(self, sketches: Ragged) -> np.ndarray:
-        """Return the tokens of each sketch, rare ones first."""
+        """Return the tokens of each sketch, in order of rarity, the rarest first."""
         hashes = self.kind.hashes(sketches)
         rare = self.rarity[(hashes & np.uint64(len(self.rarity) - 1)).astype(np.int64)]
         # Subtle: the rarity displaces the lowest bits: two hashes may become one token, and equal
@@ -160,7 +160,7 @@ def in_bands(kind: Kind) -> bool:
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Return 1 + log2 of counts of hashes (0 for none), by last bits, in steps of 1/8 (uint8)."""
+    """Count hashes by their last bits; return 8 · (1 + log2 of the count), 0 for none (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
@@ -178,13 +178,13 @@ def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
 
 
 def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the first counts[i] values of each row i."""
+    """Return the first counts[i] values of each row i, end to end; offsets bound the rows."""
     place = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
     return values[place < np.repeat(counts, np.diff(offsets))]
 
 
 class Alike(NamedTuple):
-    """Pairs of records (int64), in which `part` of `whole` items agree."""
+    """Pairs of records by number (int64), in which `part` of `whole` items agree."""
 
     asked: np.ndarray
     passing: np.ndarray
@@ -196,7 +196,7 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """A search for similar pairs within `file`, or between it and `other`."""
+    """A search for similar pairs within a file of sketches, or between it and `other`."""
 
     file: SketchFile
     other: SketchFile | None
@@ -206,7 +206,7 @@ class Search:
     counters: Counters
 
     def pairs(self) -> Iterator[Alike]:
-        """Yield all pairs at or above the threshold in batches, each pair once."""
+        """Yield batches of all pairs at or above the threshold, each pair once."""
         files = [self.file] if self.other is None else [self.file, self.other]
         total = sum(int(self.file.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
@@ -238,7 +238,7 @@ class Search:
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:
-        """Return a mask of the pairs (x, y) to compare, so that none is repeated."""
+        """Return which pairs (x, y) to compare (bool), so that no pair is compared twice."""
         if self.other is not None:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
@@ -267,7 +267,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Return the postings of a file, or of its `rows`: of first tokens, or of `every` token."""
+    """Return the postings of a file or of its `rows`: the first tokens, or with `every`, all."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
@@ -287,7 +287,7 @@ def postings_of(
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """Return (low, high, estimate) in millionths; all are equal if the similarity is exact."""
+    """Return (low, high, estimate) of a similarity in millionths; all equal if it is `known`."""
     estimate = round(kind.estimate(part, whole) * 10**6)
     if known:
         return estimate, estimate, estimate

@@ -1,4 +1,4 @@
-"""Files of sketches, written in one go and read in order or by number.
+"""Files of sketches: written once, read in order or by the number of a record.
 
     64 bytes    a name and the version
     sketches    the items of one record after the other, see `sketch_kinds`
@@ -42,7 +42,7 @@ PROBES = (1, 5, 34, 233, 987)  # sizes of sets
 
 
 def check_new(to: Path) -> None:
-    """Raise UsageError if the file exists."""
+    """Raise UsageError if the file of sketches exists already."""
     if os.path.lexists(to):
         raise UsageError(f"--to {to}: already exists; name another file, or remove it")
 
@@ -82,14 +82,14 @@ def write_sketches(
 
 
 def probe(kind: Kind) -> str:
-    """Return a hash of the sketches of fixed sets, which detects files of other versions."""
+    """Return a hash of the sketches of fixed sets; it differs if a version sketches otherwise."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
     sketches = kind.sketches(sets, seed=0).values.astype("<u8")
     return blake2b(sketches.tobytes(), digest_size=8).hexdigest()
 
 
 class SketchFile:
-    """A file of sketches, opened for reading; StageError if it is invalid."""
+    """A file of sketches that is open for reading; StageError if it is invalid."""
 
     def __init__(self, name: str):
         self.name = name
@@ -115,7 +115,7 @@ class SketchFile:
         return np.diff(self.offsets)
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
-        """Yield (number of the first sketch, sketches) for each block, checked and in order."""
+        """Yield each block, checked, as (number of its first sketch, sketches)."""
         for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
@@ -136,7 +136,7 @@ class SketchFile:
 
     @cached_property
     def _names(self) -> tuple[bytes, np.ndarray]:
-        """All ids as lines, and the positions of the line ends, with -1 before the first."""
+        """All ids, one per line, and the positions of the line ends, with -1 before the first."""
         names = self._file.read(self._ids_at, self._file.size)
         ends = np.flatnonzero(names == ord("\n"))
         if len(ends) != self.records:
@@ -149,7 +149,7 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the numbers of these records (int64, ascending); StageError for an unknown id."""
+        """Return the numbers of the records with these ids (int64, ascending); or StageError."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
@@ -165,7 +165,7 @@ def check_agreement(one: SketchFile, other: SketchFile) -> None:
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
-    """Return the contents section, the block checksums, and the length of the file's tail."""
+    """Read the end of a file; return its contents section, block checksums, and length."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEAD)

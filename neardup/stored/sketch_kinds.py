@@ -1,4 +1,4 @@
-"""Kinds of sketches: what is kept of a set, and how similarity is estimated.
+"""Kinds of sketches: which hashes of a set are stored, and how similarity is estimated.
 
     min:64            the 64 smallest hashes (Broder 1997)
     mod:25            the hashes that 25 divides, a 25th of them
@@ -54,22 +54,22 @@ class Kind(ABC):
 
     @abstractmethod
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
-        """Return the sketches of non-empty sets."""
+        """Return the sketches of sets that are not empty."""
 
     @abstractmethod
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        """Return (items that agree, items compared, exact or not) for each pair."""
+        """Return, for each pair: items that agree, items compared, and whether it is exact."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
-        """Return how many values (int64) each sketch has in memory, given its number of items."""
+        """Return the number of values of each sketch in memory (int64), given its items."""
         return items
 
     def hashes(self, sketches: Ragged) -> np.ndarray:
-        """Return the items of sketches as random-looking numbers below 2^48 (uint64)."""
+        """Return the items of sketches, hashed to evenly spread numbers below 2^48 (uint64)."""
         return sketches.values
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """Return sketches as in a file: bytes (uint8), and the number of items of each (int64)."""
+        """Return sketches as bytes for a file (uint8), and the number of items of each (int64)."""
         octets = sketches.values.astype("<u8").view(np.uint8).reshape(-1, 8)
         return np.ascontiguousarray(octets[:, :HASH_BYTES]).ravel(), sketches.sizes
 
@@ -80,7 +80,7 @@ class Kind(ABC):
         return Ragged(octets.view("<u8").ravel().astype(np.uint64), offsets)
 
     def least_part(self, threshold: Threshold, whole: int) -> int:
-        """Return how many of `whole` items must agree at the threshold.
+        """Return how many of `whole` items must agree for an estimate at the threshold.
 
         >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
         58
@@ -91,14 +91,14 @@ class Kind(ABC):
         return ceil(t * whole)
 
     def estimate(self, part: int, whole: int) -> Fraction:
-        """Return the estimated similarity, if `part` of `whole` items agree."""
+        """Estimate the similarity of two sketches of whose `whole` items `part` agree."""
         share = Fraction(part, whole)
         if self.accidents:
             share = (share * self.accidents - 1) / (self.accidents - 1)
         return max(share, Fraction(0))
 
     def interval(self, part: int, whole: int, alpha: Fraction) -> tuple[int, int]:
-        """Return (low, high) in millionths: the similarity is outside with P ≤ alpha.
+        """Return a confidence interval in millionths; the similarity is outside with P ≤ alpha.
 
         >>> kind_of("signature:128:1").interval(122, 128, Fraction("0.05"))
         (801528, 965212)
@@ -123,7 +123,7 @@ class MinHashes(Kind):
 
 @dataclass(frozen=True)
 class Multiples(Kind):
-    """MOD_m sketches: the hashes that m divides; with m = 1, those of the whole set."""
+    """MOD_m sketches: the hashes that m divides; with m = 1, all hashes."""
 
     m: int
     measures: ClassVar[tuple[str, ...]] = (JACCARD, CONTAINMENT)
@@ -141,7 +141,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """Min-hash signatures: `length` places of `bits` bits each; 32 bits are whole minima."""
+    """Min-hash signatures: `bits` bits of each of `length` min-hashes; 32 bits are all."""
 
     length: int
     bits: int
@@ -159,13 +159,13 @@ class Signatures(Kind):
         return self.rows(made if self.bits == WHOLE_BITS else low_bits(made, self.bits))
 
     def rows(self, values: np.ndarray) -> Ragged:
-        """Return sketches made from values (uint32, (n, length))."""
+        """Make sketches of the min-hashes of n sets (uint32, (n, length))."""
         places = np.arange(self.length, dtype=np.uint64) << np.uint64(PLACE)
         flat = (values.astype(np.uint64) | places).ravel()
         return Ragged(flat, np.arange(len(values) + 1) * self.length)
 
     def values(self, sketches: Ragged) -> np.ndarray:
-        """Return the values (uint32, (n, length)) of sketches."""
+        """Return the min-hashes in sketches (uint32, (n, length))."""
         return sketches.values.astype(np.uint32).reshape(-1, self.length)
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:

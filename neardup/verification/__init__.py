@@ -51,7 +51,7 @@ OUTPUTS = {
         "each removed record and the record it duplicates", *DECISION, decides=RECORDS
     ),
     "clusters": Output(
-        "each record of each cluster, behind the smallest id of the cluster",
+        "for each record of a cluster: the smallest id of the cluster, tab, id",
         JoinParts(LinkJoin, FirstPair, EdgeLines),
         decides="clusters",
     ),

@@ -151,7 +151,7 @@ def test_a_line_that_is_no_pair(command: str, line: bytes, shown: str, tmp_path:
 def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
     result = run([*NEARDUP, command, "--treshold", "0.9", "gone"], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert result.err.startswith(f"python3 -m neardup {command}: ")
+    assert result.err.startswith(f"neardup {command}: ")
 
 
 def test_standard_input_comes_once(tmp_path: Path) -> None:

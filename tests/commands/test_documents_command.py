@@ -56,7 +56,7 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     result = documents(tmp_path, folder)
     names = ["a.txt", "old.zip!a.txt", "sub/a%20b.txt"]
     assert pairs(result, folder) == set(combinations(names, 2))
-    said = "5 documents in 8 files; 2 not documents: 1 empty, 1 binary\n"
+    said = "5 documents in 8 files; 2 other files: 1 empty, 1 binary\n"
     assert said in result.err
     assert f"neardup documents: {folder}/latin.txt: not UTF-8: byte 4\n" in result.err
     assert "1 file could not be read: 1 not UTF-8\n" in result.err
@@ -190,6 +190,7 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
         ("-0",): "-0 needs --output kept or removed",
         ("--output=groups",): "'groups' is not one of",
         ("--threshold=2",): "outside 0 < t <= 1",
+        ("--scheme=fingerprints",): "compares fingerprints, not documents",
         ("--input=text",): "unrecognized arguments: --input=text",
         ("--output=kept", "--keep=max:size"): "--keep: 'size' is not one of id, bytes, date, text",
     }.items():

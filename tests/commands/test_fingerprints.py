@@ -146,9 +146,12 @@ def test_one_pair_of_ids_is_enough_for_an_evaluation(
 REFUSED = [
     (
         ["truth", *INPUT, "--threshold", "0.8"],
-        "--threshold has no use for fingerprints; use --dist",
+        "--threshold does not apply to fingerprints; use --dist",
     ),
-    (["truth", *INPUT, "--weights", "idf"], "--weights has no use for fingerprints; leave it out"),
+    (
+        ["truth", *INPUT, "--weights", "idf"],
+        "--weights does not apply to fingerprints; leave it out",
+    ),
     (
         ["truth", *INPUT, "--measure", "jaccard"],
         "--measure jaccard compares sets, not fingerprints",

@@ -47,7 +47,8 @@ def test_a_copy_is_one_line(top: Path, tmp_path: Path) -> None:
     words = "all 20 files of B are in A, 2 of A are not in B"
     counts = ["20", "2", "0", str(size), words]
     assert lines(result) == [[f"{top}/old/a%20copy", f"{top}/photos", "0.909090", *counts]]
-    assert "1 pair among 10 folders; skipped: 1 hidden, 1 symbolic links, 1 empty\n" in result.err
+    assert "1 pair among 10 folders; skipped: 1 hidden file or folder, " in result.err
+    assert ", 1 symbolic link, 1 empty file\n" in result.err
     assert folders(tmp_path, "-q", top).err == ""
 
 
@@ -83,7 +84,7 @@ def test_folders_that_overlap(top: Path, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(top)
     assert list(roots([".", "old", "photos/"])) == ["."]
     assert list(roots(["photos/", "old", "old"])) == ["photos", "old"]
-    with pytest.raises(UsageError, match=r"list\.txt: is a file; name folders"):
+    with pytest.raises(UsageError, match=r"list\.txt: is a file, not a folder; name folders"):
         list(roots(["old/list.txt"]))
 
 

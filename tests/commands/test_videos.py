@@ -91,7 +91,10 @@ def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None
     assert (rate, mirror) == ("1.000", "0")
     assert all((row[7] == "1") == ("mirror.mp4" in row) for row in rows(result, folder))
     assert "6 pairs among 6 videos\n" in result.err
-    assert "6 videos in 9 files, 57.0 seconds, 1 of them flat; 1 not videos: 1 .txt\n" in result.err
+    assert (
+        "6 videos in 9 files, 57.0 seconds, 1 without detail (no fingerprint); 1 other file"
+        in result.err
+    )
     assert "2 files could not be read: 2 damaged\n" in result.err
     assert f"neardup videos: {folder}/empty.mp4: damaged: " in result.err
 
@@ -178,7 +181,7 @@ def test_files_of_prints_give_the_same(name: str, folder: Path, tmp_path: Path) 
     shutil.rmtree(folder)
     again = videos(tmp_path, tmp_path / name)
     assert again.out == direct.out
-    assert "6 videos in 1 file, 57.0 seconds, 1 of them flat\n" in again.err
+    assert "6 videos in 1 file, 57.0 seconds, 1 without detail (no fingerprint)\n" in again.err
 
 
 def test_bad_lines_of_prints(folder: Path, tmp_path: Path) -> None:
@@ -206,7 +209,7 @@ def test_against_an_index(folder: Path, tmp_path: Path) -> None:
     found = {frozenset(pair) for pair in pairs(result, tmp_path)}
     new, of_old = ("films/clip.mp4", "films/small/long.mp4"), ("old/long.mp4", "old/mirror.mp4")
     assert found == {frozenset(new), *(frozenset((a, b)) for a in new for b in of_old)}
-    assert "of 3 new videos and 3 old ones\n" in result.err
+    assert "found: 3 new videos against 3 old ones\n" in result.err
     kept = videos(tmp_path, folder, "--against", index, "--output=kept", "--keep=min:bytes")
     assert rows(kept, folder) == [["black.mp4"]]
 
@@ -266,7 +269,7 @@ def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
     counts = {
         "files": 9,
         "videos": 6,
-        "… flat": 1,
+        "… without detail (no fingerprint)": 1,
         "… damaged": 2,
         "… .txt": 1,
         "skipped: hidden": 1,
@@ -338,9 +341,12 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--output=prints", "--common=x"], "--common needs pairs, but --output is prints"),
         (
             ["{}", "--against={}"],
-            "is not a file of prints; make one: python3 -m neardup videos FOLDER",
+            "was not written by --output prints; make such a file: python3 -m neardup videos",
         ),
-        (["{}", "--against={}/notes.txt"], "notes.txt: is not a file of prints; make one: "),
+        (
+            ["{}", "--against={}/notes.txt"],
+            "notes.txt: was not written by --output prints; make such a file: ",
+        ),
         (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
         (["{}", "--cache="], "--cache: expected the name of a file, got ''"),
         (["{}", "--cache={}/notes.txt"], "notes.txt: is not a cache of videos"),

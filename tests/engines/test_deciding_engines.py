@@ -33,8 +33,8 @@ SUMMED = (
     "bad lines",
     "repeated ids",
     "records removed",
-    "records that stay",
-    "… that only a chain would remove",
+    "records kept",
+    "… similar only through a chain",
     "records of the largest cluster",
 )
 TWINS = b"a 1 2 3\nb 1 2 3\n"

@@ -348,7 +348,7 @@ def test_one_of_each_cluster_of_the_videos(tmp_path: Path) -> None:
     gone = [line.split(b"\t")[:2] for line in result.out.splitlines()]
     assert sorted(gone) == sorted([ids[i], ids[some[0]]] for some in together for i in some[1:])
     assert result.count("records removed") == len(gone)
-    assert result.count("records that stay") == len(ids) - len(gone)
+    assert result.count("records kept") == len(ids) - len(gone)
     assert result.count("records of the largest cluster") == max(map(len, together))
 
 

@@ -56,7 +56,7 @@ def test_both_in_one_run(data: Path, folder: Path, tmp_path: Path) -> None:
     assert (folder / "removed.tsv").read_bytes() == REMOVED
     assert os.listdir(folder) == ["removed.tsv"]
     assert result.count("records removed") == 2
-    assert result.count("records that stay") == 2
+    assert result.count("records kept") == 2
     assert result.count("bad lines") == 1
 
 

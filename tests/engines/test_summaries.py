@@ -78,7 +78,7 @@ def test_each_figure_is_what_its_name_says(
     else:
         gone = direct(list(lines), pairs, "first")
         assert counts["records removed"] == len(gone) > 0
-        assert counts["records that stay"] == len(NEW) - len(gone)
+        assert counts["records kept"] == len(NEW) - len(gone)
         # The bad line is kept.
         assert printed == (len(gone) if output == "removed" else len(NEW) - len(gone) + 1)
     if not flags:

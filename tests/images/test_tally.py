@@ -36,7 +36,9 @@ def test_what_is_kept() -> None:
     assert tally.kept(outcome(Failure(pictures.NOT_A_PICTURE, ".txt"))) is None
     assert tally.kept(outcome(Failure(pictures.DAMAGED, "cut"))) is None
     lines = tally.summary({}, "").splitlines()
-    assert lines[0] == "2 pictures in 4 files, 1 of them flat; 1 not pictures: 1 .txt"
+    assert (
+        lines[0] == "2 pictures in 4 files, 1 without detail (no fingerprint); 1 other file: 1 .txt"
+    )
     assert lines[1] == "1 file could not be read: 1 damaged"
     assert lines[2].endswith(" seconds, 1 picture from the cache")
     assert len(lines) == 3
@@ -90,7 +92,7 @@ def test_videos(capsys: pytest.CaptureFixture[str]) -> None:
     tally.report({}, "", ["1 pair"])
     lines = capsys.readouterr().err.splitlines()[1:]
     assert lines[0] == "1 pair"
-    assert lines[1] == "1 video in 3 files, 1.5 hours; 1 not videos: 1 .txt"
+    assert lines[1] == "1 video in 3 files, 1.5 hours; 1 other file: 1 .txt"
     assert lines[2] == "1 file could not be read: 1 not a picture"
 
 

@@ -122,7 +122,7 @@ def test_the_command(flags: list[str], tmp_path: Path) -> None:
     assert result.out.decode().splitlines() == [
         f"{query}\t{id_}\t{round(value * 10**6) / 10**6:.6f}" for query, id_, value in matches
     ]
-    assert f"{len(matches):,} similar records for 40, among 150" in result.err
+    assert f"{len(matches):,} matches for 40 records, in an index of 150 records" in result.err
 
 
 def test_rows_of_a_file(tmp_path: Path) -> None:

@@ -158,13 +158,13 @@ REFUSED = [
     (VECTORS.astype(float), {}, "records: expected an array of uint8, got one of float64"),
     (HEX, {}, "records: expected an iterable of records, got one str"),
     ([("a", HEX), HEX], {}, "record 1 is not a tuple (id, record), but record 0 is"),
-    ([HEX], {"threshold": 0.9}, "threshold has no use for fingerprints; use distance"),
+    ([HEX], {"threshold": 0.9}, "threshold does not apply to fingerprints; use distance"),
     ([HEX], {"distance": 40}, "distance 40 is more than half of 64 bits, by which unrelated "),
     ([HEX], {"shingle": "word:1"}, "shingle needs texts, but the records are fingerprints"),
     (
         [HEX],
         {"weights": "idf"},
-        "weights has no use for fingerprints; leave it out",
+        "weights does not apply to fingerprints; leave it out",
     ),
     (
         [HEX],

@@ -67,8 +67,8 @@ def on_this_machine(flags: list[str], files: list[Path], tmp: Path) -> Result:
 
 
 def summary(result: Result) -> dict[str, int]:
-    names = ("records", "records removed", "records that stay", "clusters", "bad lines", "pairs")
-    names += ("… that only a chain would remove", "records of the largest cluster")
+    names = ("records", "records removed", "records kept", "clusters", "bad lines", "pairs")
+    names += ("… similar only through a chain", "records of the largest cluster")
     return {name: result.count(name) for name in names if f"\n{name}  " in f"\n{result.err}"}
 
 
@@ -147,7 +147,7 @@ def test_nothing_to_decide_and_the_answer_of_before(tmp_path: Path) -> None:
         assert result.code == 0, result.err
         assert hadoop_cluster.pairs_in(output) == data
         assert result.count("records removed") == 0
-        assert result.count("records that stay") == 2
+        assert result.count("records kept") == 2
     result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
     assert result.code == 1
     assert f"{output} already exists; --overwrite" in result.err.splitlines()[-1]

@@ -47,7 +47,7 @@ def test_kept_has_views(kind: str, tmp_path: Path) -> None:
     texts = arrow.array(["to be", "to be", "not", None, "to be"]).cast(getattr(arrow, kind)())
     parquet.write_table(arrow.table({"id": list("abcde"), "text": texts}), path)
     result = succeed([*RUN_LOCAL, "--output=kept", path, "-o", kept], tmp_path)
-    assert result.count("records that stay") == 2
+    assert result.count("records kept") == 2
     before, after = parquet.read_table(path), parquet.read_table(kept)
     assert after.schema.equals(before.schema)
     assert after.to_pylist() == [before.to_pylist()[i] for i in (0, 2, 3)]
@@ -200,7 +200,7 @@ def test_strings_that_the_file_has_once_are_read_some_at_a_time(text: str, tmp_p
     write_long(path)
     flags = ["--jobs=1", "--text", text, "--output=kept", "-o", kept]
     result = run([*MEASURED, *RUN_LOCAL, *flags, path], tmp_path, process=True)
-    assert result.count("records that stay") == 3
+    assert result.count("records kept") == 3
     assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 1, 2]))
     assert int(result.err.splitlines()[-1]) < 300_000  # KiB; all rows at once take 1 GB
 

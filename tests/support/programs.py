@@ -59,7 +59,7 @@ SHORT_COUNTS = {
     "repeated ids": r"^([\d,]+) repeated ids?\b",
     "pairs": r"([\d,]+) pairs?\b",
     "unique pairs": r"([\d,]+) (?:unique )?pairs?\b",
-    "records that stay": r"([\d,]+) of [\d,]+ records? kept",
+    "records kept": r"([\d,]+) of [\d,]+ records? kept",
     "records removed": r"\b([\d,]+) removed\b",
 }
 Command = Sequence[Union[str, Path]]

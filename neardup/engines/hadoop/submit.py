@@ -84,7 +84,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--removed": dict(
         metavar="FOLDER",
-        help="with --output kept: write what --output removed prints to this new folder",
+        help="with --output kept: also write the removed records to this new folder",
     ),
     "--overwrite": dict(
         action="store_true",
@@ -92,7 +92,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--detach": dict(
         action="store_true",
-        help="on Ctrl-C, let the job go on, and print how to end it",
+        help="on Ctrl-C, leave the job running, and print how to stop it",
     ),
     "--show": dict(
         action="store_true",

@@ -31,22 +31,23 @@ from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
     metavar="FILE",
-    help="where the answer goes, once all of it is there, instead of standard output, packed if it "
-    "ends with .gz, .bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or "
-    ".parquet; beside it, .FILE.neardup.json says what was asked and counted.  With --output kept "
-    "it may be FOLDER/, which gets a file for each FILE",
+    help="write the answer to FILE when it is complete; compressed if its name ends with .gz, "
+    ".bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; "
+    "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept it "
+    "may be FOLDER/, which gets a file for each input file",
 )
 LINES_OPTION: dict[str, Any] = dict(
     dest="answer",
     metavar="FILE",
-    help="where the answer goes, once all of it is there, instead of standard output; JSON lines, "
+    help="write the answer to FILE when it is complete, instead of standard output; JSON lines, "
     "CSV or Parquet if it ends with .jsonl, .csv or .parquet",
 )
 REPORT_OPTION: dict[str, Any] = dict(
-    metavar="FILE", help="write a page of what was found, with texts side by side, as page.html"
+    metavar="FILE", help="write an HTML page of what was found, with texts side by side"
 )
 REMOVED_OPTION: dict[str, Any] = dict(
-    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
+    metavar="FILE",
+    help="with --output kept: also write the lines of --output removed to FILE",
 )
 STDOUT_NAME = "-"
 OWN_FILE = "-o {}: the run's own file"

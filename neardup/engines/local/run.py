@@ -132,11 +132,11 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
 
 def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
-    about = "one or more; plain or packed; - is standard input"
+    about = "one or more files, plain or compressed; - is standard input"
     parser.add_argument("files", nargs="*", metavar="FILE", help=about)
-    about = "mappers and reducers, or fewer where the input is small (default: cores)"
+    about = "number of mappers and reducers; fewer if the input is small (default: cores)"
     parser.add_argument("--jobs", metavar="N", help=about)
-    about = "what each sort may hold in memory, as 256M or 2G (default: 256M)"
+    about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
