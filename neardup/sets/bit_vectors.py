@@ -123,8 +123,7 @@ class Prints:
         >>> prints.vectors[:, 0].tolist(), prints.counts.tolist()
         ([131073, 3, 0], [1, 2])
         """
-        blocks = -(-bits // BLOCK_BITS)
-        words = -(-bits // WORD_BITS)
+        blocks, words = -(-bits // BLOCK_BITS), -(-bits // WORD_BITS)
         numbers = np.arange(len(sets.values)) - np.repeat(sets.offsets[:-1], sets.sizes)
         places = numbers // blocks << PLACE_BITS | numbers % blocks
         tops = sets.values >> np.uint64(BLOCK_BITS)
