@@ -106,8 +106,7 @@ def _with_weights(
         columns.append(digit.astype(np.uint8))
         left = (left - digit) // WEIGHT_BASE
     before = np.zeros(len(widths), dtype=np.int64)  # what a weight takes
-    before[heavy] = 2
-    before[heavy] += sum(column > 0 for column in columns)
+    before[heavy] = 2 + sum(column > 0 for column in columns)
     ends = np.cumsum(widths + before)
     text = np.full(len(digits) + before.sum(), ZERO + CONTINUED, dtype=np.uint8)
     text[spans(ends - widths, widths)] = digits
