@@ -246,7 +246,7 @@ def check_one_answer(
 
 
 def _check_columns(form: InputFormat, files: Sequence[InputFile], instead: str) -> None:
-    """Raise UsageError unless all tables have the same columns; those of Parquet have types."""
+    """Raise UsageError unless all tables have the same columns, and in Parquet the same types."""
     first: tuple[str, Any] | None = None
     for path, name, _ in files:
         kind = form.kind_of(name)

@@ -117,7 +117,7 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
 def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield (left, right, common values), int64: overlapping pairs that pass the length filter."""
+    """Yield (left, right, number of common values), int64: pairs that pass the length filter."""
     for left, right, common in InvertedIndex.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))

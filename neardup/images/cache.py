@@ -152,7 +152,7 @@ class ResultCache:
         self._since = time.monotonic()
 
     def _forget(self) -> None:
-        """Remove the values that were not used for the longest time, if the file is too large."""
+        """Remove the least recently used values if the file is too large."""
         found = self._run(PAGES, [()])
         if found and found[0][0] > self._store.most:
             share = SPARE * self._store.most / found[0][0]

@@ -216,7 +216,7 @@ def _joined(sums: SharedMinima, kind: type) -> Joined:
 
 
 def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
-    """Return the lists to merge, the long lists, and the most that each and later ones add."""
+    """Return short lists, long lists, and the most that each long list and its successors add."""
     lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):

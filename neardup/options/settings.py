@@ -296,8 +296,8 @@ def _estimated(
         )
     if counts_first(options):
         raise UsageError(
-            f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
-            "none; take --scheme minhash, or name --counts FILE, as step.py count makes it"
+            f"--scheme {name} needs the token counts of all records, and --verify sketch sends no "
+            "tokens; use --scheme minhash, or --counts FILE with a file made by step.py count"
         )
     sketched = Sketched(scheme, size, request.seed)
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED

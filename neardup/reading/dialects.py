@@ -157,8 +157,9 @@ class _Decoded(io.RawIOBase):
     def _check(self, data: bytes, text: str) -> None:
         if text.encode(self._encoding, _errors(self._encoding)) != data:
             raise StageError(
-                f"{self._name}: some characters have several forms in {self._encoding}, and would "
-                f"be written in another one; type: {_converted(self._encoding, self._name)}"
+                f"{self._name}: {self._encoding} encodes some characters in several ways, so that "
+                "kept lines might be written in another one; type: "
+                f"{_converted(self._encoding, self._name)}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Read documents: the text of each file or archive member, or the reason why it is not one.
+"""Read documents: the text of each file or archive member, or the reason why there is none.
 
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive

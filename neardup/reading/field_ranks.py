@@ -1,4 +1,4 @@
-"""Convert values of fields to integers of the same order, for --keep max:FIELD and min:FIELD.
+"""Convert values of fields to integers that sort alike, for --keep max:FIELD and min:FIELD.
 
 A value is a number, a date or a time, or their texts: 7, "7.5", "2024-05-31", "2024-05-31T18:00Z".
 Numbers are compared as floats of 64 bits, and times as seconds since 1970, in UTC unless they have

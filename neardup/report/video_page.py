@@ -90,7 +90,7 @@ def middle(place: Place) -> float:
 
 
 def _strips(couple: Couple) -> list[list[tuple[float, float]]]:
-    """Return the moments of the first runs of a pair."""
+    """Return the times (in a, in b) at which each of the first runs of a pair is shown."""
     return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(couple.runs[:RUNS])]
 
 

@@ -61,7 +61,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return the take[i] (int64) rarest tokens of set i; without counts, those of smallest hash.
+    """Return the take[i] (int64) rarest tokens of set i; without counts, those of smallest hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()

@@ -80,7 +80,7 @@ class TokenWeights:
 
 
 class CommonPlaces(NamedTuple):
-    """The number of the pair of each common value, and its two indices in `rows.values` (int64)."""
+    """For each common value: the index of its pair, and two positions in `rows.values` (int64)."""
 
     pair: np.ndarray
     left: np.ndarray

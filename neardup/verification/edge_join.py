@@ -131,7 +131,7 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 
 
 class EdgeJoin(LinkJoin):
-    """The join that finds all pairs except those in dense clusters; the decision compares these."""
+    """The join that finds all pairs, except in dense clusters, whose members it writes instead."""
 
     _found = PairJoin._found
 

@@ -38,7 +38,7 @@ def _pixels(facts: Facts) -> float:
 
 
 def _length(facts: Facts) -> float:
-    """Return the length of a video in steps of 10 %, so that copies have equal lengths."""
+    """Return the length class of a video, in steps of 10 %, so that copies are in one class."""
     return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
 
 

@@ -108,7 +108,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
 
 
 def _is_short(container: Any, stream: Any) -> bool:
-    """Return whether a file lasts at most SHORT seconds by its header, or does not say how long."""
+    """Return whether a header states at most SHORT seconds, or no length at all."""
     seconds = (stream.duration or 0) * float(stream.time_base or 0)
     if not seconds:  # subtle: in Matroska, a late start is in the length
         seconds = ((container.duration or 0) - (container.start_time or 0)) / MICROSECONDS

@@ -281,7 +281,7 @@ def test_characters_with_two_forms(tmp_path: Path) -> None:
     assert succeed(words, tmp_path, cwd=tmp_path).out == b"a\tb\t1.000000\n"
     result = run([*words, "--output=kept"], tmp_path, cwd=tmp_path)
     assert (result.code, result.out) == (1, b"")
-    assert "a.txt: some characters have several forms in cp932" in result.err
+    assert "a.txt: cp932 encodes some characters in several ways" in result.err
 
 
 def test_tasks_read_utf_8(tmp_path: Path) -> None:

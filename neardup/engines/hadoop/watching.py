@@ -164,7 +164,7 @@ class Job:
             raise StageError(self._reason() or "the job failed; see Hadoop's messages above")
 
     def _hear(self, raw: bytes) -> None:
-        """Print a line of the client on stderr, and append it to `said`."""
+        """Print a line from the client on stderr, and append it to `said`."""
         line = raw.decode("utf-8", "backslashreplace")
         self.said.append(line.rstrip("\n"))
         sys.stderr.write(line)
