@@ -4,6 +4,9 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
+# Where compiled modules are not kept, each of thousands of processes compiles them again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run help check test slow-test test-all coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
