@@ -116,7 +116,7 @@ FLAGS = ["exact", "sketch:64", "sketch"]
         (["--against=x"], "--against needs exact pairs, not estimates"),
         (["--measure=dice"], "--measure dice needs exact pairs, not estimates"),
         (["--scheme=simhash"], "--measure hamming needs exact pairs, not estimates"),
-        (["--exact"], "counts the tokens of all records first, and --verify sketch sends none"),
+        (["--exact"], "needs the token counts of all records, and --verify sketch sends no tokens"),
     ],
 )
 def test_what_it_cannot_do_is_refused(flags, said):
