@@ -18,6 +18,7 @@ pytestmark = pytest.mark.spark
 
 # Bytes that are no UTF-8, all ends of lines, blank lines, bad ones, a mark of byte order, and no
 # end of the last line.
+PACKED = gzip.compress(b"a 1 2\n" * 99, mtime=0)
 ODD = (
     b"\xef\xbb\xbfa\xff\xfe 1 2 3 4\r\n\r\n\nb\xc3( 4 3 2 1\rc\x01\x0b 1 2 3 4 \n"
     b"no shingles\nd \xff\ne\xe2\x80\xa8 1 2 3 4\n\x00 1 2 3 4\nf 1 2 3 4"
@@ -156,8 +157,8 @@ def test_bad_lines(spark: Any, tmp_path: Path, flags: list[str], said: str, stay
     [
         ("nowhere.txt", None, "nowhere.txt: no such file"),
         ("table.txt", b"PAR1\x15\x04", "table.txt: is a Parquet file"),
-        ("packed.txt", gzip.compress(b"a 1 2\n", mtime=0), "packed.txt: is compressed with gzip; "),
-        ("cut.txt.gz", gzip.compress(b"a 1 2\n" * 99, mtime=0)[:30], "Unexpected end of input stream"),
+        ("packed.txt", PACKED, "packed.txt: is compressed with gzip; "),
+        ("cut.txt.gz", PACKED[:30], "Unexpected end of input stream"),
     ],
 )
 def test_what_cannot_be_read(
