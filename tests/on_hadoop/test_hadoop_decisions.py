@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import hadoop_cluster
-from tests.support.engines import RUN_HADOOP, RUN_LOCAL, Result, in_order, succeed
+from tests.support.engines import NEARDUP, RUN_HADOOP, RUN_LOCAL, Result, in_order, run, succeed
 
 pytestmark = pytest.mark.hadoop
 WITHOUT_YARN = hadoop_cluster.WITHOUT_YARN
@@ -135,6 +135,30 @@ def test_pairs_of_two_collections(files: dict[str, Path], hdfs: str, tmp_path: P
     here = on_this_machine(["--between", "--against", str(old)], new, tmp_path)
     flags = ["--between", "--against", f"{hdfs}/old", *WITHOUT_YARN]
     assert hadoop_cluster.submit(tmp_path, [f"{hdfs}/new"], *flags).pairs == here.out
+
+
+def test_leaks_are_those_of_one_machine(tmp_path: Path) -> None:
+    """By the command in docs/leaks.md, and by `neardup leaks`."""
+    words = [[f"w{i * 7 % 90 + j}" for j in range(30)] for i in range(40)]
+    train = [(f"t{i}", " ".join(some)) for i, some in enumerate(words)]
+    test = [(f"q{i}", " ".join(["new", *some[3 : 6 + i]])) for i, some in enumerate(words[:24])]
+    paths, stored = [tmp_path / "train.jsonl", tmp_path / "test.jsonl"], []
+    for path, rows in zip(paths, (train, test)):
+        path.write_text("".join(json.dumps({"id": a, "text": b}) + "\n" for a, b in rows))
+        stored.append(hadoop_cluster.put(path.read_bytes(), f"{hadoop_cluster.new_output()}.jsonl"))
+    flags = ["--input=jsonl", "--scheme=prefix", "--measure=containment", "--threshold=0.7"]
+    flags += ["--shingle=word:8", "--between"]
+    here = on_this_machine([*flags, f"--against={paths[1]}"], paths[:1], tmp_path)
+    there = hadoop_cluster.submit(
+        tmp_path, stored[:1], *flags, "--against", stored[1], *WITHOUT_YARN
+    )
+    assert there.pairs == in_order(here.out)
+    leaks = run([*NEARDUP, "leaks", paths[0], "--test", paths[1]], tmp_path)
+    assert leaks.code == 1, leaks.err
+    found = {tuple(line.split(b"\t")[:2]) for line in leaks.out.splitlines()}
+    lines = [line.split(b"\t") for line in here.out.splitlines()]
+    assert found == {(b, a) for a, b, *_, way in lines if way == b"contains"}
+    assert len(found) > 10
 
 
 def test_nothing_to_decide_and_the_answer_of_before(tmp_path: Path) -> None:
