@@ -21,12 +21,7 @@ from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
 from neardup.stored.lookup import similar_to_each
 
-FLAGS = (
-    *table.READING,
-    "--max-line",
-    "--max-bad",
-    "--strict",
-)
+FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
 TEXTS = {
     "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
     "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
@@ -52,10 +47,8 @@ def main() -> None:
     parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS, SHORT, TEXTS)
     parser.add_argument("index", metavar="INDEX", help="an index made by `neardup index`")
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed; - is stdin")
-    about = "at most N similar records for each record of FILE (default: all)"
-    parser.add_argument("--top", metavar="N", help=about)
-    about = "the minimum similarity (default: that of the index)"
-    parser.add_argument("--threshold", metavar="T", help=about)
+    parser.add_argument("--top", metavar="N", help=SHORT["--top"])
+    parser.add_argument("--threshold", metavar="T", help=SHORT["--threshold"])
     parser.add_argument("-o", **LINES_OPTION)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))

@@ -125,7 +125,7 @@ def find(lines: Path, args: argparse.Namespace) -> None:
     with answer.open("rb") as found:
         write_all(map(_kept_path if kept else with_bits, found))
     if args.verbosity > QUIET:
-        pictures, rows = (many(_lines_in(lines), "picture"), _lines_in(answer))
+        pictures, rows = many(_lines_in(lines), "picture"), _lines_in(answer)
         said = f"{many(rows, 'picture')} kept" if kept else f"{many(rows, 'pair')} among {pictures}"
         print(said, file=sys.stderr)
 

@@ -49,7 +49,7 @@ def owns(variants: tuple[str, ...]) -> int:
 
 
 def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return the pairs (own variant, any variant) that may match; a region matches only itself.
+    """Return the pairs (own variant, any variant) to compare; regions only with the same region.
 
     >>> matched(("whole", "upper", "centre95", "upper mirror"))
     [(0, 0), (0, 2), (1, 1), (1, 3)]
