@@ -24,3 +24,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def root() -> Path:
     """The repository's folder."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make all cases but the first of a test marked `first_case` slow."""
+    seen: set[str] = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if test in seen and item.get_closest_marker("first_case"):
+            item.add_marker(pytest.mark.slow)
+        seen.add(test)

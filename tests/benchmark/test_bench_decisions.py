@@ -41,6 +41,7 @@ def test_examples(module: ModuleType) -> None:
     assert (failed, tried > 0) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_row_of_ours_is_judged_by_the_exact_pairs() -> None:
     ids, pairs = ids_of(VIDEOS), pairs_of(VIDEOS)
     direct = row_of_ours(VIDEOS, "direct", ids, pairs).split(" | ")
@@ -92,6 +93,7 @@ def test_edges_of_the_memory_table_can_be_decided(asked: list[str], lines: int) 
     assert decided.count(b"\n") == lines
 
 
+@pytest.mark.slow
 def test_a_row_of_an_increment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.compare_increments, "ANSWER", tmp_path / "answer.tsv")
     monkeypatch.setattr(bench.compare_increments, "INDEX", tmp_path / "index")

@@ -50,6 +50,7 @@ def test_edits_have_different_files() -> None:
     assert len(set(map(edit_file, EDITS))) == len(EDITS)
 
 
+@pytest.mark.slow
 def test_which_edits_are_found(tmp_path: Path) -> None:
     files = [saved(drawing(seed), tmp_path / f"{seed}.png") for seed in (1, 2, 3)]
     found = edited(files, {name: EDITS[name] for name in ("JPEG, quality 90", "mirrored")})

@@ -46,6 +46,7 @@ def test_output_seconds_and_end(tmp_path: Path) -> None:
     assert output.read_bytes() == b"pairs\n"
 
 
+@pytest.mark.slow
 def test_cpu_seconds_are_those_of_children_too(tmp_path: Path) -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
@@ -54,6 +55,7 @@ def test_cpu_seconds_are_those_of_children_too(tmp_path: Path) -> None:
     assert 0.3 <= run.cpu < 5
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_largest_process(tmp_path: Path) -> None:
     child = f"x = bytearray({100 * MIB})"
     start = f"subprocess.run([sys.executable, '-c', {child!r}])"
@@ -80,6 +82,7 @@ def test_a_killed_process(tmp_path: Path) -> None:
     assert run.status == "killed by SIGKILL"
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_the_whole_group(tmp_path: Path) -> None:
     output = tmp_path / "out"
     started = time.monotonic()
@@ -90,6 +93,7 @@ def test_a_time_limit_ends_the_whole_group(tmp_path: Path) -> None:
     assert eventually_gone(int(output.read_text()))
 
 
+@pytest.mark.slow
 def test_what_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.measure, "GRACE", 0.3)
     run = measured(shell("trap '' TERM; while :; do sleep 0.1; done"), tmp_path / "out", 0.2)
@@ -116,6 +120,7 @@ def test_what_is_not_there_does_not_start(tmp_path: Path) -> None:
     assert run.status == bench.measure.NOT_STARTED
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_benchmark_ends_the_command(number: signal.Signals, tmp_path: Path) -> None:
     output = tmp_path / "out"

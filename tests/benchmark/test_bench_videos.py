@@ -52,6 +52,7 @@ def test_a_copy_has_the_length_that_its_edit_says(source: Path, edit: Edit, tmp_
     assert compare_videos.seconds_of(tmp_path / "copy.mp4") == pytest.approx(expected, abs=0.3)
 
 
+@pytest.mark.slow
 def test_edits_do_what_they_say(source: Path, tmp_path: Path) -> None:
     before = grey(source).astype(int)
     mirrored = copy(source, "mirrored", tmp_path)
@@ -65,6 +66,7 @@ def test_edits_do_what_they_say(source: Path, tmp_path: Path) -> None:
     assert np.abs(before[10 : 10 + len(third)] - third).mean() < 6
 
 
+@pytest.mark.slow
 def test_clips_are_in_the_hour_where_the_list_says(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,6 +85,7 @@ def test_clips_are_in_the_hour_where_the_list_says(
         assert abs(shown[:, 40:280].mean() - small.mean()) < 25
 
 
+@pytest.mark.slow
 def test_drawn_sources_are_the_same_for_a_seed() -> None:
     for draw in video_sources.DRAWN.values():
         first, second = (list(itertools.islice(draw(), 3)) for _ in range(2))
@@ -121,6 +124,7 @@ def test_false_pairs_are_those_of_different_sources() -> None:
     assert "bunny" not in text
 
 
+@pytest.mark.slow
 def test_growth_finds_the_copies() -> None:
     text = compare_videos.growth_table([10])
     assert re.search(r"\| 10 \| [\d.]+ \| 1 of 1 \| 1 \|", text)

@@ -112,6 +112,7 @@ def test_bad_lines_are_counted_and_shown(
         assert in_order(result.out) == ANSWER.read_bytes()
 
 
+@pytest.mark.slow
 @crossed(command=QUICK, bad={"text": BAD_TEXT, "shingles": BAD})
 def test_strict_stops_at_the_first_bad_line(
     command: list[str], bad: dict[bytes, str], tmp_path: Path
@@ -128,6 +129,7 @@ def test_strict_stops_at_the_first_bad_line(
             assert result.out == b""
 
 
+@pytest.mark.slow
 def test_strict_in_mrjob_local(tmp_path: Path) -> None:
     """The second of two tasks meets it, and counts lines from the start of the file."""
     path = tmp_path / "bad.txt"
@@ -149,6 +151,7 @@ def test_strict_says_so_once(tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("form", ["shingles", "text"])
 def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
     """It is never held: the mapper stays small."""
@@ -175,6 +178,7 @@ def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
     assert int(said.splitlines()[-1]) < 300_000
 
 
+@pytest.mark.slow
 def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
     """An mrjob task that starts far into a file looks for its line number without holding it."""
     path = tmp_path / "huge.txt"
@@ -301,6 +305,7 @@ odd_lines = st.binary(max_size=30) | st.lists(odd_tokens, max_size=6).map(b" ".j
 odd_lines |= st.lists(odd_tokens, max_size=3).map(b"\t".join)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("form", ["shingles", "text"])
 @given(
     noise=st.lists(odd_lines.map(lambda line: line.replace(b"\n", b"")), max_size=20),

@@ -62,6 +62,7 @@ def test_reducer_gets_garbage(name: str, tmp_path: Path) -> None:
     assert message.startswith("reducer.py: ")
 
 
+@pytest.mark.slow
 def test_reducer_gets_unsorted_lines(tmp_path: Path) -> None:
     ordered = sorted(succeed([*MAPPER, VIDEOS], tmp_path).out.splitlines(keepends=True))
     turned = [*ordered[15:], *ordered[:15]]

@@ -53,6 +53,7 @@ NAMES = ["mapper", "reducer", "dedup", "run_local", "inline"]
 SCRIPTS = some("name", NAMES, "mapper", "reducer", "run_local")
 
 
+@pytest.mark.slow
 @needs_full
 @SCRIPTS
 def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
@@ -64,6 +65,7 @@ def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.slow
 def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
     """PYTHONUNBUFFERED=1, as in many containers: a write may then take a part only."""
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
@@ -73,6 +75,7 @@ def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
     assert "File too large" in result.err
 
 
+@pytest.mark.slow
 def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *RUN_LOCAL, VIDEOS], tmp_path)
     assert result.code not in (0, 2)
@@ -81,6 +84,7 @@ def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @SCRIPTS
 def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: Path) -> None:
     command, data = stages[name]

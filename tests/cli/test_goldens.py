@@ -230,6 +230,7 @@ def test_an_empty_value_is_refused(flag: str) -> None:
         settings_of(f"{flag}=", *others.get(flag, []))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("name", "refused"),
     [("run_local.sh", RUN_LOCAL_REFUSED), ("run_hadoop.sh", RUN_HADOOP_REFUSED)],

@@ -225,6 +225,7 @@ def test_rows_whose_values_are_wrong_look_like_what_they_are(tmp_path: Path) -> 
     assert "look like" not in result.err
 
 
+@pytest.mark.slow
 def test_old_records_are_judged_by_themselves(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_bytes(b"".join(b"v%d %d\n" % (i, i) for i in range(1000)))
@@ -279,6 +280,7 @@ def test_bytes_that_are_no_text_are_not_called_text(line: bytes) -> None:
     assert look_of(b"a plain line of text", 5, "shingles") == "prose"
 
 
+@pytest.mark.slow
 def test_files_of_one_document_each_are_named_as_what_they_are(tmp_path: Path) -> None:
     story = ["The quick brown fox, who was lazy.", "", "It was a sunny day.", "3 men came.", "End"]
     files = [tmp_path / f"{name}.txt" for name in "abc"]
@@ -407,6 +409,7 @@ def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
     assert what.split()[-1] in message
 
 
+@pytest.mark.slow
 def test_what_a_name_has_told_is_in_the_line_for_standard_input(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_bytes(gzip.compress(CSV))
@@ -417,6 +420,7 @@ def test_what_a_name_has_told_is_in_the_line_for_standard_input(tmp_path: Path) 
     assert run(["bash", "-c", line], tmp_path, cwd=ROOT).out == PAIRS
 
 
+@pytest.mark.slow
 def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes(MAGIC["gzip"])
@@ -464,6 +468,7 @@ def test_an_id_on_most_records(
     assert ("the id '" in result.err) == warned
 
 
+@pytest.mark.slow
 def test_rows_without_ids_have_not_one_id(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_text("".join(json.dumps({"text": text}) + "\n" for _, text in texts()))
@@ -472,6 +477,7 @@ def test_rows_without_ids_have_not_one_id(tmp_path: Path) -> None:
     assert "the id '" not in succeed([*RUN_LOCAL, path], tmp_path).err
 
 
+@pytest.mark.slow
 def test_an_id_on_most_records_of_several_workers(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     lines = [

@@ -75,6 +75,7 @@ def test_evaluate_says_what_else_differs(tmp_path: Path) -> None:
     assert result.err.splitlines() == [repeats, differs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv", "x.parquet"])
 def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
     """What -o wrote counts as the lines do, on both sides and in an audit."""
@@ -105,6 +106,7 @@ def test_confidence_is_a_share(text: str, tmp_path: Path) -> None:
     assert "neardup evaluate: --confidence: " in result.err
 
 
+@pytest.mark.slow
 def test_an_audit_of_all_ids_counts_exactly(tmp_path: Path) -> None:
     (tmp_path / "pairs").write_bytes(b"".join(damaged(TRUE, missing=40, extra=30)))
     result = succeed([*AUDIT, "--sample", "2000", VIDEOS, tmp_path / "pairs"], tmp_path)
@@ -121,6 +123,7 @@ precision                           0.961538
     assert result.count("records") == 2000
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", [0, 7])
 def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
     """In two files, one packed; the pairs from standard input."""
@@ -153,6 +156,7 @@ def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
     assert title.encode() + b"".join(first) in result.out
 
 
+@pytest.mark.slow
 def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None:
     videos = tmp_path / "videos.txt"
     videos.write_bytes(b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:700]))
@@ -192,6 +196,7 @@ def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
     assert b"verdict     a pair" in succeed([*NEARDUP, *hint[3:]], tmp_path).out
 
 
+@pytest.mark.slow
 def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> None:
     """As in the job; and it is never a pair of its own."""
     (tmp_path / "records").write_bytes(
@@ -223,12 +228,14 @@ def test_the_hint_leads_to_the_reason(tmp_path: Path) -> None:
     assert b"that is MISSED: no key in both" in why.out
 
 
+@pytest.mark.slow
 def test_an_audit_sees_another_similarity(tmp_path: Path) -> None:
     pairs = ANSWER.read_bytes().replace(b"\t1.000000", b"\t0.999999", 3)
     result = succeed([*AUDIT, "--sample", "2000", VIDEOS, "-"], tmp_path, pairs)
     assert b"790  3 with another similarity\n" in result.out
 
 
+@pytest.mark.slow
 def test_audit_reads_files_twice(tmp_path: Path) -> None:
     for name in ("-", "/dev/stdin"):
         # As a process: its standard input is a pipe.
@@ -288,6 +295,7 @@ def test_a_sample_knows_whether_it_is_whole(ids: int, whole: bool) -> None:
     assert sample.whole == whole
 
 
+@pytest.mark.slow
 def test_every_id_is_as_likely() -> None:
     """Each of 20 ids is in a sample of 5 with probability 1/4; false alarms below 1e-9 in all."""
     counts = np.zeros(20)

@@ -172,6 +172,7 @@ def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
         os.close(write)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         for command in ("truth", "curve", "tune", "example"):
@@ -217,6 +218,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2
 
 
+@pytest.mark.slow
 def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:
     """As where the system's python3 is called, and `make` has put numpy beside the package."""
     shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
@@ -267,6 +269,7 @@ def test_an_answer_in_a_file(command: str, name: str, tmp_path: Path) -> None:
     assert [len(row) for row in rows] == [len(values) for values in fields]
 
 
+@pytest.mark.slow
 def test_clean_data_in_a_file(tmp_path: Path) -> None:
     words = call("leaks", tmp_path)
     result = run([*words, "-o", tmp_path / "clean.txt.gz"], tmp_path)

@@ -37,6 +37,7 @@ def converted(path: Path, tmp: Path, *flags: str) -> Path:
     return out
 
 
+@pytest.mark.slow
 @some("name", list(FORMS), "a.ndjson.gz", "b.csv", "a.tsv", "a.parquet")
 def test_a_converted_file_is_the_same(name: str, pairs: bytes, tmp_path: Path) -> None:
     path = converted(made(name, tmp_path), tmp_path)
@@ -57,6 +58,7 @@ def test_text_is_converted_too(pairs: bytes, tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == pairs
 
 
+@pytest.mark.slow
 def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n,text\n1,to be or not\nbad\n\n2,to be or not\n3,\n")
@@ -118,6 +120,7 @@ def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
     assert "(1 not UTF-8, 1 not a JSON object)" in result.err
 
 
+@pytest.mark.slow
 def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
     arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"

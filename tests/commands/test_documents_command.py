@@ -52,6 +52,7 @@ def pairs(result: Result, top: Path) -> set[tuple[str, ...]]:
     return {tuple(name.removeprefix(f"{top}/") for name in line[:2]) for line in lines}
 
 
+@pytest.mark.slow
 def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     result = documents(tmp_path, folder)
     names = ["a.txt", "old.zip!a.txt", "sub/a%20b.txt"]
@@ -67,6 +68,7 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     assert (quiet.out, quiet.err) == (result.out, "")
 
 
+@pytest.mark.slow
 def test_an_encoding(folder: Path, tmp_path: Path) -> None:
     """The texts are the same in any encoding, and so are the paths."""
     (folder / "latin.txt").write_bytes((TEXT + " caf\u00e9").encode("latin-1"))
@@ -96,6 +98,7 @@ def test_patterns(folder: Path, tmp_path: Path) -> None:
     assert named.out.count(b"\n") == 1
 
 
+@pytest.mark.slow
 def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
     kept = documents(tmp_path, "--output=kept", folder)
     top = os.fsencode(folder)
@@ -111,6 +114,7 @@ def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
     assert len(both.read_bytes().split(b"\t")) == 5
 
 
+@pytest.mark.slow
 def test_which_one_is_kept(folder: Path, tmp_path: Path) -> None:
     os.utime(folder / "a.txt", (2 * 10**9, 2 * 10**9))
     for rules, name in {
@@ -136,6 +140,7 @@ def test_odd_names_through_xargs(tmp_path: Path) -> None:
     assert os.listdir(top) == [sorted(names)[0]]
 
 
+@pytest.mark.slow
 def test_a_name_like_an_option(tmp_path: Path) -> None:
     (tmp_path / "-x").write_text(TEXT)
     here = os.getcwd()
@@ -144,6 +149,7 @@ def test_a_name_like_an_option(tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, b"./-x\n")
 
 
+@pytest.mark.slow
 def test_the_lines_serve_other_commands(folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "docs.jsonl"
     lines.write_bytes(documents(tmp_path, "--output=lines", folder).out)
@@ -175,6 +181,7 @@ def test_as_the_nested_loop(tmp_path: Path) -> None:
     assert 0 < len(expected) < 780
 
 
+@pytest.mark.slow
 def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
     """The message names it, and not the folder of temporary files."""
     with open("/dev/full", "wb") as full:
@@ -185,6 +192,7 @@ def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
     assert last == "neardup documents: standard output: No space left on device"
 
 
+@pytest.mark.slow
 def test_refusals(folder: Path, tmp_path: Path) -> None:
     for words, message in {
         ("-0",): "-0 needs --output kept or removed",

@@ -17,6 +17,7 @@ from neardup.commands.example import LARGEST, SMALLEST, UNIVERSE, lines
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
 
 
+@pytest.mark.slow
 def test_lines_have_the_promised_shape() -> None:
     records = [line.split() for line in lines(records=12_000, seed=5, copies=0.1)]
     assert [record[0] for record in records] == [b"VIDEO_%09d" % i for i in range(1, 12_001)]
@@ -42,6 +43,7 @@ def test_lines_are_plain_text() -> None:
         assert line.isascii()
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
     command = [*NEARDUP, *["example", "--records", "400", "--cluster", "5", "--hot", "6", "--seed"]]
     once = succeed([*command, "3"], tmp_path, PYTHONHASHSEED="1").out
@@ -89,6 +91,7 @@ def test_planted_sets_are_all_there_and_spread(records: int) -> None:
         assert places[0] < records / 2 < places[-1]
 
 
+@pytest.mark.slow
 def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
     words = "example --records 2000 --seed 1 --cluster 30"
     assert f"python3 -m neardup {words} > data/videos.txt" in (synthetic_videos.__doc__ or "")

@@ -182,6 +182,7 @@ def test_no_sketch_but_a_line_to_type(records: Prints, file: Path, tmp_path: Pat
     assert succeed(command, tmp_path).out
 
 
+@pytest.mark.slow
 def test_the_curve_is_by_bits(tmp_path: Path) -> None:
     flags = ["--scheme", "fingerprints", "--bits", "64", "--distance", "7"]
     by_hand = ["--bands", "20", "--rows", "15", "--svg", str(tmp_path / "curve.svg")]
@@ -237,6 +238,7 @@ def test_why_a_pair_is_missed(tmp_path: Path) -> None:
     assert "--distance misses" not in out  # it would make others a pair, too
 
 
+@pytest.mark.slow
 def test_why_has_the_options_of_the_run(records: Prints, file: Path, tmp_path: Path) -> None:
     answer = tmp_path / "pairs.tsv"
     succeed([*RUN_LOCAL, *OF_64, "--distance", "7", "--exact", "-o", answer, file], tmp_path)
@@ -246,6 +248,7 @@ def test_why_has_the_options_of_the_run(records: Prints, file: Path, tmp_path: P
     assert "a pair: printed at" in said
 
 
+@pytest.mark.slow
 def test_tune_counts_distances_and_bytes(tmp_path: Path) -> None:
     records = [(f"q{i}", values) for i, (_, values) in enumerate(drawn(200, variants=2))]
     (tmp_path / "prints.txt").write_text(lines_of(records))
@@ -273,6 +276,7 @@ def test_tune_counts_distances_and_bytes(tmp_path: Path) -> None:
     assert command[-3:-1] == ["--distance", "8"]
 
 
+@pytest.mark.slow
 def test_tune_names_the_distance_of_strangers(tmp_path: Path) -> None:
     """Of 2,000 records of 32 bits, 2.5 pairs differ in 3 bits or fewer by chance, 0.2 in 2."""
     rng = random.Random(0)
@@ -302,6 +306,7 @@ def test_tune_of_a_part_of_a_file(tmp_path: Path) -> None:
     assert 900 < float(pairs[1].replace(",", "")) < 2100  # 1,500, by some 40 in the sample
 
 
+@pytest.mark.slow
 def test_an_index(records: Prints, file: Path, tmp_path: Path) -> None:
     """Added to, and asked: the same lines as of the files; other options are refused."""
     old, more, new = (tmp_path / name for name in ("old.txt", "more.txt", "new.txt"))
@@ -337,6 +342,7 @@ def test_an_index(records: Prints, file: Path, tmp_path: Path) -> None:
         assert message in result.err
 
 
+@pytest.mark.slow
 def test_the_default_distance_is_that_of_an_index(records: Prints, tmp_path: Path) -> None:
     path, index = tmp_path / "old.txt", tmp_path / "prints.index"
     path.write_text(lines_of([(f"old{id_}", values[:1]) for id_, values in records]))

@@ -82,6 +82,7 @@ def names_in(result: Result) -> list[tuple[str, ...]]:
     return sorted(tuple(os.path.basename(os.fsdecode(path_of(f))) for f in row) for row in paths)
 
 
+@pytest.mark.slow
 def test_answers(folder: Path, tmp_path: Path) -> None:
     mirrored = {("mirrored.webp", "a.jpg"), ("a.png", "mirrored.webp")}
     pairs = images(tmp_path, folder, output="pairs")
@@ -99,6 +100,7 @@ def test_answers(folder: Path, tmp_path: Path) -> None:
     assert len(names_in(images(tmp_path, folder, "--mirror", output="clusters"))) == 3
 
 
+@pytest.mark.slow
 def test_pairs_have_the_number_of_bits_that_differ(folder: Path, tmp_path: Path) -> None:
     hashes = found(images(tmp_path, folder))
     (line,) = images(tmp_path, folder, output="pairs").out.splitlines()
@@ -107,6 +109,7 @@ def test_pairs_have_the_number_of_bits_that_differ(folder: Path, tmp_path: Path)
     assert float(share) == pytest.approx(1 - int(bits) / 256, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs").write_bytes(images(tmp_path, folder, output="pairs").out)
     (tmp_path / "hashes").write_bytes(images(tmp_path, folder).out)
@@ -119,6 +122,7 @@ def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
     assert page.count("<h4>") == 2 * page.count('<img src="data:image/jpeg;base64,') > 0
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
     first = images(tmp_path, folder, "--jobs=1", "--no-cache")
     assert not (tmp_path / "cache").exists()
@@ -131,6 +135,7 @@ def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path:
     assert (tmp_path / "own").is_file()
 
 
+@pytest.mark.slow
 def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
     result = images(tmp_path, folder, "-v")
     counts = {
@@ -148,11 +153,13 @@ def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
     assert (quiet.out, quiet.err) == (result.out, "")
 
 
+@pytest.mark.slow
 def test_quality(folder: Path, tmp_path: Path) -> None:
     assert "flat.png" in found(images(tmp_path, folder, "--quality=0"))
     assert "flat.png" not in found(images(tmp_path, folder, "--quality=1"))
 
 
+@pytest.mark.slow
 def test_keep(folder: Path, tmp_path: Path) -> None:
     assert next(iter(found(images(tmp_path, folder, "--keep=min:bytes")))) == "a.jpg"
     sizes = {path.name: path.stat().st_size for path in folder.rglob("*.*")}
@@ -181,6 +188,7 @@ def test_names(tmp_path: Path) -> None:
     assert any(b"/p/%FF.png " in line for line in lines)
 
 
+@pytest.mark.slow
 def test_names_that_look_like_options(tmp_path: Path) -> None:
     saved(drawing(1), tmp_path / "-x", format="PNG")
     env = {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -212,6 +220,7 @@ def test_refusals(words: list[str], said: str, folder: Path, tmp_path: Path) -> 
     assert said in result.err
 
 
+@pytest.mark.slow
 def test_no_picture_at_all(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for output in ("fingerprints", "pairs", "kept"):
@@ -220,6 +229,7 @@ def test_no_picture_at_all(tmp_path: Path) -> None:
     assert "found no picture that could be read; name a folder of pictures" in result.err
 
 
+@pytest.mark.slow
 def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
     """As on a file system that does not answer, it costs that file only."""
     script = (
@@ -269,6 +279,7 @@ def test_kill_9_and_the_cache(tmp_path: Path) -> None:
     assert len(result.out.splitlines()) == 150
 
 
+@pytest.mark.slow
 def test_without_pillow(folder: Path, tmp_path: Path) -> None:
     script = "import sys; sys.modules['PIL'] = None; from neardup.__main__ import main; main()"
     done = subprocess.run(

@@ -126,6 +126,7 @@ def test_an_index_of_an_exact_scheme_keeps_its_counts(
     assert f"{counts}: damaged, it is missing" in result.err
 
 
+@pytest.mark.slow
 def test_an_index_keeps_counts_of_a_file(files: Files, tmp_path: Path) -> None:
     lines = in_order(succeed([*COUNT_TOKENS, "map", files["old"]], tmp_path).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
@@ -141,6 +142,7 @@ def test_an_index_keeps_counts_of_a_file(files: Files, tmp_path: Path) -> None:
     assert other.err.count("--counts of 667 records (checksum ") == 3
 
 
+@pytest.mark.slow
 def test_a_run_takes_over_the_options_of_an_index(files: Files, tmp_path: Path) -> None:
     given = ["--threshold=0.8", "--bands=20", "--rows=4"]
     index = made(tmp_path, "index", [files["old"]], *given)
@@ -152,6 +154,7 @@ def test_a_run_takes_over_the_options_of_an_index(files: Files, tmp_path: Path) 
     assert same == expected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["stdin", "jsonl", "csv"])
 def test_the_fields_of_an_index_are_those_of_files_of_its_kind(kind: str, tmp_path: Path) -> None:
     text = " ".join(f"w{i}" for i in range(40))
@@ -190,6 +193,7 @@ def test_who_asks_for_counts_is_told(files: Files, tmp_path: Path) -> None:
         assert result.err.startswith(f"neardup index: an index for {told} needs counts")
 
 
+@pytest.mark.slow
 def test_of_texts(tmp_path: Path) -> None:
     words = [f"w{i}" for i in range(40)]
     texts = [" ".join(words[i : i + 20]) for i in (0, 0, 20, 1)]
@@ -229,6 +233,7 @@ def test_files_and_indexes_in_any_order(flags: list[str], tmp_path: Path) -> Non
         assert against(tmp_path, same, new, *flags) == expected
 
 
+@pytest.mark.slow
 def test_an_index_that_is_added_to_twice(files: Files, tmp_path: Path) -> None:
     index = made(tmp_path, "index", [files["more"]])
     for name in ("none", "old"):
@@ -241,6 +246,7 @@ def test_an_index_that_is_added_to_twice(files: Files, tmp_path: Path) -> None:
         assert against(tmp_path, [index], files["new"], *flags) == expected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_an_empty_index_and_no_new_records(jobs: str, files: Files, tmp_path: Path) -> None:
     index = made(tmp_path, "index", [files["none"]], f"--jobs={jobs}")
@@ -251,6 +257,7 @@ def test_an_empty_index_and_no_new_records(jobs: str, files: Files, tmp_path: Pa
     assert result.count("records") == 1334
 
 
+@pytest.mark.slow
 def test_standard_input_and_the_summary(files: Files, tmp_path: Path) -> None:
     result = succeed([*INDEX, "-", "--to", tmp_path / "i"], tmp_path, files["old"].read_bytes())
     assert result.out == b""
@@ -430,6 +437,7 @@ def test_killed_while_something_is_added(
     assert against(tmp_path, [index], files["new"]) == expected
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_index_as_it_was(files: Files, tmp_path: Path) -> None:
     index = damage(files["index"], tmp_path, "index")
     before = sorted(path.name for path in index.iterdir())

@@ -90,6 +90,7 @@ def leaks(files: Files, tmp: Path, *options: str, code: int = 1) -> Result:
     return result
 
 
+@pytest.mark.first_case
 @crossed(
     measure=["containment", "jaccard"], width=[1, 3, 8], threshold=["0.5", "0.7", "1"], jobs=[1, 2]
 )
@@ -121,6 +122,7 @@ def test_as_a_nested_loop(
     )
 
 
+@pytest.mark.first_case
 @crossed(measure=["containment", "jaccard"], jobs=[1, 2])
 def test_clean(measure: str, jobs: int, files: Files, tmp_path: Path) -> None:
     """The lines of the training data as they are, in order."""
@@ -149,6 +151,7 @@ def test_shingles_are_counted(tmp_path: Path) -> None:
     assert result.out.decode() == f"q\ta\t1.000000\t{tmp_path}/train.txt:1\t3 shingles\n"
 
 
+@pytest.mark.slow
 def test_a_training_record_inside_a_test_record_is_no_leak(tmp_path: Path) -> None:
     """A quotation is not the question."""
     train = write(tmp_path / "train.jsonl", [("t", "to be")])
@@ -158,6 +161,7 @@ def test_a_training_record_inside_a_test_record_is_no_leak(tmp_path: Path) -> No
     assert "0 of 1 records leaked" in run(words, tmp_path).err
 
 
+@pytest.mark.slow
 def test_long_passages_are_cut_and_plain(tmp_path: Path) -> None:
     text = " ".join(["\x1b[31mred"] + [f"w{i}" for i in range(100)])
     train, test = (write(tmp_path / f"{name}.jsonl", [(name, text)]) for name in "ab")

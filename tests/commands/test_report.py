@@ -86,6 +86,7 @@ def test_what_was_asked_by_a_runs_own_file(folder: Path) -> None:
     assert "not known" not in text
 
 
+@pytest.mark.slow
 def test_options_that_say_the_same_are_welcome(folder: Path) -> None:
     write_run_file(folder)
     assert page(folder, "--threshold=0.6", "--input=text") == page(folder)
@@ -125,6 +126,7 @@ def test_a_run_file_of_another_version(changed: dict[str, object], said: str, fo
     assert not (folder / "page.html").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
     whole = page(folder, "--input=text")
     (folder / "out").mkdir()
@@ -136,6 +138,7 @@ def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
     assert page(folder, "--input=text", pairs="pairs.tsv.gz") == whole.replace("tsv", "tsv.gz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 def test_a_run_that_wrote_rows(suffix: str, folder: Path) -> None:
     """The page of pairs and of removed records as rows is that of the lines."""
@@ -160,6 +163,7 @@ def test_the_audit_as_it_was_printed(folder: Path) -> None:
     assert "<dt>Audited recall</dt><dd><b>1.000000</b>; from 3 ids, all: these are no" in text
 
 
+@pytest.mark.slow
 def test_all_of_a_real_run(folder: Path) -> None:
     flags = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
     job = [*RUN_LOCAL, *flags, "--output=kept", f"--removed={folder}/gone.tsv"]
@@ -217,6 +221,7 @@ def test_a_folder_without_parts(folder: Path) -> None:
     assert "no part-* files in this folder; name a file of pairs" in result.err
 
 
+@pytest.mark.slow
 def test_without_jinja(folder: Path) -> None:
     (folder / "none").mkdir()
     (folder / "none" / "jinja2.py").write_text("raise ImportError('not here')")

@@ -47,6 +47,7 @@ def test_lines_have_an_interval_and_an_estimate(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_pairs_of_the_made_up_videos(tmp_path):
     """With whole sets, the estimates are the exact answer."""
     succeed([*NEARDUP, "sketch", VIDEOS, "--to", tmp_path / "v", "--kind=min:4096"], tmp_path)
@@ -131,6 +132,7 @@ def test_refusals(words, said, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "tmpdir"]
 
 
+@pytest.mark.slow
 def test_kill_9_leaves_nothing_for_long(tmp_path):
     (tmp_path / "out").mkdir()
     command = [*NEARDUP, "sketch", "-", "--to", str(tmp_path / "out" / "s")]

@@ -110,6 +110,7 @@ def counted(path: Path, *flags: str) -> int:
 # The sample.
 
 
+@pytest.mark.slow
 def test_every_line_is_as_likely_however_long(tmp_path: Path) -> None:
     """Of 20,000 lines every other one is 40 times as long: half of the sample, give or take 4 s."""
     path = tmp_path / "lines.txt"
@@ -125,6 +126,7 @@ def test_every_line_is_as_likely_however_long(tmp_path: Path) -> None:
     assert longer / lines == pytest.approx(0.5, abs=4 * 0.5 / lines**0.5)
 
 
+@pytest.mark.slow
 def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
     names = []
     for name in "ab":
@@ -138,6 +140,7 @@ def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
     assert sample.total == pytest.approx(1_200_000, rel=0.01)
 
 
+@pytest.mark.slow
 def test_pairs_of_neighbours_are_weighed_as_what_they_are(tmp_path: Path) -> None:
     """Each record has its copy next to it; and the sample has far more of these than by chance."""
     path = tmp_path / "copies.txt"
@@ -162,6 +165,7 @@ def test_a_small_file_is_sampled_whole(tmp_path: Path, end: bytes) -> None:
     assert sample.within == sample.between == 1
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_sample(video_file: Path) -> None:
     one, same, other = (draw([str(video_file)], 500, seed) for seed in (1, 1, 2))
     assert one.lines == same.lines
@@ -172,6 +176,7 @@ def bytes_read() -> int:
     return int(re.findall(r"rchar: (\d+)", Path("/proc/self/io").read_text())[0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="only Linux counts what is read")
 def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
     """A terabyte, of which almost all is one hole; 160 MB of lines; a pipe without an end."""
@@ -188,6 +193,7 @@ def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
     assert not draw([str(hole)], 10, 0).whole
 
 
+@pytest.mark.slow
 def test_packed_files_and_pipes_are_read_from_the_start(tmp_path: Path, video_file: Path) -> None:
     data = video_file.read_bytes() * 2
     packed = tmp_path / "videos.txt.gz"
@@ -276,6 +282,7 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
             )  # dissimilar records are alike among words
 
 
+@pytest.mark.slow
 def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
     """Roughly: how near-copies are spread over buckets cannot be seen in a sample."""
     found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
@@ -331,6 +338,7 @@ def test_the_least_work_is_recommended() -> None:
     assert best(costs) is costs[3]
 
 
+@pytest.mark.slow
 def test_dissimilar_records_get_few_keys(video_file: Path) -> None:
     chosen = best(list(costs_of(surveyed(video_file)).values()))
     assert chosen.keys / chosen.records < 16
@@ -359,6 +367,7 @@ def test_the_command(video_file: Path, tmp_path: Path) -> None:
     assert other.out != result.out
 
 
+@pytest.mark.slow
 def test_text_and_odd_names(tmp_path: Path) -> None:
     (tmp_path / "my texts.txt").write_bytes(
         b"".join(
@@ -427,6 +436,7 @@ def test_refusals(tmp_path: Path, flags: list[str], code: int, message: str) -> 
     assert result.out == b""
 
 
+@pytest.mark.slow
 def test_what_it_says_of_a_whole_file(tmp_path: Path) -> None:
     result = succeed([*TUNE, "--sample=5000", VIDEOS], tmp_path)
     assert result.out.decode().split("\n\n")[0] == (
@@ -444,6 +454,7 @@ def test_two_records_and_bad_lines(tmp_path: Path) -> None:
     assert "similar pairs                              1  1 in the sample" in result.out.decode()
 
 
+@pytest.mark.slow
 def test_only_what_is_exact_is_said_to_miss_none(tmp_path: Path) -> None:
     """A recall that is nearer to 1 than any six decimals is not 1."""
     flags = ["--recall", "0.9999999999999999", VIDEOS]

@@ -77,6 +77,7 @@ def shingles_by_hand(text: str, name: str) -> set[tuple[str, ...]]:
     return {tuple(units[i : i + k]) for i in range(len(units) - k + 1)}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("measure", [MEASURE, HALF])
 def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: Jaccard) -> None:
     texts = made_up(60, 12, seed=3, copies=0.4)
@@ -117,6 +118,7 @@ def test_one_changed_letter_leaves_what_is_said() -> None:
         assert resemblance(before, after) * (n + k + changed - 1) >= n - k - changed + 1
 
 
+@pytest.mark.slow
 def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs of neighbours, from a quarter of 12,000 records; five samples, within a fifth."""
     monkeypatch.setattr(shingle_lengths, "LENGTHS", {"word": range(3, 4)})
@@ -126,6 +128,7 @@ def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert sum(found) / 5 == pytest.approx(6000, rel=0.2)
 
 
+@pytest.mark.slow
 def test_long_texts_are_thinned(tmp_path: Path) -> None:
     path = written(tmp_path / "texts", made_up(900, 300, seed=4))
     sample = draw([path], 3000, 0)
@@ -160,6 +163,7 @@ def test_titles_take_characters_and_articles_words(tmp_path: Path) -> None:
     assert pairs["char:12"] < pairs[short.name] < pairs["char:3"]
 
 
+@pytest.mark.slow
 def test_between_them_only_characters_survive_an_edit(tmp_path: Path) -> None:
     lengths = lengths_of(written(tmp_path / "notes", made_up(400, 35, seed=1)))
     best = best_length(lengths)
@@ -170,6 +174,7 @@ def test_between_them_only_characters_survive_an_edit(tmp_path: Path) -> None:
     assert "is still a pair, and not by words." in text
 
 
+@pytest.mark.slow
 def test_texts_that_are_all_alike(tmp_path: Path) -> None:
     base = " ".join(map(str, range(1000, 1040)))
     path = written(tmp_path / "texts", [f"{base} {i}" for i in range(50)])
@@ -206,6 +211,7 @@ def test_without_a_length_it_finds_one_and_goes_on_with_it(tmp_path: Path) -> No
     assert not SHINGLE.search(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["containment", "cosine"])
 def test_by_other_measures(measure: str, tmp_path: Path) -> None:
     texts = made_up(100, 30, seed=7)

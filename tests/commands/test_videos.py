@@ -79,6 +79,7 @@ COPIES = {
 }
 
 
+@pytest.mark.slow
 def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None:
     result = videos(tmp_path, folder)
     assert pairs(result, folder) == COPIES
@@ -99,6 +100,7 @@ def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None
     assert f"neardup videos: {folder}/empty.mp4: damaged: " in result.err
 
 
+@pytest.mark.slow
 def test_decisions(folder: Path, tmp_path: Path) -> None:
     kept = videos(tmp_path, folder, "--output=kept", f"--removed={tmp_path}/removed")
     assert rows(kept, folder) == [["black.mp4"], ["long.mp4"], ["other.mp4"]]
@@ -114,6 +116,7 @@ def test_decisions(folder: Path, tmp_path: Path) -> None:
     assert all(float(row[2]) >= 0.8 for row in found)
 
 
+@pytest.mark.slow
 def test_a_video_is_not_removed_for_its_clip(folder: Path, tmp_path: Path) -> None:
     result = videos(tmp_path, folder, "--output=removed", "--keep=min:seconds")
     gone = {row[0]: row[1] for row in rows(result, folder)}
@@ -125,12 +128,14 @@ def test_a_video_is_not_removed_for_its_clip(folder: Path, tmp_path: Path) -> No
     assert names == {"black.mp4", "mirror.mp4", "other.mp4"}
 
 
+@pytest.mark.slow
 def test_preferred_paths(folder: Path, tmp_path: Path) -> None:
     kept = videos(tmp_path, folder, "--output=kept", "--keep=prefer:/(small|x),max:pixels")
     assert ["small/long.mp4"] in rows(kept, folder)
     assert ["long.mp4"] not in rows(kept, folder)
 
 
+@pytest.mark.slow
 def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
     found = rows(videos(tmp_path, folder, "--output=clusters"), folder)
     copies = ["long.mp4", "mirror.mp4", "clip.mp4", "small/long.mp4"]
@@ -140,6 +145,7 @@ def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
     assert pairs(links, folder) < COPIES
 
 
+@pytest.mark.slow
 def test_formats(folder: Path, tmp_path: Path) -> None:
     lines = rows(videos(tmp_path, folder), folder)
     objects = videos(tmp_path, folder, "--format=jsonl").out.splitlines()
@@ -155,6 +161,7 @@ def test_formats(folder: Path, tmp_path: Path) -> None:
     assert parquet.read_table(tmp_path / "pairs.parquet").to_pylist() == as_objects
 
 
+@pytest.mark.slow
 def test_formats_of_decisions(folder: Path, tmp_path: Path) -> None:
     for output, names in (("kept", ["id"]), ("clusters", ["cluster", "id"])):
         found = videos(tmp_path, folder, f"--output={output}").out.decode().splitlines()
@@ -173,6 +180,7 @@ def test_formats_of_decisions(folder: Path, tmp_path: Path) -> None:
     assert len(removed) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all.index", "all.jsonl.gz", "all.parquet"])
 def test_files_of_prints_give_the_same(name: str, folder: Path, tmp_path: Path) -> None:
     direct = videos(tmp_path, folder)
@@ -184,6 +192,7 @@ def test_files_of_prints_give_the_same(name: str, folder: Path, tmp_path: Path) 
     assert "6 videos in 1 file, 57.0 seconds, 1 without detail (no fingerprint)\n" in again.err
 
 
+@pytest.mark.slow
 def test_bad_lines_of_prints(folder: Path, tmp_path: Path) -> None:
     prints = tmp_path / "prints"
     prints.write_bytes(videos(tmp_path, folder, "--output=prints", "-q").out)
@@ -197,6 +206,7 @@ def test_bad_lines_of_prints(folder: Path, tmp_path: Path) -> None:
     assert videos(tmp_path, prints, "--strict").code == 1
 
 
+@pytest.mark.slow
 def test_against_an_index(folder: Path, tmp_path: Path) -> None:
     index = tmp_path / "library.index"
     old = tmp_path / "old"
@@ -214,6 +224,7 @@ def test_against_an_index(folder: Path, tmp_path: Path) -> None:
     assert rows(kept, folder) == [["black.mp4"]]
 
 
+@pytest.mark.slow
 def test_a_video_is_no_copy_of_itself(folder: Path, tmp_path: Path) -> None:
     """Though the index has it, by this name or another one."""
     index = tmp_path / "library.index"
@@ -237,6 +248,7 @@ def episodes(top: Path) -> Path:
     return top
 
 
+@pytest.mark.slow
 def test_a_common_opening(tmp_path: Path) -> None:
     top = episodes(tmp_path / "series")
     result = videos(tmp_path, top, f"--common={tmp_path}/common", "--output=pairs")
@@ -252,6 +264,7 @@ def test_a_common_opening(tmp_path: Path) -> None:
     assert len(json.loads(line)["places"]) == 9
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
     first = videos(tmp_path, folder, "--jobs=1", "--no-cache")
     assert not (tmp_path / "cache").exists()
@@ -264,6 +277,7 @@ def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path:
     assert (tmp_path / "own").is_file()
 
 
+@pytest.mark.slow
 def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
     result = videos(tmp_path, folder, "-v")
     counts = {
@@ -281,6 +295,7 @@ def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
     assert (quiet.out, quiet.err) == (result.out, "")
 
 
+@pytest.mark.slow
 def test_strict(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs").write_text("as before")
     result = videos(tmp_path, folder, "--strict", "--jobs=1", "-o", tmp_path / "pairs")
@@ -290,6 +305,7 @@ def test_strict(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "pairs").read_text() == "as before"
 
 
+@pytest.mark.slow
 def test_names(folder: Path, tmp_path: Path) -> None:
     top = os.fsencode(tmp_path / "p")
     os.mkdir(top)
@@ -302,6 +318,7 @@ def test_names(folder: Path, tmp_path: Path) -> None:
     assert any(b"/p/%FF.mp4" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "clip.mp4", tmp_path / "-x.mp4")
     env = {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -360,6 +377,7 @@ def test_what_is_refused(words: list[str], said: str, folder: Path, tmp_path: Pa
     assert said in result.err
 
 
+@pytest.mark.slow
 def test_no_video_at_all(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "answer").write_text("as before")
@@ -372,6 +390,7 @@ def test_no_video_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "answer").read_text() == "as before"
 
 
+@pytest.mark.slow
 def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
     """As on a file system that does not answer, it costs that file only."""
     script = (
@@ -439,6 +458,7 @@ def test_kill_9_and_the_cache(sixty: Path, tmp_path: Path) -> None:
     assert result.out == videos(tmp_path, sixty, "--no-cache").out
 
 
+@pytest.mark.slow
 def test_without_pyav(folder: Path, tmp_path: Path) -> None:
     script = "import sys; sys.modules['av'] = None; from neardup.__main__ import main; main()"
     done = subprocess.run(

@@ -113,6 +113,7 @@ def test_every_measure(measure: str, expected: dict[str, str], tmp_path: Path) -
     assert rows["verdict"].endswith(f", as {' and '.join(texts)}")
 
 
+@pytest.mark.slow
 def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
     """With a weak promise: found and missed pairs of the exact answer."""
     flags = ["--bands", "2", "--rows", "10"]
@@ -134,6 +135,7 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
         assert rows["chance"].startswith(f"{shown(recall(num / den, 2, 10))} ")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("scheme", list(OF_SETS))
 def test_every_scheme(scheme: str, tmp_path: Path) -> None:
     """Printed or missed, as by the job, where all schemes verify by the same measure."""
@@ -178,6 +180,7 @@ def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
 WEIGHTED = b"a 1:2 2:1\nb 1:1 2:2\na 1:2 2:3\nc 5\n"
 
 
+@pytest.mark.slow
 def test_a_weighted_similarity_is_not_that_of_the_sets(tmp_path: Path) -> None:
     flags = ["--weights=own", "--bands=20", "--rows=1", "--threshold=0.4"]
     rows = why(tmp_path, *flags, "a", "b", data=WEIGHTED)
@@ -206,6 +209,7 @@ def test_a_weighted_similarity_is_not_that_of_the_sets(tmp_path: Path) -> None:
     assert rows["hamming"].endswith("/64 = " + rows["hamming"].split()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "bits", "least"),
     [
@@ -228,6 +232,7 @@ def test_bits_that_agree(flags: list[str], bits: int, least: int, tmp_path: Path
         assert rows["chance"].endswith(f"to share a key at this {own} similarity")
 
 
+@pytest.mark.slow
 def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
     flags = ["--bands", "2", "--rows", "10"]
     printed = succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).lines()
@@ -238,6 +243,7 @@ def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
     assert rows["promise"].startswith("exact: ")
 
 
+@pytest.mark.slow
 @some("flags", {name: ["--scheme", name] for name in ("prefix", "exact", "partition")}, "exact")
 def test_keys_of_schemes_that_count_tokens(flags: list[str], tmp_path: Path) -> None:
     """From the file itself, and from --counts: those of the mapper."""
@@ -395,6 +401,7 @@ def answer(tmp_path: Path) -> Path:
     return tmp_path / "pairs.tsv"
 
 
+@pytest.mark.slow
 def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
     old, texts = tmp_path / "old.txt", tmp_path / "texts.txt"
     options = ["--input=text", "--threshold=0.7"]
@@ -438,6 +445,7 @@ def test_other_options_than_those_of_the_run(
     assert result.err == f"neardup why: {message.format(answer)}\n"
 
 
+@pytest.mark.slow
 def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
     result = run([*WHY, "--run", answer, "b", "d"], tmp_path)
     assert result.err == (
@@ -487,6 +495,7 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         assert (result.code, result.err) == (code, f"neardup why: {message}\n")
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(shingle_sets.filter(bool), min_size=1, max_size=5), max_size=6),
     st.integers(1, 40),

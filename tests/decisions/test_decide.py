@@ -55,6 +55,7 @@ def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
 # Against the oracle.
 
 
+@pytest.mark.slow
 @given(SOME_KEEP, records(), THRESHOLDS, SIZES)
 @example(
     "first", named(star(0, 11)), "0.9", Sizes(dense=3, batch=2)
@@ -76,6 +77,7 @@ def test_rule_direct(keep, lines, threshold, sizes):
     assert CHAINED_AWAY not in result.counts
 
 
+@pytest.mark.slow
 @given(SOME_KEEP, records(), THRESHOLDS, SIZES)
 def test_rule_cluster(keep, lines, threshold, sizes):
     pairs = pairs_of(lines, threshold)
@@ -119,6 +121,7 @@ def test_what_chaining_would_remove_of_new_records(keep, lines, between):
     assert counts[CHAINED] == chained - counts[REMOVED]
 
 
+@pytest.mark.slow
 @given(records(), THRESHOLDS, SIZES)
 def test_clusters(lines, threshold, sizes):
     together = components(len(lines), pairs_of(lines, threshold))
@@ -181,6 +184,7 @@ def test_no_two_that_stay_are_a_pair(keep, lines, threshold, sizes):
     assert all(jaccard(a, b) < Fraction(threshold) for a, b in combinations(staying, 2))
 
 
+@pytest.mark.slow
 @given(
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
@@ -254,6 +258,7 @@ def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense)
     assert (result.lines, result.counts[CHAINED_AWAY]) == ([b, third + b"\tc\ta\t-\n"], 1)
 
 
+@pytest.mark.slow
 def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
     """The smallest tree of a bucket on disk."""
     lines = named([frozenset(range(40)), frozenset(range(1, 40)), frozenset(range(90, 130))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def by_definition(pairs: list[RankedPair], old: int) -> dict[int, tuple[int, flo
     return gone
 
 
+@pytest.mark.slow
 @given(pairs_of_ranks, st.integers(0, COUNT))
 @anew
 def test_removed(tmp_path: Path, pairs: list[RankedPair], old: int) -> None:

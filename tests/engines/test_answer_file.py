@@ -102,6 +102,7 @@ def test_a_dash_is_standard_output(data: Path, tmp_path: Path) -> None:
     assert set(os.listdir(tmp_path)) - set(before) <= {"tmpdir"}
 
 
+@pytest.mark.slow
 def test_what_is_no_file_gets_none_beside_it(data: Path, tmp_path: Path) -> None:
     line = f"{shlex.join(RUN_LOCAL)} -o >(cat >&3) {shlex.quote(str(data))} 2>/dev/null"
     result = run(["bash", "-c", f"{{ {line}; }} 3>&1"], tmp_path)
@@ -198,6 +199,7 @@ def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @crossed("before", how=EITHER_WAY, before=["there", "new"])
 def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
@@ -228,6 +230,7 @@ def test_a_disk_that_is_full_at_the_runs_own_file(folder: Path, tmp_path: Path) 
         subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.first_case
 @needs_full
 @pytest.mark.parametrize("output", ["pairs", "kept", "removed", "clusters"])
 def test_a_full_disk_is_named(output: str, tmp_path: Path) -> None:
@@ -237,6 +240,7 @@ def test_a_full_disk_is_named(output: str, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 def test_an_empty_file_has_not_had_the_header(suffix: str, tmp_path: Path) -> None:
     mark = "," if suffix == "csv" else "\t"
@@ -282,6 +286,7 @@ def test_a_long_name_is_refused_before_the_work_or_not_at_all(
         assert os.listdir(folder) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_has_left_beside_the_answer_is_removed(
     data: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -312,6 +317,7 @@ def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -
     assert sum(n for name, n in counts.items() if name.startswith("bad lines: ")) == 1
 
 
+@pytest.mark.first_case
 @some("to", ["stdout", "-", "its name", "step.py keep"], "stdout", "its name", "step.py keep")
 def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Path) -> None:
     parquet_files = pytest.importorskip("tests.support.parquet_files")

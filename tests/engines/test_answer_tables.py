@@ -94,6 +94,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.first_case
 @crossed(case=list(CASES), name=list(READERS))
 def test_the_rows_are_those_of_the_lines(case: str, name: str, folder: Path) -> None:
     flags = case.split()
@@ -106,6 +107,7 @@ def test_the_rows_are_those_of_the_lines(case: str, name: str, folder: Path) -> 
     assert all(list(row) == CASES[case] for row in found)
 
 
+@pytest.mark.slow
 def test_a_chain_has_no_similarity(tmp_path: Path) -> None:
     """The first and the last record of a chain are in one cluster, and no pair."""
     (tmp_path / "new.txt").write_bytes(b"a 1 2 3 4\nb 2 3 4 5\nc 3 4 5 6\n")
@@ -116,6 +118,7 @@ def test_a_chain_has_no_similarity(tmp_path: Path) -> None:
         assert [tuple(row.values()) for row in rows] == expected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", READERS)
 def test_removed_records_in_a_file_of_their_own(name: str, folder: Path) -> None:
     removed = written("removed.tsv", ["--output=kept"], folder, "--removed")
@@ -159,6 +162,7 @@ def test_refused_names(words: list[str], told: str, folder: Path) -> None:
     assert told in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_many_rows(name: str, tmp_path: Path) -> None:
     """More than one batch of rows."""

@@ -88,6 +88,7 @@ CASES = {
 }
 
 
+@pytest.mark.first_case
 @some("flags", CASES, *(name for name in CASES if name not in ("kept", "removed")))
 def test_the_same_bytes(flags: list[str], new: Input, folder: Path, tmp_path: Path) -> None:
     flags = ["--threshold=0.7", *(flag.replace("=old", f"={folder}/old") for flag in flags)]
@@ -113,6 +114,7 @@ def test_pairs_of_two_collections(
     assert succeed(DEDUP, tmp_path, pairs).out == local  # ids repeat
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("output", ["kept", "removed", "clusters"])
 def test_shuffled_lines_and_several_reducers(output: str, new: Input, tmp_path: Path) -> None:
     """Keys in three reducers, whose edges come in any order to the sort."""

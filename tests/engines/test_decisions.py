@@ -223,6 +223,7 @@ def test_of_two_collections(
     assert found == getattr(answer(new, "direct", keep, old, between), output)
 
 
+@pytest.mark.first_case
 @every_engine
 def test_standard_input(engine: str, tmp_path: Path) -> None:
     data = b"b 1 2 3\r\n\r\na 3 2 1\nbad x\na 1 2 3"
@@ -256,6 +257,7 @@ def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
     assert removed == b"a\ta\t1.000000\nb\tb\t1.000000\n"
 
 
+@pytest.mark.first_case
 @every_engine
 def test_an_id_twice(engine: str, tmp_path: Path) -> None:
     """With the same set, with another one, and with one that is alike."""
@@ -268,6 +270,7 @@ def test_an_id_twice(engine: str, tmp_path: Path) -> None:
     assert removed == b"a\ta\t0.800000\na\ta\t1.000000\nb\ta\t1.000000\n"
 
 
+@pytest.mark.first_case
 @crossed(
     engine=[name for name in DECIDING if name != "pipe"],
     words=["--scheme=prefix", "--bands=4 --rows=3", ""],
@@ -320,6 +323,7 @@ def check_properties(data: bytes, pairs: bytes, removed: bytes, kept: bytes, kee
         assert gone[id_] == [best, similar[id_][best]]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("keep", ["first", "smallest"])
 def test_of_the_videos(keep: str, tmp_path: Path) -> None:
     flags = ["--output=kept", f"--keep={keep}", "--removed", str(tmp_path / "removed.tsv")]
@@ -334,6 +338,7 @@ def test_of_the_videos(keep: str, tmp_path: Path) -> None:
     assert len(answers) == (1 if keep == "smallest" else 2)
 
 
+@pytest.mark.slow
 def test_one_of_each_cluster_of_the_videos(tmp_path: Path) -> None:
     pairs = [line.split(b"\t")[:2] for line in ANSWER.read_bytes().splitlines()]
     ids = [line.split()[0] for line in VIDEOS.read_bytes().splitlines()]

@@ -27,6 +27,7 @@ def table(rows: list[tuple[str, str]], delimiter: str, end: str = "\r\n") -> str
     return text.getvalue()
 
 
+@pytest.mark.first_case
 @crossed(delimiter=list(DELIMITERS), end=["\r\n", "\n"], jobs=["1", "2"])
 def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
@@ -39,6 +40,7 @@ def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> Non
     assert [tuple(json.loads(line).values()) for line in rows.splitlines()] == ROWS
 
 
+@pytest.mark.slow
 def test_quotes_that_are_not_at_ends_of_fields(tmp_path: Path) -> None:
     """Rows that are found field by field, not all at once."""
     path = tmp_path / "a.csv"
@@ -118,6 +120,7 @@ def in_kind(name: str, rows: list[tuple[str, str]]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
+@pytest.mark.first_case
 @crossed(kind=KINDS, encoding=[*(f"{name} mark" for name in MARKED), *NAMED])
 def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
     encoding, marked = encoding.removesuffix(" mark"), encoding.endswith(" mark")
@@ -134,6 +137,7 @@ def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == kept
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_programs(encoding: str, tmp_path: Path) -> None:
     """The stages of a pipe, convert, and kept rows in another format."""
@@ -156,6 +160,7 @@ def test_other_programs(encoding: str, tmp_path: Path) -> None:
     assert found == b"n\tc\t1.000000\told\nn\te\t1.000000\told\n"
 
 
+@pytest.mark.slow
 def test_many_rows_in_utf_16(tmp_path: Path) -> None:
     """Characters of two and four bytes across the ends of blocks."""
     rows = [(f"r{i}", f"\U0001f600 w{i} caf\u00e9 \u4e2d{i}") for i in range(20000)]
@@ -167,6 +172,7 @@ def test_many_rows_in_utf_16(tmp_path: Path) -> None:
     assert kept == codecs.BOM_UTF16_BE + table(rows, ",").encode("utf-16-be")
 
 
+@pytest.mark.slow
 def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
     """They are bad lines, and kept as they are."""
     path = tmp_path / "a.txt"
@@ -195,6 +201,7 @@ def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
     assert "a.csv: row 1: not cp1252: " in strict.err
 
 
+@pytest.mark.slow
 def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
     text = "a to be\nb to be\nc \ud83d x\nd to\n".encode("utf-16-le", "surrogatepass")
     path = tmp_path / "a.txt"
@@ -207,6 +214,7 @@ def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
     assert kept == codecs.BOM_UTF16_LE + text.replace("b to be\n".encode("utf-16-le"), b"")
 
 
+@pytest.mark.slow
 def test_utf_16_that_is_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("a to be\nb to be\n".encode("utf-16") + b"x")
@@ -230,6 +238,7 @@ def test_without_a_mark(name: str, tmp_path: Path) -> None:
     assert line in result.err
 
 
+@pytest.mark.slow
 def test_a_mark_in_the_middle_is_a_character(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     text = "a to be\nb to be\nc to \ufeffbe\n\ufeffd to be\n"
@@ -248,6 +257,7 @@ def test_an_empty_file_with_a_mark(mark: str, tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, b"")
 
 
+@pytest.mark.slow
 def test_files_in_several_encodings(tmp_path: Path) -> None:
     one, two, three = (tmp_path / name for name in ("1.csv", "2.csv", "3.csv"))
     one.write_bytes(table(ROWS[:2], ",").encode("utf-16"))
@@ -273,6 +283,7 @@ def test_one_mark_in_one_answer(tmp_path: Path) -> None:
     assert succeed(words, tmp_path, cwd=tmp_path).out == table(KEPT, ",").encode("utf-16")
 
 
+@pytest.mark.slow
 def test_characters_with_two_forms(tmp_path: Path) -> None:
     """NEC's and IBM's forms of one character: both are read, and no other byte is written."""
     path = tmp_path / "a.txt"

@@ -181,6 +181,7 @@ def test_as_processes(engine: str, tmp_path: Path) -> None:
     assert found.splitlines() == ANSWER.read_bytes().splitlines()
 
 
+@pytest.mark.first_case
 @crossed(
     command={"run_local": RUN_LOCAL, "inline": INLINE},
     packed={".gz": (gzip.compress, ".gz"), ".bz2": (bz2.compress, ".bz2")},
@@ -197,6 +198,7 @@ def test_files_of_several_members(
     assert in_order(result.out) == ANSWER.read_bytes()
 
 
+@pytest.mark.first_case
 @crossed(
     command={"2 jobs": [*RUN_LOCAL, "--jobs", "2"], "inline": INLINE},
     source=["<(cat VIDEOS)", "/dev/stdin"],
@@ -214,6 +216,7 @@ def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> No
         assert "/dev/" in result.err
 
 
+@pytest.mark.slow
 @crossed(
     command={"run_local": RUN_LOCAL, "inline": INLINE}, stray=["json.py", "neardup/__init__.py"]
 )

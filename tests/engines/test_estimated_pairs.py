@@ -81,6 +81,7 @@ def test_intervals_hold_the_exact_similarities_and_reach_the_threshold():
     assert not found.keys() <= true  # some may be pairs, and are none
 
 
+@pytest.mark.slow
 def test_small_sets_give_the_exact_answer_with_its_mark(tmp_path):
     result = run([*RUN_LOCAL, "--verify=sketch:4096", VIDEOS], tmp_path)
     exact = [line.rstrip().split(b"\t") for line in ANSWER.read_bytes().splitlines()]
@@ -88,6 +89,7 @@ def test_small_sets_give_the_exact_answer_with_its_mark(tmp_path):
     assert "pairs are estimates from 4096 hashes of each set" in result.err
 
 
+@pytest.mark.slow
 def test_in_pieces_of_a_large_bucket():
     lines = mapped(DATA, settings_of(*SKETCH))
     whole = sorted(reduced(lines, settings_of(*SKETCH)))
@@ -135,6 +137,7 @@ def test_estimates_and_exact_pairs_are_not_merged(tmp_path):
     assert run(DEDUP, tmp_path, twice).out == b"a\tb\t~0.910000..0.980000\n"
 
 
+@pytest.mark.slow
 def test_who_needs_exact_pairs_says_so(tmp_path):
     (tmp_path / "pairs").write_bytes(b"a\tb\t~0.900000..0.990000\n")
     for command in (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from neardup.commands.example import lines as videos
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
@@ -27,6 +29,7 @@ def answer(data: bytes, t: str) -> list[bytes]:
     return sorted(lines)
 
 
+@pytest.mark.first_case
 @crossed(t=THRESHOLDS, kind=["videos", "small sets"])
 def test_exact_finds_every_pair_and_nothing_else(kind: str, t: str, tmp_path: Path) -> None:
     path = VIDEOS
@@ -41,6 +44,7 @@ def test_exact_finds_every_pair_and_nothing_else(kind: str, t: str, tmp_path: Pa
     assert "\nexact: every pair shares " in found.err
 
 
+@pytest.mark.slow
 def test_the_cost_is_said_first(tmp_path: Path) -> None:
     path = tmp_path / "videos.txt"
     path.write_bytes(b"".join(videos(1000, 1, 0.1)))

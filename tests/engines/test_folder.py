@@ -59,6 +59,7 @@ def ended(signal_at: int, where: Path) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+@pytest.mark.slow
 @some("step", [1, 3], 3)
 def test_a_signal_at_any_moment_leaves_nothing(step: int, tmp_path: Path) -> None:
     codes = []

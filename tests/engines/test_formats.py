@@ -77,6 +77,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 @crossed(name=list(FORMS), jobs=["1", "2"])
 def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) -> None:
     path = made(name, tmp_path)
@@ -101,6 +102,7 @@ def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
     assert kept == printed
 
 
+@pytest.mark.first_case
 @some("name", list(FORMS), "a.ndjson.gz", "a.csv", "a.tsv", "a.parquet")
 def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path) -> None:
     path, folder = made(name, tmp_path), tmp_path / "out"
@@ -132,6 +134,7 @@ def parts(name: str) -> list[bytes]:
 SEVERAL = ["a.jsonl", "a.csv", "a.tsv", "a.parquet"]
 
 
+@pytest.mark.first_case
 @some("file", [*SEVERAL, *(f"{name}.gz" for name in SEVERAL[:3])], *SEVERAL[1:], "a.jsonl.gz")
 def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
     name = file.removesuffix(".gz")
@@ -157,6 +160,7 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
     assert kept_rows(name, succeed([*RUN_LOCAL, *flags, *files], tmp_path).out) == stay
 
 
+@pytest.mark.slow
 def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
     """The codec and the metadata are those of the first file."""
     arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
@@ -176,6 +180,7 @@ def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
     assert found.schema.metadata[b"of"] == b"3"
 
 
+@pytest.mark.slow
 def test_other_columns_are_not_one_file(tmp_path: Path) -> None:
     one, two, json_ = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "3.jsonl"
     one.write_bytes(b"id,text\na,to be\n")
@@ -196,6 +201,7 @@ def test_other_columns_are_not_one_file(tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, one, two, json_], tmp_path).out.count(b"\n") == 3
 
 
+@pytest.mark.slow
 def test_names_of_answers(tmp_path: Path) -> None:
     path = made("a.csv", tmp_path)
     printed = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path).out
@@ -238,6 +244,7 @@ def test_a_folder_is_whole_or_not_at_all(tmp_path: Path) -> None:
         assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
 def test_a_full_disk(name: str, tmp_path: Path) -> None:
     if not os.path.exists("/dev/full"):
@@ -248,6 +255,7 @@ def test_a_full_disk(name: str, tmp_path: Path) -> None:
     assert result.err == "run_local.sh: /dev/full: No space left on device\n"
 
 
+@pytest.mark.first_case
 @crossed(how=EITHER_WAY, there=[False, True])
 def test_a_folder_of_a_run_that_is_stopped(how: str, there: bool, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -271,6 +279,7 @@ def test_a_folder_of_a_run_that_is_stopped(how: str, there: bool, tmp_path: Path
 # Old and new records, and indexes.
 
 
+@pytest.mark.slow
 @some("old", ["a.jsonl", "a.csv", "a.parquet"], "a.csv", "a.parquet")
 def test_against(old: str, tmp_path: Path) -> None:
     path, new = made(old, tmp_path), tmp_path / "new.tsv"
@@ -290,6 +299,7 @@ def test_against(old: str, tmp_path: Path) -> None:
 # What was read is numbered as what is kept.
 
 
+@pytest.mark.slow
 @some("jobs", ["1", "2"], "2")
 def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
     """A row with an open quote, longer than --max-line; bad rows and blank ones between."""

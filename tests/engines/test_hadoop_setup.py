@@ -65,6 +65,7 @@ def test_a_folder_that_hadoop_cannot_use(name: str, tmp_path: Path) -> None:
     assert "cannot live in a folder of this name" in result.err
 
 
+@pytest.mark.slow
 def test_two_at_once(clone: Path, tmp_path: Path) -> None:
     (clone / ".hadoop").mkdir()
     with (clone / ".hadoop" / "lock").open("w") as lock:
@@ -76,6 +77,7 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
             assert "another cluster.py is at work here" in result.err
 
 
+@pytest.mark.slow
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
     """With all that it has started, and with time to clean up."""
     script = (
@@ -103,6 +105,7 @@ def test_usage(arguments: str, clone: Path, tmp_path: Path) -> None:
     assert "cluster/cluster.py run COMMAND" in result.err
 
 
+@pytest.mark.slow
 def test_nothing_runs(clone: Path, tmp_path: Path) -> None:
     command = [sys.executable, clone / "cluster" / "cluster.py"]
     assert run([*command, "down"], tmp_path).code == 0

@@ -96,6 +96,7 @@ def hot_buckets() -> list[bytes]:
     return mapped(b"".join(lines), settings_of("--bands", "2", "--rows", "1"))
 
 
+@pytest.mark.first_case
 @some("at_once", [(600, 299, 70), (600, 1)], (600, 299, 70))
 @pytest.mark.parametrize("output", ["pairs", "links"])
 def test_where_blocks_end_in_a_hot_bucket(output: str, at_once: tuple[int, ...]) -> None:

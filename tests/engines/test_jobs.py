@@ -84,6 +84,7 @@ def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path)
     assert [last(command, name) for name in waits] == ["7", "25000"]
 
 
+@pytest.mark.slow
 def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
     """In front, by a folder beside the output; the file of counts has one name in each task."""
     flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]
@@ -122,6 +123,7 @@ def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path
     assert pairs.count(" --counts=counts ") == 2
 
 
+@pytest.mark.slow
 def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
     """Both with the same options; the folder of the first one's answer is for tasks."""
     flags = ["--scheme=prefix", "--rounds=2", "--seed=7", "--show"]
@@ -150,6 +152,7 @@ def list_sent(command: list[str]) -> Path:
     return Path(path)
 
 
+@pytest.mark.slow
 def test_the_commands_that_decide(tmp_path: Path) -> None:
     """They can be run as they stand: the list of input files stays."""
     flags = ["--output=kept", "--keep=longest", "--removed=/gone/", "--against", "/old"]
@@ -182,6 +185,7 @@ def test_the_commands_that_decide(tmp_path: Path) -> None:
     assert asked == ["fs -ls -R /old", "fs -ls -R /in"]  # nothing has changed
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("output", ["removed", "clusters"])
 def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
     flags = [f"--output={output}", "--show", "/in", "/out"]
@@ -192,6 +196,7 @@ def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
     assert mark[2:] == ["-touchz", "/out/_neardup"]
 
 
+@pytest.mark.slow
 def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
     """One job, and a list; without --against there is none."""
     flags = ["--between", "--against=/old", "--show", "/in", "/out"]

@@ -53,6 +53,7 @@ def stays(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
     return [(id_, text) for id_, _, text in (line.partition("\t") for line in lines)]
 
 
+@pytest.mark.first_case
 @crossed(source=["a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.ndjson.gz"], target=TARGETS)
 def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Path) -> None:
     made(source, tmp_path)
@@ -61,6 +62,7 @@ def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Pat
     assert len(rows[0]) == 3  # all columns
 
 
+@pytest.mark.slow
 def test_files_of_several_kinds(tmp_path: Path) -> None:
     """Columns of some files only are null in the rows of others."""
     (tmp_path / "1.csv").write_bytes(b'id,text,lang\na,"to be, or",en\nb,"to be, or",fr\n')
@@ -89,6 +91,7 @@ VALUES: list[Any] = [None, "", "x", 'a,"b"\r\nc\n', "é\u2028", 0, -(2**63), 2**
 VALUES += [True, False, -0.0, [1, 2], [], ["a", None], {"a": 1, "b": {"c": [0.5]}}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_values_survive_a_round_trip(value: Any, tmp_path: Path) -> None:
     """JSON ─▶ Parquet ─▶ JSON, and a null beside each value."""
@@ -107,6 +110,7 @@ def test_values_survive_a_round_trip(value: Any, tmp_path: Path) -> None:
     assert (b'""' in data) == (value == "" or value == 'a,"b"\r\nc\n')  # null is not the empty text
 
 
+@pytest.mark.slow
 def test_types_of_parquet_become_text(tmp_path: Path) -> None:
     day, now = date(2024, 2, 29), datetime(2024, 2, 29, 12, 30, 0, 5, timezone.utc)
     table = arrow.table(
@@ -132,6 +136,7 @@ def test_types_of_parquet_become_text(tmp_path: Path) -> None:
     assert back == [first, second]
 
 
+@pytest.mark.slow
 def test_integers_as_large_as_shingles(tmp_path: Path) -> None:
     rows: Rows = [
         {"id": "a", "text": [1, 2], "n": 1},
@@ -141,6 +146,7 @@ def test_integers_as_large_as_shingles(tmp_path: Path) -> None:
     assert kept(tmp_path, ["a.jsonl"], "x.parquet") == rows
 
 
+@pytest.mark.slow
 def test_bad_and_blank_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"id,text,n\na,to be,1\n\nbad\nb,to be,2\nc,,3\nd,\xff,4\n")
     words = [*RUN_LOCAL, "--output=kept", "-o", "x.jsonl", "--max-bad=0.9", "a.csv"]
@@ -167,12 +173,14 @@ def test_an_empty_file(data: bytes, target: str, tmp_path: Path) -> None:
         assert names == (["id", "text"] if data else [])
 
 
+@pytest.mark.slow
 def test_an_empty_table(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"text": arrow.array([], "string")}), tmp_path / "a.parquet")
     assert kept(tmp_path, ["a.parquet"], "x.csv") == []
     assert (tmp_path / "out" / "x.csv").read_bytes() == b"text\n"
 
 
+@pytest.mark.slow
 def test_many_rows(tmp_path: Path) -> None:
     """More than one block; a field that comes late, and one that turns out to be fractional."""
     rows: Rows = [{"id": f"r{i}", "text": f"w{i} " * 20, "n": i} for i in range(9000)]
@@ -198,6 +206,7 @@ REFUSED = {  # rows, the name of the answer: what is said
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("rows", "name"), REFUSED)
 def test_refused_values(rows: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(rows + "\n")

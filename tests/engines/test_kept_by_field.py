@@ -87,12 +87,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.first_case
 @crossed(keep=KEEPS, engine=DECIDING, rule=["direct", "cluster"])
 def test_every_engine(keep: str, engine: Deciding, rule: str, rows: Path, tmp_path: Path) -> None:
     flags = [*FLAGS, "--input=jsonl", f"--keep={keep}", f"--rule={rule}"]
     assert engine(Input(b"", [str(rows)]), flags, tmp_path) == removed(keep, rule)
 
 
+@pytest.mark.first_case
 @crossed(keep=KEEPS, kind=["csv", "parquet"])
 def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
     """Their values are text, or of the types of Arrow."""
@@ -117,6 +119,7 @@ def test_of_a_table_without_a_header(tmp_path: Path) -> None:
     assert found.out == b"1\t2\t1.000000\n3\t2\t1.000000\n"
 
 
+@pytest.mark.slow
 def test_records_of_an_index_have_no_need_of_the_field(tmp_path: Path) -> None:
     """They are kept anyway."""
     old, new, index = tmp_path / "old.jsonl", tmp_path / "new.jsonl", tmp_path / "index"

@@ -96,6 +96,7 @@ def test_the_example_of_the_module() -> None:
     assert pruned(rows, partitions=1, batch=2) == [{a, d}, {a, d}, {d}]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12),
     st.sampled_from([1, 4]),
@@ -111,6 +112,7 @@ def test_every_pair_still_meets_at_its_smallest_key(
             assert min(both) in left[i] & left[j]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
@@ -124,6 +126,7 @@ def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
     assert len(groups) == len(set(groups))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sets(st.integers(0, 12), max_size=6), st.booleans()), min_size=1, max_size=12
@@ -242,6 +245,7 @@ def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
     return rows, pruned(rows, partitions=2, batch=4, known=record_sketches(new(ragged)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [1, 256])
 @given(
     sets=st.lists(

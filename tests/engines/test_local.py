@@ -65,6 +65,7 @@ def test_a_pipe_that_is_named_twice(tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("second", ["/dev/stdin", "/dev/fd/0"])
 def test_standard_input_by_two_names(second: str, tmp_path: Path) -> None:
     result = run([*RUN_LOCAL, "-", second], tmp_path, GOOD, process=True)  # by a pipe
@@ -79,6 +80,7 @@ def test_what_can_be_read_twice_may_be_named_twice(tmp_path: Path) -> None:
     assert result.count("records") == 6
 
 
+@pytest.mark.slow
 def test_a_name_that_looks_like_an_option(tmp_path: Path) -> None:
     (tmp_path / "-x.txt").write_bytes(GOOD)
     for words in (["--", "-x.txt"], ["--strict", "--", "-x.txt"], ["-", "--", "-x.txt"]):
@@ -88,6 +90,7 @@ def test_a_name_that_looks_like_an_option(tmp_path: Path) -> None:
         assert result.count("records") == 3 + ("-" in words)
 
 
+@pytest.mark.slow
 def test_no_more_workers_than_there_is_work(tmp_path: Path) -> None:
     """A file for each mapper and reducer would make a million."""
     sort = shutil.which("sort")
@@ -107,6 +110,7 @@ def limited(kibibytes: int) -> list[str]:
     return ["bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "-"]
 
 
+@pytest.mark.slow
 def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
     result = run([*limited(100), *RUN_LOCAL, VIDEOS], tmp_path)
     assert result.code == 1
@@ -114,6 +118,7 @@ def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
     assert result.err.endswith(": File too large\n")
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
     """What the pruning writes of equal records is larger than their keys."""
     path = tmp_path / "equal.txt"
@@ -126,6 +131,7 @@ def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.slow
 def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
     result = run([*limited(1), *RUN_LOCAL, "-"], tmp_path, GOOD * 99)
     assert result.code == 1
@@ -134,6 +140,7 @@ def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.slow
 def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:
     """As nohup starts it; the terminal's end goes to every process of the session."""
     long = tmp_path / "long.txt"
@@ -147,6 +154,7 @@ def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:
         assert it.process.stdout.read() == ANSWER.read_bytes()
 
 
+@pytest.mark.slow
 def test_children_that_the_system_would_reap(tmp_path: Path) -> None:
     """Some supervisors start programs with SIGCHLD ignored."""
     start = (

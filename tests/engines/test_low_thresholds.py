@@ -39,6 +39,7 @@ def expected(threshold: str) -> bytes:
     return in_order(found)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("threshold", LOW)
 @pytest.mark.parametrize("engine", ["pipe+dedup", "run_local 1", "run_local 2", "mrjob inline"])
 def test_every_engine(engine: str, threshold: str, data: Path, tmp_path: Path) -> None:

@@ -115,6 +115,7 @@ def test_a_compressed_file_without_a_byte(name: str, tmp_path: Path) -> None:
 # How it fails, and what it leaves.
 
 
+@pytest.mark.first_case
 @both
 def test_the_reason_is_said_also_where_all_else_is_quiet(
     command: list[str], tmp_path: Path
@@ -126,6 +127,7 @@ def test_the_reason_is_said_also_where_all_else_is_quiet(
     assert result.err == f"job.py: {path}: line 3: not an integer: 'bad x'\n"
 
 
+@pytest.mark.first_case
 @both
 def test_a_failure_leaves_nothing(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "bad.txt"
@@ -135,6 +137,7 @@ def test_a_failure_leaves_nothing(command: list[str], tmp_path: Path) -> None:
     assert len(result.messages()) == 1
 
 
+@pytest.mark.first_case
 @both
 def test_a_good_end_leaves_nothing(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "twins.txt"
@@ -143,6 +146,7 @@ def test_a_good_end_leaves_nothing(command: list[str], tmp_path: Path) -> None:
     assert (result.out, result.locks) == (PAIR, [])
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("command", "place"), [(INLINE, "."), (LOCAL, "sub folder")], ids=["inline", "local"]
 )
@@ -168,6 +172,7 @@ def test_a_folder_for_temporary_files_that_is_a_pattern(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "a[1]") == []
 
 
+@pytest.mark.slow
 def test_mrjobs_own_option_for_temporary_files(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     command = [*INLINE, "--local-tmp-dir", tmp_path / "here", VIDEOS]

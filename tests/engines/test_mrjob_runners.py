@@ -48,6 +48,7 @@ print(runner["upload_archives"], runner["jobconf"]["mapreduce.job.cache.archives
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "archive", "path"),
     [

@@ -84,6 +84,7 @@ def test_what_a_screen_shows() -> None:
     assert screen(b"one\rT\r\n\r\x1b[Kthree\r\x1b[Kfour") == ["Tne", "four"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 12])
 def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> None:
     words = [*RUN_LOCAL, "--jobs=1", f"-o{tmp_path}/pairs.tsv", str(VIDEOS)]
@@ -103,6 +104,7 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
     assert seconds.endswith(" seconds")
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
     """It writes where the line was."""
     path = gated_sort(tmp_path, f"echo {LONG_WORDS} >&2; exit 2")
@@ -112,6 +114,7 @@ def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
     assert screen(seen.shown) == [LONG_WORDS, "run_local.sh: sort ended with status 2", ""]
 
 
+@pytest.mark.slow
 def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
     path = gated_sort(tmp_path, "echo x")
     words = [*RUN_LOCAL, "--jobs=1", str(VIDEOS)]
@@ -123,6 +126,7 @@ def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
     assert end == ""
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("flags", "names"),
     [

@@ -60,6 +60,7 @@ def test_both_in_one_run(data: Path, folder: Path, tmp_path: Path) -> None:
     assert result.count("bad lines") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_they_are_what_each_run_by_itself_prints(jobs: str, folder: Path, tmp_path: Path) -> None:
     command = [*BOTH, folder / "removed.tsv", "--jobs", jobs, "--keep=longest", VIDEOS]
@@ -70,6 +71,7 @@ def test_they_are_what_each_run_by_itself_prints(jobs: str, folder: Path, tmp_pa
         assert DECIDING["run_local 2"](Input(b"", [str(VIDEOS)]), flags, tmp_path) == expected
 
 
+@pytest.mark.slow
 def test_names_that_look_like_something_else(tmp_path: Path) -> None:
     for name in ("-x", "a[1].txt", os.fsdecode(b"\xff"), "two words"):
         (tmp_path / name).write_bytes(DATA)
@@ -79,6 +81,7 @@ def test_names_that_look_like_something_else(tmp_path: Path) -> None:
         assert (tmp_path / f"{name}.tsv").read_bytes() == REMOVED
 
 
+@pytest.mark.slow
 def test_it_has_the_rights_of_a_new_file_or_of_the_one_before(
     data: Path, folder: Path, tmp_path: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_it_has_the_rights_of_a_new_file_or_of_the_one_before(
     assert file.read_bytes() == REMOVED
 
 
+@pytest.mark.slow
 def test_a_link_stays_a_link(data: Path, folder: Path, tmp_path: Path) -> None:
     (folder / "link").symlink_to("file")
     for _ in range(2):
@@ -101,6 +105,7 @@ def test_a_link_stays_a_link(data: Path, folder: Path, tmp_path: Path) -> None:
     assert sorted(os.listdir(folder)) == ["file", "link"]
 
 
+@pytest.mark.slow
 def test_to_a_pipe(data: Path, tmp_path: Path) -> None:
     line = f"{shlex.join(BOTH)} >(cat >&2) {shlex.quote(str(data))} 2>/dev/null"
     result = run(["bash", "-c", f"{{ {line}; }} 3>&1"], tmp_path)
@@ -112,6 +117,7 @@ def test_to_a_pipe(data: Path, tmp_path: Path) -> None:
 # What is refused.
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("which", ["the input", "a link to it", "the same", "old", "stdin"])
 def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
     """Or the records would be lost."""
@@ -226,6 +232,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     assert "name a file of new ones, too" in result.err
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -268,6 +275,7 @@ def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
         assert file.read_bytes() == b"of yesterday\n"
 
 
+@pytest.mark.first_case
 @needs_full
 def test_stdout_that_is_full(before: Path, tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
@@ -277,6 +285,7 @@ def test_stdout_that_is_full(before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @needs_full
 @pytest.mark.parametrize("output", ["kept", "removed", "clusters"])
 def test_stdout_that_is_full_by_itself(output: str, tmp_path: Path) -> None:
@@ -296,6 +305,7 @@ def test_removed_that_cannot_be_written(data: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.slow
 def test_a_full_disk(tmp_path: Path) -> None:
     """One of its own, which only root can have."""
     small = tmp_path / "small"
@@ -322,6 +332,7 @@ def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.first_case
 @crossed("before", step=["pairs", "decided", "reasons"], before=["new", "there"])
 def test_a_sort_that_fails(step: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
@@ -363,6 +374,7 @@ def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
     assert len((folder / "removed.tsv").read_bytes().splitlines()) > 100
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_all_it_wants(folder: Path, tmp_path: Path) -> None:
     """Of the lines that stay; those that go are written all the same."""
     path = tmp_path / "many.txt"

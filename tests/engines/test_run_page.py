@@ -41,6 +41,7 @@ def page_of(tmp_path: Path, *words: object) -> str:
     return (tmp_path / "page.html").read_text("utf-8")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("output", ["pairs", "links", "kept", "removed", "clusters"])
 def test_clusters_and_texts_of_every_output(output: str, tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_bytes(lines(list(TEXTS)))
@@ -59,6 +60,7 @@ def test_clusters_and_texts_of_every_output(output: str, tmp_path: Path) -> None
     assert gone is None or int(gone[1]) == alike - len(clusters) - 1  # both ends of the chain
 
 
+@pytest.mark.slow
 def test_the_page_of_pairs_is_that_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "texts.txt").write_bytes(lines(list(TEXTS)))
     answer, other = tmp_path / "pairs.tsv", tmp_path / "other.html"
@@ -67,6 +69,7 @@ def test_the_page_of_pairs_is_that_of_the_command(tmp_path: Path) -> None:
     assert text.replace("From the run.", "From .pairs.tsv.neardup.json.") == other.read_text()
 
 
+@pytest.mark.slow
 def test_old_records_and_dense_clusters(tmp_path: Path) -> None:
     names = list(TEXTS)
     old, new = names[:3], names[3:]
@@ -81,6 +84,7 @@ def test_old_records_and_dense_clusters(tmp_path: Path) -> None:
     assert '<bdi>dense00</bdi> <span class="tag">old</span>' in text
 
 
+@pytest.mark.slow
 def test_standard_input_can_be_shown(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     command = [*RUN_LOCAL, *FLAGS, "--report", page, "-"]

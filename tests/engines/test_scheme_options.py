@@ -44,6 +44,7 @@ def test_engines_print_the_same_and_each_pair_once(flags: str, tmp_path: Path) -
     assert len(truth & set(pairs)) > 100
 
 
+@pytest.mark.slow
 def test_a_pair_of_bits_is_found_wherever_the_masks_are(tmp_path: Path) -> None:
     """Exact promises: other keys, with another limit, find the same pairs."""
     flags = ["--scheme=simhash", "--bits=128", "--distance=6"]
@@ -84,6 +85,7 @@ def unsuited(*flags: str) -> list[str]:
     return settings.unsuited() if suits else []
 
 
+@pytest.mark.slow
 def test_it_is_said_once_before_a_run(tmp_path: Path) -> None:
     path, counts = tmp_path / "texts.txt", tmp_path / "counts.tsv"
     path.write_bytes(TEXTS)

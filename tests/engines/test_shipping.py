@@ -49,6 +49,7 @@ def run_task(task: Path, script: str, stdin: bytes, **env: str) -> Result:
     return result
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", sorted(shipping.SCRIPTS))
 def test_each_script_of_the_archive_starts(name: str, tmp_path: Path) -> None:
     subprocess.run(["tar", "-xzf", shipping.our_code(), "-C", tmp_path], check=True)
@@ -57,6 +58,7 @@ def test_each_script_of_the_archive_starts(name: str, tmp_path: Path) -> None:
     assert help_.out.startswith(b"usage: ")
 
 
+@pytest.mark.slow
 def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:
     keyed = run_task(task, "mapper.py", RECORDS, **TASK)  # of which more may be good elsewhere
     pairs = run_task(task, "reducer.py", in_order(keyed.out))
@@ -82,6 +84,7 @@ def counters(err: str) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_counters(task: Path) -> None:
     keyed = run_task(task, "mapper.py", RECORDS, **TASK)
     counted = counters(keyed.err)
@@ -169,6 +172,7 @@ def sent(*flags: str) -> tuple[list[str], list[str]]:
     return [Path(name).name for name in value(command, "-archives").split(",")], there
 
 
+@pytest.mark.slow
 def test_numpy_is_uploaded_once(home: Path, tmp_path: Path) -> None:
     local, (there,) = sent()
     assert local == ["neardup.tar.gz#neardup-job"]
@@ -187,6 +191,7 @@ def test_numpy_is_uploaded_once(home: Path, tmp_path: Path) -> None:
 SENT_ALONG = "numpy-cp39.tar.gz is sent with each job, not kept on the cluster: {}\n"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
@@ -210,6 +215,7 @@ def test_a_cluster_that_cannot_keep_numpy(
     assert list(home.glob(".neardup/*")) == []
 
 
+@pytest.mark.slow
 def test_two_runs_that_upload_numpy_at_once(
     home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,6 +229,7 @@ def test_two_runs_that_upload_numpy_at_once(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_archives_of_the_cluster_that_the_user_names(home: Path) -> None:
     """The property has one value: theirs stays, and numpy is sent along."""
     local, there = sent("-D", "mapreduce.job.cache.archives=/mine.zip#mine")

@@ -47,6 +47,7 @@ def one_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_the_package_is_the_same_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +66,7 @@ def test_the_package_is_the_same_every_time(
     assert run(mapper, tmp_path, b"a 1 2 3\n", cwd=tmp_path).out.count(b"\n") == 15
 
 
+@pytest.mark.slow
 def test_no_hadoop_here(tmp_path: Path) -> None:
     python = Path(shutil.which("python3") or sys.executable)
     (tmp_path / "bin").mkdir()
@@ -87,6 +89,7 @@ def test_no_hadoop_here(tmp_path: Path) -> None:
     assert "no hadoop-streaming jar found" in result.err
 
 
+@pytest.mark.slow
 def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
     """An input that changes between the jobs: no answer is left that lacks other lines."""
     told = listing(tmp_path)
@@ -104,6 +107,7 @@ def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
 
 
+@pytest.mark.slow
 def test_an_input_that_is_another_one_after_the_last_job(tmp_path: Path) -> None:
     told = listing(tmp_path)
     counted = "\\tneardup\\n\\t\\trecords=9\\n\\t\\trecords removed=2\\n"
@@ -119,6 +123,7 @@ def test_an_input_that_is_another_one_after_the_last_job(tmp_path: Path) -> None
     assert re.fullmatch(removing, was_asked(tmp_path)[-1])
 
 
+@pytest.mark.slow
 def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
     """A key that the first one did not see has no lines: so nothing is left of the second."""
     told = listing(tmp_path)
@@ -140,6 +145,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("megabytes", "flags", "container"),
     [
@@ -207,6 +213,7 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     assert asked == ["fs", "jar"]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("file", "stays"),
     [("_SUCCESS", True), ("_temporary/1/task_2_0002_r_000000/part-00000", True)]
@@ -240,6 +247,7 @@ def test_nodes_without_snappy(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @some("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGTERM)
 def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     """And removes its own folder; a real job is stopped in tests/on_hadoop."""
@@ -249,6 +257,7 @@ def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     assert asked[2:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
 
 
+@pytest.mark.slow
 def test_a_lost_connection_does_not_end_what_nohup_has_started(tmp_path: Path) -> None:
     with at_work(["nohup", *RUN_HADOOP, "/in", "/out"], tmp_path, waiting(tmp_path)) as process:
         process.send_signal(signal.SIGHUP)
@@ -256,6 +265,7 @@ def test_a_lost_connection_does_not_end_what_nohup_has_started(tmp_path: Path) -
             process.wait(1)
 
 
+@pytest.mark.slow
 @some("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGINT)
 def test_mrjob_that_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     jar = ["--hadoop-streaming-jar", "streaming.jar"]
@@ -322,6 +332,7 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.slow
 def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
     said, asked = stopped(signal.SIGINT, ["--detach"], tmp_path)
     between = value(asked[1].split(), "-output").removesuffix("/sums")

@@ -35,6 +35,7 @@ def summary(said: str) -> dict[str, int]:
     return {name: int(count.replace(",", "")) for name, count in found}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("command", "output", "flags"),
     [

@@ -54,6 +54,7 @@ def step(tmp: Path, name: str, *words: str | Path, stdin: bytes = b"") -> bytes:
     return succeed([*STEP, name, *map(str, words)], tmp, stdin).out
 
 
+@pytest.mark.slow
 def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_path: Path) -> None:
     def kept(name: str, data: bytes) -> Path:
         (tmp_path / name).write_bytes(data)
@@ -81,6 +82,7 @@ def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_pa
     assert (top + b"/film1.mp4", top + b"/film2.mp4") not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["inline", pytest.param("local", marks=pytest.mark.slow)])
 def test_mrjob_finds_the_same_pairs(runner: str, prints: Path, tmp_path: Path) -> None:
     cores = ["--num-cores=1"] if runner == "local" else []
@@ -89,6 +91,7 @@ def test_mrjob_finds_the_same_pairs(runner: str, prints: Path, tmp_path: Path) -
     assert in_order(result.out) == at_once(prints, tmp_path) != b""
 
 
+@pytest.mark.slow
 def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_path: Path) -> None:
     lines = succeed([*NEARDUP, "shingle-videos", str(prints)], tmp_path).out
     assert lines.count(b"\n") == 5
@@ -136,6 +139,7 @@ def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
     assert "step.py videos: " in result.err
 
 
+@pytest.mark.slow
 def test_mrjob_refuses_runners_that_it_has_not(tmp_path: Path) -> None:
     result = run([*MRJOB, "-rhadoop", "x"], tmp_path)
     assert result.code == 2

@@ -35,6 +35,7 @@ def yarn(tmp_path: Path, answers: list[tuple[str, str]]) -> str:
     return str(tmp_path / "hadoop")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
@@ -50,6 +51,7 @@ def test_it_waits_for_the_slowest_node(
     assert first_message(APPLICATION, yarn(tmp_path, answers)) == message
 
 
+@pytest.mark.slow
 def test_it_does_not_wait_for_ever(tmp_path: Path) -> None:
     hadoop = yarn(tmp_path, [("RUNNING", MASTER)])
     assert first_message(APPLICATION, hadoop, seconds=0.5) == ""

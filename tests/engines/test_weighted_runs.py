@@ -152,6 +152,7 @@ def test_two_texts_of_the_same_words(
     assert ENGINES[engine](given, [*flags, f"--weights={weights}"], tmp_path) == expected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("engine", ["pipe", "run_local 2", "mrjob inline"])
 def test_weights_of_the_lines_own(engine: str, tmp_path: Path) -> None:
     """Σ min = 1.5 + 0.75, Σ max = 2 + 3: 2.25/5; at the threshold, and not above."""
@@ -221,6 +222,7 @@ def test_counts_are_of_records_whatever_tokens_weigh(tmp_path: Path) -> None:
     assert b"t00000000000000000002\t2\n" in counted[0]
 
 
+@pytest.mark.slow
 @some("kind", list(KINDS), "own", "tfidf")
 def test_an_index_gives_the_lines_that_its_files_give(kind: str, tmp_path: Path) -> None:
     records = drawn(kind == "own")
@@ -265,6 +267,7 @@ def test_decisions_are_the_same_on_every_engine(kind: str, tmp_path: Path) -> No
             assert set(lines.splitlines()) < set(given.data.splitlines())
 
 
+@pytest.mark.slow
 def test_links_connect_weighted_pairs(tmp_path: Path) -> None:
     given = Input(given_lines(drawn(own=True), own=True), ["-"])
     flags = [*SURE["minhash"], "--weights=own"]

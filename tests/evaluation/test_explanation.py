@@ -18,6 +18,7 @@ from tests.support.cases import some
 BITS, ALPHA = 64, 0.05
 
 
+@pytest.mark.slow
 @some("common", [60, 80, 90], 80)
 def test_the_interval_holds_the_angle_of_the_sets(common: int) -> None:
     """In 95 of 100 pairs or more, of 4,000: not in fewer, at an error rate of 1e-9."""

@@ -73,6 +73,7 @@ def test_letters_of_scripts_without_blanks_are_compared(a: str, b: str, parts: s
     assert word_difference(a, b) == list(zip(told[::2], told[1::2]))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("a", "b", "same"),
     [

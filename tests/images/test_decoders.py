@@ -43,6 +43,7 @@ def harmful(item: int) -> int:
     return item
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 4])
 def test_harm_is_done_to_one_item(jobs: int) -> None:
     found = dict(outcomes(range(20), harmful, jobs, lambda _: 1.5))
@@ -60,6 +61,7 @@ def test_harm_is_done_to_one_item(jobs: int) -> None:
     assert all(found[item] == item for item in found.keys() - lost)
 
 
+@pytest.mark.slow
 def test_work_is_shared(tmp_path: Path) -> None:
     def task(item: int) -> int:
         time.sleep(0.02)

@@ -95,6 +95,7 @@ def test_what_is_not_a_regular_file(tmp_path: Path) -> None:
     assert skipped == {folder_walk.SPECIAL: 3}
 
 
+@pytest.mark.slow
 def test_a_deep_folder(tmp_path: Path) -> None:
     """Deeper than Python may recurse, and longer than the system lets a path be."""
     here = os.getcwd()

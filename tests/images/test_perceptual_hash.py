@@ -56,6 +56,7 @@ def test_so_has_any_picture(picture: NDArray[np.uint8], symmetry: ph.Symmetry) -
     assert differing(ph.hashes(turned)[0, 0], expected) <= 2
 
 
+@pytest.mark.slow
 def test_different_pictures_and_turns_are_far_apart() -> None:
     hashes = np.concatenate([ph.hashes(grey(k)[np.newaxis], ph.ALL_EIGHT)[0] for k in range(8)])
     far = [differing(x, y) for i, x in enumerate(hashes) for y in hashes[:i]]
@@ -91,6 +92,7 @@ def test_a_batch_has_the_hashes_of_its_pictures() -> None:
     assert ph.quality(batch).tolist() == [int(ph.quality(each[np.newaxis])[0]) for each in batch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ph.CROPS)
 def test_a_crop_has_the_hash_of_the_centre(cut: float) -> None:
     for seed in range(5):
@@ -112,6 +114,7 @@ def test_areas_are_means() -> None:
             assert np.abs(ph.areas_between(length, *ends).sum(axis=1) - 1).max() < 1e-5
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32), st.integers(40, 300), st.integers(40, 300))
 def test_the_size_matters_little(seed: int, width: int, height: int) -> None:
     image = drawing(seed, 256, 256, "L")
@@ -130,6 +133,7 @@ def test_quality_is_that_of_neighbours() -> None:
     assert ph.quality(stripes).tolist() == [(80 * 24 + 24) // 90]
 
 
+@pytest.mark.slow
 def test_bits_like_those_of_pdq() -> None:
     """Of drawings; perceptual_hash.py has the figures for real pictures."""
     pdqhash = pytest.importorskip("pdqhash")
@@ -143,6 +147,7 @@ def test_bits_like_those_of_pdq() -> None:
     assert max(far) < 47
 
 
+@pytest.mark.slow
 def test_turns_like_those_of_pdq() -> None:
     pdqhash = pytest.importorskip("pdqhash")
     theirs, _ = pdqhash.compute_dihedral(scene(1, 512, 512))

@@ -49,6 +49,7 @@ def hashes(result: Fingerprint | Failure) -> list[np.ndarray]:
     return list(np.frombuffer(result.hashes, np.uint8).reshape(-1, 32))
 
 
+@pytest.mark.slow
 def test_variants_of_one_picture(tmp_path: Path) -> None:
     """Each of the 24 hashes is that of the picture so edited, and of no other edit."""
     image = drawing(1, 400, 300)
@@ -80,6 +81,7 @@ def test_the_first_hash_is_the_same_with_all_variants(tmp_path: Path) -> None:
         assert (found[0] == first[0]).all()
 
 
+@pytest.mark.slow
 def test_the_cache_gives_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     for seed in range(5):

@@ -64,6 +64,7 @@ def refused(path: Path) -> tuple[str, str]:
     return reason, detail
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("format", LOSSLESS)
 def test_formats(format: str, tmp_path: Path) -> None:
     if format not in Image.SAVE:
@@ -335,6 +336,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert refused(tmp_path) == (pictures.UNREADABLE, "Is a directory")
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(tmp_path: Path) -> None:
     """A process that may take little more refuses a picture that needs more."""
     path = saved(Image.new("RGB", (9000, 9000)), tmp_path / "x.png")

@@ -71,6 +71,7 @@ def drawn(seed: int) -> dict[str, set[int]]:
     return {path: set(rng.choices(contents, k=rng.randint(1, 4))) for path in paths}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("by_bytes", [False, True])
 @pytest.mark.parametrize("threshold", ["0.4", "0.7", "1"])
 @pytest.mark.parametrize("measure", [JACCARD, CONTAINMENT])
@@ -170,6 +171,7 @@ def test_containment_names_the_nearest_container() -> None:
     assert ("b", "c") in named(tree, pairs)
 
 
+@pytest.mark.slow
 def test_a_file_in_very_many_folders() -> None:
     """Each of 20,000 folders has the same licence: no two of them are compared."""
     tree = FolderTree()
@@ -181,6 +183,7 @@ def test_a_file_in_very_many_folders() -> None:
         assert similar_folders(tree, sizes, measure, Threshold.parse("0.8"), False) == []
 
 
+@pytest.mark.slow
 def test_one_large_file_in_very_many_folders() -> None:
     """Each of 3,000 folders has the same film, and a text of its own: a line for each."""
     tree = FolderTree()

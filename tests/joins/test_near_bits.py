@@ -86,6 +86,7 @@ def test_any_number_of_blocks_and_of_turns(
         assert both == across
 
 
+@pytest.mark.first_case
 @pytest.mark.usefixtures("_kind")
 @pytest.mark.parametrize("bits", [64, 256])
 def test_thousands_of_vectors(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:

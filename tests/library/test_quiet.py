@@ -47,6 +47,7 @@ assert state() == before
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
 def test_a_call_leaves_no_trace(tmp_path):
     done = subprocess.run(
@@ -61,6 +62,7 @@ def test_a_call_leaves_no_trace(tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.slow
 def test_threads_have_the_same_answers():
     expected = neardup.pairs(ROWS)
     with ThreadPoolExecutor(4) as threads:
@@ -83,6 +85,7 @@ def test_what_is_given_stays_as_it_is():
     assert records == [["b", "a"], {"a", "b"}, ["c"]]
 
 
+@pytest.mark.slow
 def test_thousands_of_copies_are_decided_in_one_go():
     answer = neardup.deduplicate(["to be or not to be"] * 20_000)
     assert answer.kept == [0]
@@ -118,6 +121,7 @@ assert len(neardup.pairs(["to load", "to load"])) == 1
 """
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("first", ["import neardup; neardup.pairs", "import neardup.library.spark"])
 def test_an_interrupt_while_it_is_loaded_leaves_it_usable(first: str) -> None:
     program = INTERRUPTED.format(first=first)
@@ -125,6 +129,7 @@ def test_an_interrupt_while_it_is_loaded_leaves_it_usable(first: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_it_is_loaded_in_a_thread() -> None:
     program = (
         "from concurrent.futures import ThreadPoolExecutor as Pool\nimport neardup\n"

@@ -92,6 +92,7 @@ def test_words_as_elements(tmp_path: Path) -> None:
     assert index.query([{"z", "y", "x"}]) == [Match(0, "a", Fraction(1))]
 
 
+@pytest.mark.slow
 def test_what_the_command_has_made_and_the_other_way_round(tmp_path: Path) -> None:
     lines = "".join(f"{id_} {' '.join(map(str, set_))}\n" for id_, set_ in OLD)
     (tmp_path / "old.txt").write_text(lines)

@@ -88,6 +88,7 @@ def check_deduplicated(path, records, tmp_path, given, **options) -> None:
     assert answer.removed
 
 
+@pytest.mark.slow
 @some(
     "options",
     {
@@ -130,6 +131,7 @@ def test_texts(options, tmp_path):
     check_all(path, records, tmp_path, {"input": "text"}, **options)
 
 
+@pytest.mark.first_case
 @crossed(keep=["first", "longest", "smallest"], rule=["direct", "cluster"])
 def test_who_stays(keep, rule, tmp_path):
     records = made_texts()
@@ -149,6 +151,7 @@ def test_the_choices_of_who_stays_differ():
     assert len(set(kept)) == 6
 
 
+@pytest.mark.slow
 def test_containment_has_both_directions(tmp_path):
     records = made_texts(60)
     path = tmp_path / "texts.txt"
@@ -160,6 +163,7 @@ def test_containment_has_both_directions(tmp_path):
     assert any(a > b for a, b, _ in found)
 
 
+@pytest.mark.slow
 def test_ids_that_come_again(tmp_path):
     records = [(f"r{i % 90}", text) for i, (_, text) in enumerate(made_texts(120))]
     path = tmp_path / "texts.txt"

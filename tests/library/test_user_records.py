@@ -72,6 +72,7 @@ def test_a_column_of_pandas(shape):
     assert neardup.pairs(zip("vwxyz", column)) == [("v", "x", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [TEXTS, SETS], ids=["texts", "lists"])
 def test_a_column_of_polars(rows):
     polars = pytest.importorskip("polars")

@@ -83,6 +83,7 @@ def test_integers_have_bits(bits: int) -> None:
         assert neardup.pairs(np.array(numbers, np.uint64), bits=64, distance=3, **HAMMING) == found
 
 
+@pytest.mark.slow
 def test_the_answers_of_the_command(tmp_path: Path) -> None:
     """With ids; clusters and decisions, and the same few pairs missing without exact."""
     ids = [f"v{i * 7 % len(VECTORS):03}" for i in range(len(VECTORS))]

@@ -58,6 +58,7 @@ def test_forked_is_as_started(name: str, tmp_path: Path) -> None:
     assert forked.out or forked.err or command == [*COUNT_TOKENS, "sum"]
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
     """Also that of argparse, which nobody but the interpreter flushes."""
     for command in ([*MAPPER, str(VIDEOS)], [*MAPPER, "--help"]):
@@ -68,6 +69,7 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
         assert codes[0] == codes[1]
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_killed(tmp_path: Path) -> None:
     """Nobody ever writes to this pipe; the server goes on."""
     os.mkfifo(tmp_path / "pipe")

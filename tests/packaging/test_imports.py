@@ -75,12 +75,14 @@ def told(folder: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_the_order_has_every_room() -> None:
     rooms = {room(path) for path, _ in files()} - {"__init__", "__main__"}
     assert len(ORDER) == len(set(ORDER)) > 10
     assert set(ORDER) == rooms
 
 
+@pytest.mark.slow
 def test_no_room_imports_from_one_after_it() -> None:
     wrong = {
         f"{path} imports neardup.{'.'.join(name)}"

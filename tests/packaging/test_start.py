@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.cases import some
 from tests.support.engines import ROOT
 
@@ -38,6 +40,7 @@ def imported(words: list[str], tmp_path: Path, stdin: bytes = b"") -> set[str]:
     return next(set(line[1:]) for line in lines if line[:1] == ["has"])
 
 
+@pytest.mark.first_case
 @some(
     "words",
     [
@@ -60,6 +63,7 @@ def test_nothing_slow_is_imported(words: str, tmp_path: Path) -> None:
     assert not found & set(SLOW)
 
 
+@pytest.mark.slow
 def test_workers_import_nothing(tmp_path: Path) -> None:
     """What each of them would import, the process that forks them has."""
     records = tmp_path / "records.txt"

@@ -184,6 +184,7 @@ def test_all_that_does_not_go_stays_as_it_was(tmp_path: Path) -> None:
     assert result.count("records kept") == 3
 
 
+@pytest.mark.slow
 def test_an_index_keeps_what_it_was_made_with(tmp_path: Path) -> None:
     (tmp_path / "old").write_bytes(TEXTS)
     (tmp_path / "new").write_text(f"n\t<div>{BARE}!</div>\n")
@@ -202,6 +203,7 @@ def test_an_index_keeps_what_it_was_made_with(tmp_path: Path) -> None:
     assert said in refused.err
 
 
+@pytest.mark.slow
 def test_the_commands_clean_as_the_job_does(tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
     path.write_bytes(TEXTS)

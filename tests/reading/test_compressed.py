@@ -132,6 +132,7 @@ def test_no_such_file_is_no_damage(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_without_the_package_for_zst(tmp_path: Path) -> None:
     """In an interpreter that finds none, whatever is installed."""
     for package in ("backports", "compression"):

@@ -150,6 +150,7 @@ FLAGS = ["--bits=64", "--distance=3", "--exact"]
 EXPECTED = pair_lines(DATA, 64, 3)
 
 
+@pytest.mark.slow
 def test_odd_lines_are_the_same_records(tmp_path: Path) -> None:
     """CRLF, blank lines, tabs, upper case, no last line end; on standard input and in a file."""
     rows = lines_of(DATA, 64).splitlines()
@@ -274,6 +275,7 @@ def test_base64_of_each_length_of_whole_bytes(bits: int, tmp_path: Path) -> None
 BAD = b"\xff %b\nb %b0\nc %b\nd\ne %b %b\n" % (A, A, A[:-1] + b"g", A, A[:8])
 
 
+@pytest.mark.slow
 def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
     data = lines_of(DATA, 64) + BAD
     command = [*RUN_LOCAL, "--input=fingerprints", *FLAGS]

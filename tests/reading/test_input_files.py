@@ -70,6 +70,7 @@ def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path) -> None
         unchanged.check()
 
 
+@pytest.mark.slow
 def test_a_touched_input_that_is_read_once_gives_its_answer(tmp_path: Path) -> None:
     data = tmp_path / "data.txt"
     data.write_text("a 1 2 3\nb 1 2 3\n")

@@ -219,6 +219,7 @@ def ids_of(paths: list[Path]) -> list[bytes]:
     return [id_ for block in blocks for id_ in with_row_ids(parse(block.data)[0], block)]
 
 
+@pytest.mark.slow
 def test_they_have_their_numbers(tmp_path: Path) -> None:
     one, two = tmp_path / "one.jsonl", tmp_path / "two\t\n.jsonl"
     one.write_bytes(b'\n{"text": "a"}\nbad\n{"text": "b", "id": 7}\n{"text": [1], "id": null}\n')

@@ -47,6 +47,7 @@ def plain(some: Rows) -> Rows:
     return [{name: row[name] for name in ("lang", "uuid", "body")} for row in some]
 
 
+@pytest.mark.first_case
 @crossed(suffix=[".jsonl", ".csv", ".tsv", ".parquet"], flags=["", "--text=titel"])
 def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path) -> None:
     path = written(tmp_path / f"rows{suffix}", plain(rows()))
@@ -89,6 +90,7 @@ def test_other_commands_say_so(command: str, tmp_path: Path) -> None:
     assert "--id uuid" in TYPED.search(told.err)[1]
 
 
+@pytest.mark.slow
 def test_where_some_rows_have_the_field_the_others_are_bad_lines(tmp_path: Path) -> None:
     some: Rows = [{"body": "x"}, *({"text": f"{row['body']}"} for row in rows()), {"text": None}]
     told = succeed([*RUN_LOCAL, written(tmp_path / "rows.jsonl", some)], tmp_path)
@@ -106,6 +108,7 @@ def test_rows_without_an_id_are_numbered_where_a_task_needs_one(tmp_path: Path) 
     assert "to number the rows, type: ./run_local.sh --id '' " in told.err
 
 
+@pytest.mark.slow
 def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> None:
     good = written(tmp_path / "good.jsonl", [{"text": row["body"]} for row in rows()])
     other = written(tmp_path / "other.jsonl", [{"body": "x"}] * 3)

@@ -167,6 +167,7 @@ def test_texts_that_are_none(texts: list, why: str, tmp_path: Path) -> None:
     assert f"{path}: row 2: {why}: " in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapped", ["string", "struct"])
 def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
     """Which nobody checks when they are written."""
@@ -186,6 +187,7 @@ def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
     assert parquet.read_metadata(kept).num_rows == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapped", ["binary", "large", "fixed", "dictionary", "struct"])
 def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
     """As Spark with binaryAsString, Hive and Impala write them."""
@@ -263,6 +265,7 @@ def test_numbers_of_columns(tmp_path: Path) -> None:
 # Standard input, and pipes.
 
 
+@pytest.mark.slow
 def test_standard_input(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     by_pyarrow(path)
@@ -278,6 +281,7 @@ def test_standard_input(tmp_path: Path) -> None:
     assert "-: Parquet is read from its end, and a pipe has none; name a file" in result.err
 
 
+@pytest.mark.slow
 def test_a_pipe_with_a_name(tmp_path: Path) -> None:
     path, pipe = tmp_path / "a.parquet", tmp_path / "pipe.parquet"
     by_pyarrow(path)
@@ -288,6 +292,7 @@ def test_a_pipe_with_a_name(tmp_path: Path) -> None:
     assert out == b"a\te\t1.000000\n"
 
 
+@pytest.mark.slow
 def test_all_columns_are_converted(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     columns = {
@@ -319,6 +324,7 @@ def test_all_columns_are_converted(tmp_path: Path) -> None:
         assert "row 2: no id: " in done.err  # as in a run with these options
 
 
+@pytest.mark.slow
 def test_without_pyarrow(tmp_path: Path) -> None:
     """In an interpreter that finds none, whatever is installed."""
     by_pyarrow(tmp_path / "a.parquet")

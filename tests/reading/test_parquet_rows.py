@@ -23,6 +23,7 @@ from tests.support.parquet_files import arrow, form_of, many, parquet, rows_of, 
 from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed
 
 
+@pytest.mark.first_case
 @writers
 def test_kept_has_all_columns_and_types(write: Callable[[Path], None], tmp_path: Path) -> None:
     path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
@@ -38,6 +39,7 @@ def test_kept_has_all_columns_and_types(write: Callable[[Path], None], tmp_path:
     assert codecs[0] == codecs[1]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["string_view", "binary_view"])
 def test_kept_has_views(kind: str, tmp_path: Path) -> None:
     """Which pyarrow does not filter."""
@@ -72,6 +74,7 @@ def test_mappers_share_a_file(
     assert len(found) == rows
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("rows", [0, 1])
 def test_small_files(rows: int, tmp_path: Path) -> None:
     path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
@@ -88,6 +91,7 @@ def test_no_columns_and_no_rows(tmp_path: Path) -> None:
         rows_of(path, form_of())
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("damage", ["empty", "half", "no end", "text", "packed", "inside"])
 def test_damaged(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
@@ -141,6 +145,7 @@ def test_rows_that_stay(
         assert keep(path, gone, tmp_path).equals(table.take(arrow.array(stays, arrow.int64())))
 
 
+@pytest.mark.slow
 def test_types_that_few_have(tmp_path: Path) -> None:
     """All of them stay, and all but the text may be anything."""
     now = datetime.datetime(2020, 1, 2, 3, 4, 5, 6)

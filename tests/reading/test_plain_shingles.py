@@ -88,6 +88,7 @@ def test_shingles_are_those_of_the_plain_definition(
     assert values.tolist() == [shingle for row in expected for shingle in row]
 
 
+@pytest.mark.slow
 def test_every_character_is_folded_and_parted_as_in_the_plain_definition() -> None:
     """One by one, so that each that is ASCII comes in a text that is ASCII."""
     drawn = [f"A{chr(code)}B" for code in (*range(0xD800), *range(0xE000, 0x11000))]

@@ -46,6 +46,7 @@ def closed(given_: bytes) -> bool:
     return by_csv(given_ + end + b"z")[-1:] == [["z"]]
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(data, sizes)
 @example(b"a,b\n1,2\n3,4\n5,6\n", 4)  # blocks that end with a row
@@ -159,6 +160,7 @@ def test_long_rows_take_no_longer_than_others(row: bytes) -> None:
     assert rows[-1][1] == b"z,y\n"
 
 
+@pytest.mark.slow
 def test_rows_are_all_there_whatever_the_blocks(tmp_path) -> None:
     """Of a file of many blocks, of which some end with a row."""
     path = tmp_path / "a.csv"

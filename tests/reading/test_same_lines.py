@@ -14,6 +14,7 @@ COMMANDS = {"pipe": MAPPER, "run_local": [*RUN_LOCAL, "--jobs=2"], "inline": INL
 each = pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
 
 
+@pytest.mark.first_case
 @each
 def test_lines_in_front_of_a_long_one_are_read(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "mixed.txt"
@@ -23,6 +24,7 @@ def test_lines_in_front_of_a_long_one_are_read(command: list[str], tmp_path: Pat
     assert re.findall(r"line (\d+): line too long: 'L 7 8", result.err) == ["102"]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("command", "end"),
     [(COMMANDS[name], b"\r\n") for name in COMMANDS if name != "local"]

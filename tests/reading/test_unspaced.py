@@ -34,6 +34,7 @@ def messages(language: str, count: int) -> tuple[list[str], list[str]]:
     return list(map("".join, texts)), list(map("".join, copies))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", [RUN_LOCAL, INLINE])
 @pytest.mark.parametrize("language", LETTERS)
 def test_copies_with_one_letter_changed_are_found(
@@ -110,6 +111,7 @@ def test_characters_are_as_before() -> None:
     assert shingles("東京 に")[0] == shingles("東京に")[0]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", [RUN_LOCAL, INLINE])
 def test_texts_of_a_single_shingle_are_named(command: Command, tmp_path: Path) -> None:
     data = tmp_path / "titles.txt"

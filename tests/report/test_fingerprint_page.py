@@ -35,6 +35,7 @@ def page_of(tmp_path: Path, *words: object) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
 
+@pytest.mark.slow
 def test_with_the_own_file_of_a_run(prints: Path, tmp_path: Path) -> None:
     answer = tmp_path / "pairs.tsv"
     flags = [*INPUT, "--distance", "6", "--exact", "--max-bad", "1"]
@@ -52,6 +53,7 @@ def test_with_the_own_file_of_a_run(prints: Path, tmp_path: Path) -> None:
         assert word not in text
 
 
+@pytest.mark.slow
 def test_with_options(prints: Path, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("a\tb\t0.937500\na\td\t1.000000\n")
     asked = [*INPUT, "--distance", "7", tmp_path / "pairs.tsv", "--records", prints]

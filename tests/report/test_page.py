@@ -125,6 +125,7 @@ def test_it_says_what_is_not_known(tmp_path: Path) -> None:
     assert "not known" not in page.partition("<h2>Shapes</h2>")[2]
 
 
+@pytest.mark.slow
 def test_what_was_removed_because_of_what(tmp_path: Path) -> None:
     records = b"".join(b"r%03d\tone two three %d\n" % (i, i) for i in range(40))
     pairs = b"".join(b"r000\tr%03d\t0.900000\n" % i for i in range(1, 40))
@@ -205,6 +206,7 @@ def test_links_are_not_all_pairs(tmp_path: Path) -> None:
     assert "only chained" not in text
 
 
+@pytest.mark.slow
 def test_the_page_is_bounded(tmp_path: Path) -> None:
     """Many pairs, long ids, long texts, words without end, of what is longest in HTML."""
     letters = "\x07&<\u202e"
@@ -221,6 +223,7 @@ def test_the_page_is_bounded(tmp_path: Path) -> None:
     assert Reader(page).open == []
 
 
+@pytest.mark.slow
 def test_the_same_page_again(tmp_path: Path) -> None:
     job = [*RUN_LOCAL, VIDEOS]
     pairs = succeed(job, tmp_path).out
@@ -243,6 +246,7 @@ def test_a_page_that_cannot_be_made_is_not_there(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["pairs.tsv", "records.txt", "tmpdir"]
 
 
+@pytest.mark.slow
 def test_differences_that_are_left_out_are_told(tmp_path: Path) -> None:
     words = " ".join(f"word{i}" for i in range(3000))
     records = f"a\t{words} here\nb\t{words.replace('word7 ', 'other ')} there\n".encode()

@@ -78,6 +78,7 @@ def pictures(page: str) -> list[bytes]:
     return [base64.b64decode(source) for source in sources]
 
 
+@pytest.mark.slow
 def test_the_same_moments_are_side_by_side(folder: Path) -> None:
     text = page(CLIP)
     assert [number_in(picture) for picture in pictures(text)] == [
@@ -131,6 +132,7 @@ def test_several_runs_speed_and_mirrored(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_program_writes_it(folder: Path) -> None:
     """From lines, from JSON lines, and from standard input."""
     films = [f"--folder={folder}/films"]
@@ -146,6 +148,7 @@ def test_the_program_writes_it(folder: Path) -> None:
     assert again.replace("standard input", "pairs.tsv") == text
 
 
+@pytest.mark.slow
 def test_by_default_the_current_folder_is_opened(folder: Path) -> None:
     (folder / "pairs.tsv").write_bytes(format_run(CLIP) + format_run(PASSWORDS))
     command = [*NEARDUP, "report", "--videos", "pairs.tsv", "-o", "page.html"]
@@ -153,6 +156,7 @@ def test_by_default_the_current_folder_is_opened(folder: Path) -> None:
     assert (folder / "page.html").read_text("utf-8") == page(CLIP, PASSWORDS)
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
     (folder / "films" / "broken.mp4").write_bytes(b"nonsense")
     os.mkfifo(folder / "films" / "pipe.mp4")
@@ -171,6 +175,7 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
     assert words.count("no picture") == 4 * 4
 
 
+@pytest.mark.slow
 def test_no_file_is_opened_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither by its path, nor by a link, unless its folder is named."""
     outside = folder / "outside"
@@ -190,6 +195,7 @@ def test_no_file_is_opened_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPat
     assert "/etc/passwd : is not below" in text_of(text)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", [*HOSTILE, "\udcff\udcfe", "a b%20%", "line\nend\ttab"])
 def test_a_hostile_name_is_only_shown(name: str, folder: Path) -> None:
     path = os.fsencode(f"films/{name.replace('/', '_')}")
@@ -201,6 +207,7 @@ def test_a_hostile_name_is_only_shown(name: str, folder: Path) -> None:
         assert printable in Reader(text).text
 
 
+@pytest.mark.slow
 def test_the_page_is_bounded(folder: Path) -> None:
     runs = [CLIP._replace(b=f"films/{k}{'&' * 5000}.mp4") for k in range(60)]
     more = [run._replace(a_from=10.0 + k / 100) for run in runs[:3] for k in range(200)]
@@ -213,6 +220,7 @@ def test_the_page_is_bounded(folder: Path) -> None:
     assert len(text) < 4_000_000
 
 
+@pytest.mark.slow
 def test_groups(folder: Path) -> None:
     runs = [CLIP, CLIP._replace(b="films/c.mp4"), CLIP._replace(a="x", b="y")]
     words = text_of(page(*runs))
@@ -220,6 +228,7 @@ def test_groups(folder: Path) -> None:
     assert "2 of 2 groups, the largest first. 3 videos films/a.mp4 films/b.mp4 films/c.mp4" in words
 
 
+@pytest.mark.slow
 def test_common_stretches(folder: Path) -> None:
     places = [f"1\t6.0\tfilms/{name}.mp4\t0.0-6.0\n" for name in "abcdefg"]
     places += ["2\t3.0\tfilms/a.mp4\t6.0-9.0\n"]

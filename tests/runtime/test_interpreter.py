@@ -69,6 +69,7 @@ def lacks(result: Result, *packages: str) -> bool:
     )
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_current_folder_is_no_place_for_code(script: str, trap: Path, copy: Path) -> None:
     """Neither where a package is missing, nor where all are there."""
@@ -110,6 +111,7 @@ def test_a_folder_called_numpy_is_no_numpy(script: str, copy: Path, tmp_path: Pa
     assert run([*BARE, copy / script], tmp_path, cwd=copy).err.startswith(f"{script}: needs numpy")
 
 
+@pytest.mark.slow
 def test_the_tools_run_no_file_of_the_current_folder(trap: Path, tmp_path: Path) -> None:
     """python3 -m puts it first on the path."""
     command = [*NEARDUP, "truth", str(VIDEOS)]
@@ -177,6 +179,7 @@ def test_letters_that_a_terminal_lacks(command: list[str], tmp_path: Path) -> No
     assert result.out
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
     """So that the command `tune` recommends can be typed."""
     path = os.fsencode(tmp_path) + b"/\xff.txt"

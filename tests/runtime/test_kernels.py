@@ -294,6 +294,7 @@ def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
     assert "skipped" not in done.stdout
 
 
+@pytest.mark.slow
 def test_that_they_can_be_turned_off() -> None:
     built = (ROOT / "neardup" / "runtime" / kernels.FILE).exists()
     for value, kind in (("numpy", "numpy"), ("", "compiled" if built else "numpy")):
@@ -318,6 +319,7 @@ def test_a_library_of_another_machine_is_not_used(tmp_path: Path) -> None:
     assert done.stdout == "False\n"
 
 
+@pytest.mark.slow
 @needs_kernels
 def test_from_an_archive(tmp_path: Path) -> None:
     """As Spark sends this package."""

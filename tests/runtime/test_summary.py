@@ -271,6 +271,7 @@ def test_one_id_in_a_pipe(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_one_id_in_tasks_which_cannot_number_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_bytes(b"x\tto be or not to be\n" * 12)

@@ -55,6 +55,7 @@ def test_a_mask_is_of_so_many_bits_and_each_bit_is_as_likely(bits, width):
     assert bits == width or (Drawn(bits, 7, width, seed=1).masks != masks[:7]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bits", "differ", "bands", "rows"), [(64, 6, 3, 12), (100, 10, 4, 16), (32, 14, 10, 3)]
 )
@@ -101,6 +102,7 @@ def test_sets_meet_as_often_as_their_equal_bits_say(common, flags):
 # The measure.
 
 
+@pytest.mark.slow
 def test_bits_agree_as_often_as_the_angle_says():
     for common in (60, 90):
         sets, left, right = pairs_of_similarity(common, 100, "random")

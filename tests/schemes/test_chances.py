@@ -58,6 +58,7 @@ def test_a_chance_is_shown_rounded_down() -> None:
     assert shown(0.9999419999) == "0.999941"  # which the nearest six decimals would not say
 
 
+@pytest.mark.slow
 def test_six_decimals_are_shown_as_they_are() -> None:
     """Floats cannot say most of them; 0.29 and 0.57 lie below by less than 10^-16."""
     assert Fraction(0.29) < Fraction(29, 100)

@@ -134,6 +134,7 @@ def test_what_is_printed_is_what_the_measure_says(
         assert abs(Fraction(text.decode()) - Fraction(expected[a, b])) <= Fraction(1, 2 * 10**6)
 
 
+@pytest.mark.first_case
 @every_threshold
 def test_groups_are_wide_enough_for_their_pairs(t: str) -> None:
     """Each size's partners lie in its group or the next, and differ in no more than it allows."""

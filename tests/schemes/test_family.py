@@ -30,6 +30,7 @@ def interval(scheme, pairs):
     return clopper_pearson(met, PAIRS, ALPHA)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("flags", [flags.split() for flags in every_scheme()], ids=" ".join)
 @settings(max_examples=15)
 @given(st.lists(shingle_sets.filter(bool), max_size=5), st.lists(st.integers(0, 40), max_size=5))

@@ -103,6 +103,7 @@ def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
         assert (low <= recall <= high) == (more == 0)
 
 
+@pytest.mark.slow
 def test_a_band_may_be_empty_where_the_next_one_is_not():
     """The pair meets in lexicon l, and whether it has met before asks an empty lexicon too."""
     counts = counts_of(100, [100, 10, 10])

@@ -21,6 +21,7 @@ from tests.support.drawn import COUNTS, settings_of
 LEFT = np.arange(0, 2 * PAIRS, 2)
 
 
+@pytest.mark.first_case
 @crossed(ids=["consecutive", "a small universe", "random"], common=[50, 80, 90])
 def test_pairs_meet_as_often_as_their_angle_says(common, ids):
     cosine = 2 * common / (100 + common)  # sets of equal size
@@ -52,6 +53,7 @@ def test_small_sets_meet_no_less_often_than_in_the_model(size, common):
     assert interval(scheme, pairs)[1] >= scheme.recall(common / size)
 
 
+@pytest.mark.slow
 def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
     """60 heavy tokens in both, 40 light ones in one: a cosine of 60·64² / (60·64² + 40·16²)."""
     heavy, light = np.arange(10_000), np.arange(10_000, 40_000)

@@ -97,6 +97,7 @@ def test_the_interval_would_catch_plain_sets_and_other_rows(kind):
         assert not low <= wrong <= high
 
 
+@pytest.mark.slow
 def test_pairs_meet_by_what_is_rare():
     """By counts of 2^20 records of which 2^12 have a heavy token, and 2^18 a light one."""
     heavy, light = np.arange(1000), np.arange(1000, 4000)
@@ -121,6 +122,7 @@ def test_pairs_meet_by_what_is_rare():
         assert not low <= scheme.recall(other) <= high
 
 
+@pytest.mark.slow
 def test_pairs_meet_by_their_weighted_angle():
     """40 tokens that weigh 300 (no lane holds them), and 60 others of 100 in one set alone."""
     x, y = [300] * 40 + [100] * 60 + [0] * 60, [300] * 40 + [0] * 60 + [100] * 60
@@ -167,6 +169,7 @@ def test_other_weights_draw_other_keys(name):
     assert again.keys(sets).row(0).tolist() == kinds[f"{name} idf"].keys(sets).row(0).tolist()
 
 
+@pytest.mark.slow
 def test_bags_of_one_and_plain_sets_are_one_measure():
     """--weights tf of sets without repeats: the pairs of --weights one, by the same S-curve."""
     ones = [1] * 20

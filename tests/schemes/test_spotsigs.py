@@ -40,6 +40,7 @@ def pairs_of_sizes(threshold, sizes, seed):
     return Ragged.from_rows(rows), left, left + 1
 
 
+@pytest.mark.slow
 @every_threshold
 @pytest.mark.parametrize("counts", [None, WORST], ids=["hashes", "counts"])
 def test_no_pair_exactly_at_the_threshold_is_missed(threshold, counts):
@@ -50,6 +51,7 @@ def test_no_pair_exactly_at_the_threshold_is_missed(threshold, counts):
             assert shared(scheme.keys(sets), left, right).sizes.all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", ["1/2", "0.9"])
 def test_a_prefix_one_token_shorter_would_miss_some(t, monkeypatch):
     sets, left, right = pairs_of_sizes(Threshold.parse(t), range(13, 100), 0)

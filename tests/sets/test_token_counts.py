@@ -291,6 +291,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_pipe(file: Path, tmp_path: Path) -> None:
     step = shlex.join(COUNT_TOKENS)
     line = f"{step} map --scheme prefix {shlex.quote(str(file))} | LC_ALL=C sort | {step} sum"
@@ -310,6 +311,7 @@ def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
     assert b"".join(ordered) == naive(some_sets(400, seed=1))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
 def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "records.txt"
@@ -333,6 +335,7 @@ def test_nothing_to_count(command: list[str], data: bytes, tmp_path: Path) -> No
     assert succeed([*command, "--scheme=prefix", "-"], tmp_path, data).out == b""
 
 
+@pytest.mark.slow
 def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
     """A file of counts stands for the counting."""
     counted = tmp_path / "counts.tsv"

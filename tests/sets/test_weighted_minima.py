@@ -77,6 +77,7 @@ def naive_samples(vector, functions, seed):
     return [best[number][1] for number in range(functions)]
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(weighted_sets, st.sampled_from([1, 2, 7]), st.integers(0, TOP))
 def test_samples_are_the_lowest_points_of_the_process(vector, functions, seed):
@@ -165,6 +166,7 @@ def test_scale_does_not_matter(scale):
     assert low <= 2 / 8 <= high
 
 
+@pytest.mark.slow
 def test_hash_functions_agree_by_themselves():
     """Two of them at once with probability s², and s = 1/4: of neighbours, and of distant ones."""
     x, y = PAIRS["bags"]

@@ -65,6 +65,7 @@ def test_sets_that_travel_as_a_whole_have_one_number(sets):
     assert len(found.left) == expected > 0
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("common", [50, 80, 95])
 def test_an_interval_misses_as_rarely_as_it_says(common):
     sets, left, right = pairs_of_similarity(common, 100, "random")
@@ -79,6 +80,7 @@ def test_an_interval_misses_as_rarely_as_it_says(common):
     assert clopper_pearson(int(missed), PAIRS, ALPHA)[0] > 1 - CONFIDENCE
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("common", [80, 90])
 def test_pairs_are_those_whose_interval_reaches_the_threshold(common):
     sets, left, right = pairs_of_similarity(common, 100, "random")

@@ -28,6 +28,7 @@ def of(t):
     return Threshold(t.numerator, t.denominator)
 
 
+@pytest.mark.slow
 def test_reached_begins_exactly_at_the_threshold():
     for t in HUNDREDTHS:
         for union in range(1, 201):

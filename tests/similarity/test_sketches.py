@@ -129,6 +129,7 @@ def test_mod_m_estimates_resemblance_and_containment(shape):
         assert abs(pooled - value) <= hoeffding(sizes.sum())
 
 
+@pytest.mark.slow
 def test_m_divides_one_hash_in_m():
     sets, _, _ = pairs((90, 5, 5))
     everything = Ragged.from_unsorted(np.unique(sets.values), np.array([100 * PAIRS]))

@@ -79,6 +79,7 @@ def test_one_key_is_shared():
 
 # A quarter more than the docstring says, at most, and no less than three quarters, so that it is
 # not out of date.  Of a million keys 1,000 pass, or more: six deviations of their number, or more.
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("bits", "of_a_thousand"),
     [(32, 1.2), (16, 6.7), (13, 11), (10, 21), (8, 37), (6, 74), (4, 160), (2, 400)],
@@ -157,6 +158,7 @@ def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
             assert again.has(others).tolist() == expected
 
 
+@pytest.mark.slow
 def test_parts_in_any_order_and_partitions_in_thousands():
     keys, others = random_keys(20_000), random_keys(20_000)
     parts = parts_of(keys, 5000)

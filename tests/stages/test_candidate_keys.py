@@ -138,6 +138,7 @@ def test_what_is_sent_twice_is_a_group_of_its_own():
     assert sorted(found) == [1, 3, 4]
 
 
+@pytest.mark.slow
 def test_a_reducer_holds_a_part_of_its_entries(monkeypatch):
     monkeypatch.setattr(phases, "BLOCK_ROWS", 1 << 11)
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", 1 << 12)
@@ -180,6 +181,7 @@ def test_key_0_tells_records_apart():
     assert sorted(found) == [0, 9]
 
 
+@pytest.mark.slow
 def test_more_partitions_than_short_numbers_have():
     partitions = 70_000
     keys = RNG.integers(0, TOP, 1000).astype(np.uint64)

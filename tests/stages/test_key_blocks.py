@@ -61,6 +61,7 @@ def test_gathered_lines_are_the_same(pieces, most):
     assert lines == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=5).map(lambda line: line.replace(b"\n", b"") + b"\n")))
 def test_lines_come_in_order(lines):
     found = b"".join(sorted_lines(lines, Counters("reducer")))

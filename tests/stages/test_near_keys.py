@@ -174,6 +174,7 @@ SOME_ENGINES = {
 }
 
 
+@pytest.mark.first_case
 @crossed(kind=KINDS, engine={**SOME_ENGINES})
 def test_every_engine_prints_the_lines_of_the_pipe(
     kind: list[str], engine: object, files: Input, tmp_path: Path
@@ -202,6 +203,7 @@ def test_mrjob_local_does_so_too(kind: str, files: Input, tmp_path: Path) -> Non
     assert best_of(ENGINES["mrjob local"](files, KINDS[kind], tmp_path)) == lines != b""
 
 
+@pytest.mark.slow
 @some("bits", [32, 36, 40, 64, 256, 1020, 1024], 36, 256, 1024)
 def test_run_local_on_a_thousand_records(bits: int, tmp_path: Path) -> None:
     distance = bits // 8
@@ -216,6 +218,7 @@ def test_run_local_on_a_thousand_records(bits: int, tmp_path: Path) -> None:
     assert len(usual) >= 0.99 * len(expected.splitlines())
 
 
+@pytest.mark.slow
 def test_without_kernels(files: Input, tmp_path: Path) -> None:
     command = [*RUN_LOCAL, *MISSING, "-v", *files.files]
     with_them = succeed(command, tmp_path)
@@ -224,6 +227,7 @@ def test_without_kernels(files: Input, tmp_path: Path) -> None:
     assert without.count("tasks with compiled kernels") == 0
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("data", [b"", b"\n", b"a %016x\n" % 1, b"a %016x\na %016x\n" % (1, 1)])
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_nothing_to_find(data: bytes, jobs: str, tmp_path: Path) -> None:
@@ -258,6 +262,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.slow
 @crossed(asked={"-".join(each): each for each in ASKED}, engine=DECIDING)
 def test_decisions(
     asked: tuple[str, str, str], engine: object, files: Input, tmp_path: Path
@@ -291,6 +296,7 @@ def test_decisions(
 # Old records.
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("between", [False, True])
 @pytest.mark.parametrize("flags", [MISSING, [*FLAGS, "--exact"]], ids=["missing", "exact"])
 def test_old_records_in_files_and_in_an_index(
@@ -334,6 +340,7 @@ def test_old_records_in_files_and_in_an_index(
 # What a shuffle may do.
 
 
+@pytest.mark.slow
 def test_damaged_lines_make_no_traceback() -> None:
     """A wrong pair cannot be told from a right one, but anything else can."""
     job, rng = settings_of(*MISSING), random.Random(4)

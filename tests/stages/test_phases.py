@@ -32,6 +32,7 @@ from tests.support.engines import (
 FLAGS = ["--bands=3 --rows=2", "--exact --threshold=0.5", "--scheme=simhash --distance=3 --bits=64"]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("flags", FLAGS)
 @given(
     rows=st.lists(shingle_sets.filter(bool), min_size=1, max_size=8), partitions=st.integers(1, 3)
@@ -78,6 +79,7 @@ def test_lines_of_shared_keys_are_sent_and_few_others(flags, rows, partitions):
     assert sorted(line for _, lines in sent for line in lines.splitlines()) == sorted(found)
 
 
+@pytest.mark.slow
 def test_blocks_without_a_first_round(tmp_path: Path) -> None:
     lines = succeed([*MAPPER, "--blocks", VIDEOS], tmp_path).out
     assert lines.count(b"\n") < 100
@@ -96,6 +98,7 @@ def test_lines_of_shared_keys_alone(tmp_path: Path) -> None:
     assert len(keys.out) + len(lines) < 0.3 * len(every)
 
 
+@pytest.mark.slow
 def test_shared_keys_of_several_reducers(tmp_path: Path) -> None:
     """In one file, as a pipe writes them; and through a pipe, which cannot be mapped."""
     keys = in_order(succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path, mapreduce_job_reduces="3").out)

@@ -159,6 +159,7 @@ def test_pairs_of_two_files_and_of_some_records(kind, tmp_path, paired):
     assert search(one, "0.7", of=of) == [p for p in within if {p[0], p[1]} & set(of.tolist())]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["mod:1", "mod:7"])
 @pytest.mark.parametrize("t", ["0.6", "1"])
 def test_containment(kind, t, tmp_path, pieces):

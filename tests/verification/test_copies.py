@@ -70,6 +70,7 @@ def test_what_is_left_and_what_is_found_are_all(sets, known_bytes, piece_bytes, 
         assert all(len(ids) == 1 for ids in by_set(left).values())
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("order", ["sorted", "shuffled inside each key"])
 @pytest.mark.parametrize("output", ["links", "removed", "clusters"])
 def test_the_lines_do_not_depend_on_how_much_is_remembered(output, order, monkeypatch):
@@ -89,6 +90,7 @@ def test_the_lines_do_not_depend_on_how_much_is_remembered(output, order, monkey
     assert answers == [answers[0]] * len(KNOWN)
 
 
+@pytest.mark.slow
 def test_each_copy_is_tied_to_the_smallest_id_of_its_set():
     """Those of one set in every piece, among others of the same bucket."""
     sets = {b"x": [1, 2, 3], b"y": [1, 2, 4], b"z": [1, 2, 3, 4]}

@@ -91,6 +91,7 @@ def test_every_pair_that_has_a_new_record(lines, threshold, between, sizes):
     assert found(lines, flags, sizes) == expected
 
 
+@pytest.mark.slow
 @given(records(old=True), st.sampled_from(["0.6", "0.8", "1"]), st.booleans(), SIZES)
 @example(SAME, "1", False, USUAL)
 @example(NESTED, "1", False, USUAL)

@@ -84,6 +84,7 @@ def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(hun
         assert job(records, f"--threshold={above}", "--bands=250", "--rows=1") == []
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=30)
 @given(st.integers(0, 10**6))
 def test_links_connect_what_the_pairs_connect(seed):
@@ -115,6 +116,7 @@ def test_links_do_not_depend_on_the_order_inside_a_bucket():
     assert sorted(reduced(shuffled, settings)) == sorted(reduced(lines, settings))
 
 
+@pytest.mark.slow
 def test_a_thousand_copies_give_999_links_and_499500_pairs():
     records = {b"copy%d" % number: [7, 8, 9] for number in range(1000)}
     assert len(job(records, "--output=links")) == 999
@@ -157,6 +159,7 @@ def test_a_reducer_with_other_options_stops(other):
         reduced(lines, settings_of(*CERTAIN, other))
 
 
+@pytest.mark.slow
 def test_the_first_reducer_of_many_bands_agrees_with_one_that_has_all():
     """Any split of the keys among reducers gives the same lines together."""
     settings = settings_of("--threshold=0.7", *CERTAIN)

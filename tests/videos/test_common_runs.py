@@ -126,6 +126,7 @@ def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) 
 # ---- what stands still
 
 
+@pytest.mark.slow
 def test_two_takes_of_a_fixed_camera_are_no_pair(random: np.random.Generator) -> None:
     picture = calm_frames(random, 1, 0)
     takes = [filmed(id_, noisy(random, picture.repeat(240, axis=0), 14)) for id_ in "ab"]

@@ -61,6 +61,7 @@ def test_few_videos_with_one_opening_are_pairs(random: np.random.Generator, tmp_
     assert found(tmp_path / "copies", prints) == ([], [])
 
 
+@pytest.mark.slow
 def test_a_copy_of_an_episode_is_a_whole_copy(random: np.random.Generator, tmp_path: Path) -> None:
     opening = made_up(random, "", 12)
     prints = [episode(random, f"e{k}", opening, 5) for k in range(9)]
@@ -71,6 +72,7 @@ def test_a_copy_of_an_episode_is_a_whole_copy(random: np.random.Generator, tmp_p
     assert len(stretch.places) == 11
 
 
+@pytest.mark.slow
 def test_copies_of_one_video_keep_their_votes(random: np.random.Generator, tmp_path: Path) -> None:
     """30 copies are all pairs, though each of their frames is in 31 videos."""
     video = made_up(random, "v", 20)
@@ -81,6 +83,7 @@ def test_copies_of_one_video_keep_their_votes(random: np.random.Generator, tmp_p
     assert stretches == []
 
 
+@pytest.mark.slow
 def test_copies_in_an_index_keep_their_votes(random: np.random.Generator, tmp_path: Path) -> None:
     """A clip of a video of which the index has 12 copies is found in all of them."""
     video = made_up(random, "v", 40)
@@ -91,6 +94,7 @@ def test_copies_in_an_index_keep_their_votes(random: np.random.Generator, tmp_pa
     assert stretches == []
 
 
+@pytest.mark.slow
 def test_an_opening_of_the_index_makes_no_pairs_with_new_videos(
     random: np.random.Generator, tmp_path: Path
 ) -> None:
@@ -101,6 +105,7 @@ def test_an_opening_of_the_index_makes_no_pairs_with_new_videos(
     assert [len(stretch.places) for stretch in stretches] == [9]
 
 
+@pytest.mark.slow
 def test_two_openings_are_two_groups(random: np.random.Generator, tmp_path: Path) -> None:
     first, second = made_up(random, "", 12), made_up(random, "", 6)
     prints = [episode(random, f"e{k}", first, 5) for k in range(7)]

@@ -225,6 +225,7 @@ def test_boxes_are_followed_to_the_index(tmp_path: Path) -> None:
         assert is_encrypted(bytes(tmp_path / "a.mp4")) is expected
 
 
+@pytest.mark.slow
 def test_nothing_is_printed(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"\0\0\0\x18ftypisom" + os.urandom(5000))
     code = f"""

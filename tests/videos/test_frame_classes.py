@@ -46,6 +46,7 @@ def jaccard(x: set[int], y: set[int]) -> float:
     return len(x & y) / len(x | y)
 
 
+@pytest.mark.slow
 def test_the_similarity_is_the_time_in_common(prints: list[VideoPrint], tmp_path: Path) -> None:
     sets = shingles(prints, tmp_path / "frames")
     assert "empty" not in sets
@@ -62,6 +63,7 @@ def test_the_similarity_is_the_time_in_common(prints: list[VideoPrint], tmp_path
         assert least <= jaccard(sets[a], sets[b]) <= most, (a, b)
 
 
+@pytest.mark.slow
 def test_the_order_of_videos_changes_the_numbers_only(
     prints: list[VideoPrint], tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_bar_within_a_bar_is_cut() -> None:
     assert np.abs(borders(framed)[0] - [56, 200, 0, 256]).max() <= 4
 
 
+@pytest.mark.slow
 def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
     """Bars within bars, some of them of neighbours in time, are never more than the picture."""
     banded = np.full((SIDE, SIDE), 120, np.uint8)

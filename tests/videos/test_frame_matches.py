@@ -93,6 +93,7 @@ def test_exact_seeds_have_all_that_masks_find(tmp_path: Path) -> None:
     assert by_masks <= searched(tmp_path / "exact", store, exact=True)
 
 
+@pytest.mark.slow
 def test_masks_find_a_stated_share_of_them(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     random = np.random.default_rng(1)
@@ -111,6 +112,7 @@ def test_masks_find_a_stated_share_of_them(tmp_path: Path) -> None:
         assert expected - 6 * deviation - 1 <= len(both)  # 6 deviations: 1e-9
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("exact", [False, True])
 def test_nothing_depends_on_the_order_of_videos_or_on_the_processes(
     tmp_path: Path, exact: bool, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +135,7 @@ def test_nothing_depends_on_the_order_of_videos_or_on_the_processes(
     assert of("shuffled", random.permutation(len(prints)).tolist(), 2) == expected
 
 
+@pytest.mark.slow
 def test_pairs_of_old_videos_are_not_looked_for(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
@@ -171,6 +174,7 @@ def rows_of(store: FrameStore) -> Rows:
     return Rows._make(np.concatenate(column) for column in zip(*parts))
 
 
+@pytest.mark.slow
 def test_buckets_one_by_one_have_the_seeds_of_the_search_on_disk(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     random = np.random.default_rng(3)

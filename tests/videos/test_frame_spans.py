@@ -64,6 +64,7 @@ def test_spans_are_those_of_the_definition(many: int) -> None:
     assert many < BATCH or 0 < len(spans) < many
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 7, 239, 1000])
 def test_spans_do_not_depend_on_how_many_are_added_at_a_time(step: int) -> None:
     times, pictures = ticks(3, 2 * BATCH + 90)

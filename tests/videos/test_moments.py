@@ -81,6 +81,7 @@ FORMATS = [("mp4", "libx264"), ("mkv", "libx264"), ("webm", "libvpx"), ("avi", "
 FORMATS += [("ts", "libx264"), ("mov", "mjpeg"), ("flv", "flv1"), ("mp4", "libx265")]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("suffix", "codec"), FORMATS)
 def test_the_frame_that_is_shown_then(suffix: str, codec: str, tmp_path: Path) -> None:
     path = write(tmp_path / f"a.{suffix}", EVEN, codec)

@@ -78,6 +78,7 @@ def test_other_formats(format: str) -> None:
     assert Shrinker().small(av.VideoFrame(80, 60, format)).shape == (64, 64)
 
 
+@pytest.mark.slow
 def test_areas_are_averaged() -> None:
     colours = picture(5, 0.5, 2, (640, 512))
     grey = colours @ [0.299, 0.587, 0.114]

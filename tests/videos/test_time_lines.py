@@ -34,6 +34,7 @@ def most_votes(seeds: Floats, weights: Floats) -> float:
     return most
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("count", [1, 2, 30])
 @pytest.mark.parametrize("many", [False, True])
 def test_no_other_line_has_clearly_more_votes(

@@ -94,6 +94,7 @@ def test_width_and_height_are_those_of_the_upright_picture(tmp_path: Path) -> No
     assert (facts["width"], facts["height"]) == (96, 160)
 
 
+@pytest.mark.slow
 def test_copies_have_similar_hashes_and_other_scenes_do_not(tmp_path: Path) -> None:
     first = read(write_scene(tmp_path / "a.mp4", 1, 3))
     copy = read(write_scene(tmp_path / "b.webm", 1, 3, size=(320, 192), codec="libvpx-vp9"))
@@ -118,6 +119,7 @@ def test_a_still_is_one_span(tmp_path: Path) -> None:
     assert spans[:2].tolist() == [[0, 30000], [30000, 31000]]
 
 
+@pytest.mark.slow
 def test_pictures_are_passed_on_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
     times: list[int] = []
@@ -144,6 +146,7 @@ def test_pictures_are_passed_on_in_batches(tmp_path: Path, monkeypatch: pytest.M
     assert times == list(range(0, 20000, 100))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["late.mkv", "no duration.h264"])
 def test_a_short_file_has_dense_ticks_whatever_it_says(tmp_path: Path, name: str) -> None:
     def later(_: int, packet: Any) -> None:
@@ -156,6 +159,7 @@ def test_a_short_file_has_dense_ticks_whatever_it_says(tmp_path: Path, name: str
     assert abs(len(read(other).spans) - len(read(path).spans)) <= 1
 
 
+@pytest.mark.slow
 def test_fast_has_fewer_frames_at_the_same_times(tmp_path: Path) -> None:
     path = write_scene(tmp_path / "a.mp4", 1, 8, options={"g": "50", "sc_threshold": "0"})
     whole, fast = read(path), read(path, fast=True)
@@ -260,6 +264,7 @@ CUT = [("a.mkv", "libx264", 0.5), ("a.ts", "libx264", 0.5), ("a.avi", "mpeg4", 0
 CUT += [("a.webm", "libvpx-vp9", 0.7), ("front.mp4", "libx264", 0.6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "codec", "share"), CUT)
 def test_a_truncated_file_is_read_up_to_its_end(
     tmp_path: Path, name: str, codec: str, share: float
@@ -295,6 +300,7 @@ def test_an_mp4_without_its_index_is_damaged(tmp_path: Path) -> None:
     assert failure(path).reason == "damaged"
 
 
+@pytest.mark.slow
 def test_a_damaged_middle_is_left_out(tmp_path: Path) -> None:
     path = write_scene(tmp_path / "a.ts", 1, 8, options={"g": "25"})
     data = bytearray(path.read_bytes())
@@ -333,6 +339,7 @@ def test_files_are_read_in_processes_with_bounded_memory(
     assert found[files[1]] == Failure("out of memory", "needs more than 2 GiB")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("name", "codec"), [("a.mp4", "libx264"), ("a.mkv", "mpeg4")])
 def test_flipped_bits_end_in_a_print_or_a_failure(

@@ -72,6 +72,7 @@ def pairs_in(found: list[bytes]) -> dict[tuple[str, str], float]:
     return {(row[0], row[1]): float(row[5]) for row in fields}
 
 
+@pytest.mark.slow
 def test_each_edit_is_found_and_nothing_else(tmp_path: Path) -> None:
     found = lines(tmp_path / "store", library(np.random.default_rng(0)))
     assert {pair: round(share, 1) for pair, share in pairs_in(found).items()} == {
@@ -84,6 +85,7 @@ def test_each_edit_is_found_and_nothing_else(tmp_path: Path) -> None:
     assert sum(b"\t" not in line for line in found) == 1
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_same_however_it_is_computed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +100,7 @@ def test_the_answer_is_the_same_however_it_is_computed(
     assert lines(tmp_path / "shuffled", shuffled, jobs=2, measure="common") == expected
 
 
+@pytest.mark.slow
 def test_by_masks_nothing_is_lost_that_the_exact_join_finds(tmp_path: Path) -> None:
     prints = library(np.random.default_rng(0))
     by_masks = lines(tmp_path / "masks", prints)
@@ -105,6 +108,7 @@ def test_by_masks_nothing_is_lost_that_the_exact_join_finds(tmp_path: Path) -> N
     assert pairs_in(by_masks).keys() == pairs_in(exact).keys()
 
 
+@pytest.mark.slow
 def test_a_common_stretch_between_two_videos_has_a_measure(tmp_path: Path) -> None:
     prints = library(np.random.default_rng(0))
     common = pairs_in(lines(tmp_path / "three", prints, measure="common", at_least=3.0))
@@ -115,6 +119,7 @@ def test_a_common_stretch_between_two_videos_has_a_measure(tmp_path: Path) -> No
     assert not expected & longer.keys()
 
 
+@pytest.mark.slow
 def test_containment_needs_one_run_through_the_shorter(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     video = made_up(random, "v", 40)
@@ -125,6 +130,7 @@ def test_containment_needs_one_run_through_the_shorter(tmp_path: Path) -> None:
     assert pairs_in(contained).keys() == {("clip", "v")}
 
 
+@pytest.mark.slow
 def test_a_higher_threshold_finds_a_part_of_the_pairs(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     video = made_up(random, "v", 40)
@@ -137,6 +143,7 @@ def test_a_higher_threshold_finds_a_part_of_the_pairs(tmp_path: Path) -> None:
     assert kept[2] < kept[1] < kept[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("old", [1, 8, 15])
 def test_with_an_index_the_pairs_are_those_with_a_new_video(tmp_path: Path, old: int) -> None:
     prints = library(np.random.default_rng(0))
@@ -164,6 +171,7 @@ def test_a_process_that_is_killed_ends_the_run() -> None:
         list(in_processes(task, range(6), jobs=2))
 
 
+@pytest.mark.slow
 def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
     store = FrameStore.write(tmp_path, library(np.random.default_rng(0)))
     shares: list[float] = []

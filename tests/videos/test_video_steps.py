@@ -69,6 +69,7 @@ def prints() -> list[VideoPrint]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -86,6 +87,7 @@ def test_steps_give_the_pairs_of_one_process(
     assert in_steps(list(map(to_line, prints)), options) == expected
 
 
+@pytest.mark.slow
 def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     parts = made.frames(random, 20)
@@ -99,11 +101,13 @@ def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
     assert in_steps(list(map(to_line, prints))) == expected
 
 
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_order_or_on_shares(prints: list[VideoPrint]) -> None:
     lines = list(map(to_line, prints[15:24]))
     assert in_steps(lines, shares=1) == in_steps(lines[::-1], shares=7) != set()
 
 
+@pytest.mark.slow
 def test_an_opening_is_common_only_where_many_show_it(prints: list[VideoPrint]) -> None:
     lines = [to_line(video) for video in prints if video.id.startswith("episode")]
     options = JoinOptions(measure="common")
