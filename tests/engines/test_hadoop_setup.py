@@ -73,7 +73,7 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
             start = [sys.executable, clone / "cluster" / "cluster.py", *command.split()]
             result = run(start, tmp_path)
             assert result.code == 1
-            assert "another cluster.py is at work here" in result.err
+            assert "another cluster.py is using this cluster" in result.err
 
 
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
