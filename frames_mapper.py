@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""First step for videos: fingerprint the frames of each; see `./frames_mapper.py --help`."""
+"""The mapper for videos: compute fingerprints of their frames; see `./frames_mapper.py --help`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Build the kernels where there is a C compiler; everything else is in pyproject.toml."""
+"""Build the compiled loops, if there is a C compiler; all other settings are in pyproject.toml."""
 
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a step of a job that is not a mapper or reducer: `./step.py NAME`; see `./step.py --help`."""
+"""Run a step of a job other than mapper.py and reducer.py; see `./step.py --help`."""
 
 import os
 import sys

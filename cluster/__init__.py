@@ -1,1 +1,1 @@
-"""A Hadoop cluster on this machine, for tests and trials; no part of the product."""
+"""A Hadoop cluster on this machine, for tests and trials; not part of the product."""

@@ -7,14 +7,14 @@
     cluster/cluster.py run COMMAND …    up, COMMAND with HADOOP_HOME and HADOOP_CONF_DIR set, down
 
 The daemons are plain Java processes below .hadoop/, which git ignores: lib/ holds the jars, conf/
-the templates of cluster/conf filled in, data/ HDFS and the containers, logs/ what they all said,
+the templates of cluster/conf filled in, data/ HDFS and the containers, logs/ the output of each,
 pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free.
 Two NodeManagers' shuffles and, while a job runs, its master take any port on all addresses: Hadoop
-has no setting for that.  On a network with strangers, close ports from 1024 up to it.
+has no setting for that.  On an untrusted network, block this machine's ports from 1024 up.
 
 The cluster trusts all users of this machine: each may submit jobs, read and remove what is in HDFS,
 and tasks run as the user who started it.
-It takes Java 17, Maven for the first start, and nothing else.
+Needs Java 17 and, for the first start, Maven.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def up() -> None:
-    """Start what does not run yet; when this returns, jobs can be submitted."""
+    """Start all daemons that are not running, and wait until jobs can be submitted."""
     check_machine()
     fetch()
     configure()
@@ -77,7 +77,7 @@ def up() -> None:
 
 
 def down() -> None:
-    """Stop the daemons, and whatever containers they left."""
+    """Stop all daemons, and kill the containers that they have left."""
     for name in reversed(DAEMONS):
         with suppress(ClusterError):
             stop(name)
@@ -90,9 +90,9 @@ def down() -> None:
 
 @contextmanager
 def running(stay: bool) -> Iterator[None]:
-    """A cluster for the block; it goes down after it, or after a failure only if it may `stay`.
+    """Context manager: start the cluster; stop it on exit, but with `stay` only after a failure.
 
-    A cluster that ran before is left alone.
+    A cluster that was running before is not stopped.
     """
     ran = any(map(pid, DAEMONS))
     try:
@@ -111,18 +111,20 @@ def running(stay: bool) -> Iterator[None]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """ClusterError where another cluster.py starts, stops or uses this cluster."""
+    """Context manager: lock the cluster; ClusterError if another cluster.py has locked it."""
     HOME.mkdir(exist_ok=True)
     with (HOME / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ClusterError("another cluster.py is at work here") from None
+            raise ClusterError(
+                "another cluster.py is using this cluster; wait until it ends"
+            ) from None
         yield
 
 
 def run(command: list[str]) -> int:
-    """The exit code of a command; what ends this program early ends the command, too."""
+    """Run a command and return its exit code; end the command if this program ends early."""
     process = subprocess.Popen(command, env=environment(), start_new_session=True)
     try:
         return process.wait()

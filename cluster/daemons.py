@@ -1,4 +1,4 @@
-"""The daemons of the cluster: start, stop, which process each is, and whether all work."""
+"""The daemons of the cluster: start and stop them, find their processes, check their health."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _children: dict[str, subprocess.Popen[bytes]] = {}  # the daemons that this very
 
 
 class ClusterError(Exception):
-    """The cluster cannot do what was asked; the message says why."""
+    """The cluster cannot be started, stopped or used; the message gives the reason."""
 
 
 def start(name: str) -> None:
-    """Start one daemon, unless it runs."""
+    """Start a daemon, unless it is running."""
     if pid(name):
         return
     arguments = [str(HOME / "bin" / "hadoop"), name.rstrip("12")]
@@ -70,7 +70,7 @@ def start(name: str) -> None:
 
 
 def stop(name: str, how: int = signal.SIGTERM) -> None:
-    """End one daemon, if it runs, and wait until it has ended."""
+    """Send the signal `how` to a daemon, if it is running, and wait until it has ended."""
     if number := pid(name):
         with suppress(ProcessLookupError):
             os.kill(number, how)
@@ -78,7 +78,7 @@ def stop(name: str, how: int = signal.SIGTERM) -> None:
 
 
 def pid(name: str) -> int:
-    """The daemon's process, or 0: a process that only got the same number is not taken for it."""
+    """Return a daemon's process id, or 0 if it has ended, even if its id is in use again."""
     try:
         number, started = _pid_file(name).read_text().split()
     except (OSError, ValueError):
@@ -89,7 +89,7 @@ def pid(name: str) -> int:
 
 
 def start_time(number: int) -> str:
-    """In clock ticks since boot; "" where there is no such process any more."""
+    """Return when a process started, in clock ticks since boot, or "" if it has ended."""
     try:
         state, *rest = Path(f"/proc/{number}/stat").read_text().rpartition(") ")[2].split()
     except OSError:
@@ -98,7 +98,7 @@ def start_time(number: int) -> str:
 
 
 def container_processes() -> Iterator[int]:
-    """Processes that a NodeManager of this cluster has started."""
+    """Yield the process ids of containers that a NodeManager of this cluster has started."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             inside = os.readlink(folder / "cwd").startswith(f"{HOME}/data/nodemanager")
@@ -107,7 +107,7 @@ def container_processes() -> Iterator[int]:
 
 
 def healthy() -> bool:
-    """Whether files can be written and two NodeManagers wait for work; ClusterError if one died."""
+    """Return whether HDFS, YARN and the history server work; ClusterError if a daemon has ended."""
     for name in DAEMONS:
         if not pid(name):
             raise ClusterError(f"{name} has ended; its log is {_log(name)}")
@@ -128,7 +128,7 @@ def healthy() -> bool:
 
 
 def wait_until(done: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
-    """ClusterError if it takes longer."""
+    """Wait until done() is true; after `seconds`, raise a ClusterError that names `what`."""
     end = time.monotonic() + seconds
     while not done():
         if time.monotonic() > end:
@@ -137,7 +137,7 @@ def wait_until(done: Callable[[], bool], what: str, seconds: float = START_SECON
 
 
 def ask(port: str, path: str) -> dict[str, Any]:
-    """A page of a daemon as JSON; {} while it does not answer."""
+    """Return a page of a daemon's web server, parsed from JSON, or {} if it does not answer."""
     request = urllib.request.Request(
         f"http://localhost:{ports()[port]}{path}", headers={"Accept": "application/json"}
     )
@@ -151,7 +151,7 @@ def ask(port: str, path: str) -> dict[str, Any]:
 
 
 def status() -> bool:
-    """Print what runs; whether all of it does."""
+    """Print each daemon's process id and web page; return whether all daemons are running."""
     for name in DAEMONS:
         number = pid(name)
         page = f"http://localhost:{ports().get(name + '_web')}/" if number else ""
@@ -160,7 +160,7 @@ def status() -> bool:
 
 
 def ports() -> dict[str, int]:
-    """The port of each name in PORTS, since the last start."""
+    """Return the port of each name in PORTS, as set by the last start, or {} before the first."""
     try:
         taken: dict[str, int] = json.loads((HOME / "conf" / "ports.json").read_text())
         return taken
@@ -169,7 +169,7 @@ def ports() -> dict[str, int]:
 
 
 def environment() -> dict[str, str]:
-    """This process's, for programs that talk to the cluster; containers inherit JAVA_HOME."""
+    """Return this process's environment, plus JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR."""
     java = Path(shutil.which("java") or "java").resolve().parent.parent
     return {
         **os.environ,
@@ -187,7 +187,7 @@ def hadoop(*arguments: str, log: str) -> None:
 
 
 def run_logged(command: list[str], output: IO[bytes], seconds: float) -> int:
-    """The exit code; ClusterError if it takes longer."""
+    """Run a command, with its output in a file; return its exit code; ClusterError on a timeout."""
     try:
         done = subprocess.run(
             command,

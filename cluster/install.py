@@ -1,4 +1,4 @@
-"""What the daemons need: Java, Hadoop's jars, and their configuration with free ports."""
+"""Set up the cluster: check Java, download Hadoop's jars, write a configuration with free ports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ QUICK_JVM = (
 
 def check_machine() -> None:
     if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(HOME)):
-        raise ClusterError(f"Hadoop cannot live in a folder of this name; letters, digits: {HOME}")
+        raise ClusterError(
+            f"{HOME}: Hadoop needs a path of only ASCII letters, digits and / . _ + @ -; move the "
+            "repository to such a folder"
+        )
     java = Path(environment()["JAVA_HOME"], "bin", "java")
     said = ""
     with suppress(OSError, subprocess.TimeoutExpired):
@@ -52,7 +55,7 @@ def check_machine() -> None:
 
 
 def fetch() -> None:
-    """Fetch the jars that pom.xml names, unless they are there."""
+    """Download the jars that pom.xml names, unless they have been downloaded already."""
     lib, pom = HOME / "lib", SOURCE / "pom.xml"
     with suppress(FileNotFoundError):
         if (lib / "pom.xml").read_bytes() == pom.read_bytes():
@@ -77,7 +80,7 @@ def fetch() -> None:
 
 
 def configure() -> None:
-    """Fill in the templates, with free ports; a cluster that runs keeps what it has."""
+    """Write the configuration from its templates, with free ports, unless a daemon is running."""
     if any(pid(name) for name in DAEMONS):
         return
     for folder in ("conf", "logs", "pids"):
@@ -96,7 +99,7 @@ def configure() -> None:
 
 
 def share_classes() -> None:
-    """Store the classes of a small job, unless that was done: JVMs then start in half the time."""
+    """Archive the Java classes of a small job, once, so that JVMs start in half the time."""
     if CLASSES.exists():
         return
     folder = HOME / "data" / "classes"
@@ -130,7 +133,7 @@ def _logged(command: list[str]) -> None:
 
 
 def free_ports() -> dict[str, int]:
-    """The first that nobody listens on; below those that systems give to anyone who asks."""
+    """Return a free port for each name in PORTS, below the ports that systems give to clients."""
     free = filter(is_free, range(FIRST_PORT, FIRST_PORT + 1000))
     found = dict(zip(PORTS, free))
     if len(found) < len(PORTS):

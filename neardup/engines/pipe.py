@@ -50,15 +50,15 @@ Reads sorted pairs; a pair that comes with several similarities keeps the highes
 """
 STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itself.
 
-    ./step.py count    count in how many records each token is
-    ./step.py share    find the keys that two records share
+    ./step.py count    count the records that contain each token
+    ./step.py share    find the keys that two or more records share
     ./step.py decide   decide which records are removed
     ./step.py keep     print the lines that are kept
     ./step.py videos   find pairs of videos
 
 Each has a --help of its own.
 """
-COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
+COUNT = """Count the records that contain each token, for schemes that need to know the rare tokens.
 
 Two map-reduce steps; mapper.py and reducer.py take their result:
 
@@ -67,9 +67,9 @@ Two map-reduce steps; mapper.py and reducer.py take their result:
     cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
 
 The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
-themselves where a scheme asks for it.
+themselves if a scheme needs it.
 """
-SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
+SHARE = """Find the keys that two or more records share; mapper.py then writes lines for them only.
 
 The first of two rounds; the second is mapper.py and reducer.py with the same options:
 
@@ -113,13 +113,13 @@ def _map() -> None:
     asked.add_argument(
         "--blocks",
         action="store_true",
-        help="write blocks of lines, of which Hadoop moves a thousandth as many; reducer.py takes "
-        "either",
+        help="write blocks of lines, so that Hadoop moves a thousandth as many items; reducer.py "
+        "reads lines or blocks",
     )
     asked.add_argument(
         "--shared-keys",
         metavar="FILE",
-        help="lines for these keys alone: what step.py share wrote, or a folder of such files",
+        help="write lines for these keys only: the output of step.py share, or a folder of parts",
     )
     asked.add_verbosity()
     args = asked.parse_args()
@@ -186,7 +186,7 @@ def list_of_files(name: str | None) -> str:
 
 
 def step() -> int:
-    """Run the step that the first argument names."""
+    """Run the step of step.py that the first command-line argument names."""
     name, *words = sys.argv[1:] or ["--help"]
     if name not in STEPS:
         return run("step.py", _refuse)
@@ -267,7 +267,7 @@ def videos() -> None:
 def keep() -> None:
     asked = parser("step.py keep", KEEP, KEEP_FLAGS)
     asked.add_argument("files", **FILES)
-    asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
+    asked.add_argument("--decided", metavar="FILE", required=True, help="output of step.py decide")
     args = asked.parse_args()
     blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:

@@ -45,8 +45,8 @@ Step = Callable[[Iterable[bytes]], Iterator[bytes]]
 
 FRAMES = """Write the prints of videos: the fingerprints of their frames, with the times.
 
-Reads paths of videos, one a line: files of this machine or of a folder that is mounted, or of the
-cluster, as hdfs://HOST/PATH, of which a copy is made for as long as it is read.
+Reads paths of videos, one a line: files on this machine or in a mounted folder, or on the cluster,
+such as hdfs://HOST/PATH; a file on the cluster is copied here while it is read.
 
     find films -type f | ./frames_mapper.py > films.prints
     python3 -m neardup videos films.prints
@@ -79,8 +79,8 @@ STEPS = {
     "meet": "sorted seeds and prints → requests",
     "align": "sorted requests and prints → pairs, or with --copies the videos and their copies",
     "clusters": "copies → clusters of copies",
-    "shown": "seeds → for frames of each video, those that match",
-    "common": "these, sorted → common frames",
+    "shown": "seeds → the matches of each video's frames",
+    "common": "sorted output of shown → common frames",
 }
 
 
@@ -90,12 +90,12 @@ def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
 
 
 STEP_OPTIONS: dict[str, dict[str, Any]] = {
-    "--copies": dict(action="store_true", help="of meet and align: find copies first"),
-    "--clusters": _option("FILE", None, "of common: what the step clusters wrote"),
-    "--shares": _option("N", str(SHARES), "of blocks: parts of the keys of a mask"),
-    "--measure": _option("NAME", "copy", f"of align: {MEASURE_HELP}"),
-    "--threshold": _option("T", THRESHOLD, "of align: the minimum share of the shorter video"),
-    "--at-least": _option("TIME", "3s", f"of align: {AT_LEAST_HELP}"),
+    "--copies": dict(action="store_true", help="for meet and align: find copies first"),
+    "--clusters": _option("FILE", None, "for common: the output of the step clusters"),
+    "--shares": _option("N", str(SHARES), "for blocks: parts into which keys are divided"),
+    "--measure": _option("NAME", "copy", f"for align: {MEASURE_HELP}"),
+    "--threshold": _option("T", THRESHOLD, "for align: the minimum share of the shorter video"),
+    "--at-least": _option("TIME", "3s", f"for align: {AT_LEAST_HELP}"),
 }
 
 
@@ -124,7 +124,7 @@ JOBS = (
 def _frames() -> None:
     asked = CommandParser("frames_mapper.py", FRAMES)
     for flag, metavar, default, about in (
-        ("--ticks", "N", "4", "how many frames of a second are looked at"),
+        ("--ticks", "N", "4", "frames compared per second"),
         ("--jobs", "N", None, "number of processes (default: one per core; in a task: 1)"),
         ("--time-limit", "SECONDS", None, "give up on a file after this time (default: by size)"),
     ):
@@ -237,7 +237,7 @@ def step_of(step: str, args: argparse.Namespace) -> Step:
     options = join_options(args)
     if step == "common":
         if not args.clusters:
-            raise StageError("needs --clusters FILE: what `./step.py videos clusters` wrote")
+            raise StageError("needs --clusters FILE, the output of `./step.py videos clusters`")
         clusters = Clusters.read(lines_of([args.clusters]))
         return partial(video_steps.common_frames, clusters=clusters, options=options)
     steps: dict[str, Step] = {

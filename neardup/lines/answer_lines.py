@@ -77,7 +77,7 @@ def format_interval(low: int, high: int) -> bytes:
 
 
 def format_estimate(a: bytes, b: bytes, low: int, high: int, estimate: int) -> bytes:
-    r"""Return a line of `similar`: two ids, an interval, and the estimate.
+    r"""Return an output line of `neardup similar`: two ids, an interval, and the estimate.
 
     >>> format_estimate(b"a", b"b", 871123, 1000000, 950000)
     b'a\tb\t~0.871123..1.000000\t0.950000\n'
@@ -131,7 +131,7 @@ def format_member(record: bytes, member: Member) -> bytes:
 
 
 def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
-    r"""Return the fields of each edge line, see `EDGE` and `MEMBER`; WireError for other lines.
+    r"""Return the tab-separated fields of each edge line; WireError for any other line.
 
     >>> parse_edge_lines([b"b\ta\t=\n", b"a\t.\n"])
     [[b'b', b'a', b'='], [b'a', b'.']]
@@ -153,18 +153,18 @@ def member(fields: list[bytes]) -> Member:
 
 
 def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
-    """Return a decided line; `place` is in hexadecimal digits."""
+    """Return the line of a removed record, led by its place in the input, in hexadecimal digits."""
     return b"%b\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
 
 
 def parse_decided(line: bytes) -> tuple[int, bytes]:
-    """Return (place, id) of a decided line; WireError for any other line."""
+    """Return (place, id) of a line that `format_decided` wrote; WireError for any other line."""
     found = _decided(line)
     return int(found[1], 16), found[2].partition(b"\t")[0]
 
 
 def removed_line(line: bytes) -> bytes:
-    """Return a decided line without the place: a line of --output removed.
+    """Remove the place from a line of `format_decided`; the rest is a line of --output removed.
 
     >>> removed_line(b"8000000000000001\\tb\\ta\\t0.900000\\n")
     b'b\\ta\\t0.900000\\n'

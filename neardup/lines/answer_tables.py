@@ -1,4 +1,4 @@
-"""The fields of answers that are written as JSON lines, CSV or Parquet instead of lines with tabs.
+"""The fields of answers written as JSON lines, CSV or Parquet instead of tab-separated lines.
 
     a, b, similarity                                pairs and links
     a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
@@ -56,7 +56,7 @@ def interval_row(line: bytes) -> Row:
 
 
 def interval_line(row: Row) -> bytes:
-    r"""Return the line of a row of `interval_row`.
+    r"""Return the pair line for a row of `interval_row`, without its estimate.
 
     >>> interval_line({"a": "a", "b": "b", "low": 0.871123, "high": 1.0})
     b'a\tb\t~0.871123..1.000000\n'
@@ -103,7 +103,7 @@ def parsed_lines(
 
 
 def _pieces(name: str) -> Pieces:
-    """Return what reads a file of an answer: rows of CSV or Parquet, or lines."""
+    """Return the function that reads an answer's file as rows of CSV or Parquet, or as lines."""
     kind, start = format_by_name(name), b""
     if os.path.isfile(name):
         with opened(name, name) as file:
@@ -117,7 +117,7 @@ def _pieces(name: str) -> Pieces:
 
 
 def _line(line: Line, tables: Sequence[LineTable]) -> bytes:
-    """Return a line with tabs: the line itself, or that of a row or of a JSON object."""
+    """Return a tab-separated line, converted if `line` is a row or a JSON object."""
     if type(line) is bytes and not (tables and line.startswith(b"{") and b"\t" not in line):
         return line
     try:

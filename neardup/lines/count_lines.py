@@ -24,7 +24,7 @@ _LARGEST = b"%020d" % ((1 << 64) - 1)
 
 
 def read_counts(path: str, own: bool = False) -> TokenCounts:
-    """Read the file that the last counting step wrote; StageError for any other file.
+    """Read token counts from the output of step.py count order; StageError for any other file.
 
     `own`: the counts are of the same records that are joined.
     """

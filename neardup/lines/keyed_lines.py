@@ -63,7 +63,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
-    """Return each set as text in the format of the module docstring."""
+    """Return each set as text: the differences of its sorted shingles, in base 32."""
     steps = sets.values.copy()
     steps[1:] -= sets.values[:-1]
     firsts = sets.offsets[:-1][sets.sizes > 0]
@@ -281,7 +281,7 @@ def lines_of(block: bytes, number: int) -> KeyedLines:
 
 
 def _well_formed(block: np.ndarray) -> "KeyedLines | None":
-    """Return the lines of a block (uint8), or None if one is not a keyed line."""
+    """Return the keyed lines of a block (uint8), or None if it has any other line."""
     # Keys, sizes and shingles consist of characters from 0 to o.  All others are separators, or
     # part of an id, so that `rest` has the last tab of a line just before its end.
     places = np.flatnonzero(block - np.uint8(ZERO) >= 2 * CONTINUED)

@@ -51,7 +51,7 @@ class Rank(Protocol):
 
 
 class ByField(NamedTuple):
-    """The rule `max:FIELD` or `min:FIELD`; `column` is that of the field in `Batch.ranks`."""
+    """The rule `max:FIELD` or `min:FIELD`; `column` is the field's column in `Batch.ranks`."""
 
     largest: bool
     column: int
@@ -85,7 +85,7 @@ class ByShingles(NamedTuple):
 
 
 class Tag(NamedTuple):
-    """A format of tagged ids."""
+    """A format of tagged ids: ranks by the rules of --keep, the place in the input, and the id."""
 
     ranks: tuple[Rank, ...] = ()
     fields: tuple[str, ...] = ()  # whose values are ranks, in the order of `Batch.ranks`
@@ -98,7 +98,7 @@ class Tag(NamedTuple):
 
     @property
     def place(self) -> slice:
-        """The position of the place in a tagged id."""
+        """The slice of a tagged id that is the record's place in the input."""
         if self.id_first:
             return slice(-_PLACE_DIGITS, None)
         return slice(self._ranks_end, self._ranks_end + _PLACE_DIGITS * self.placed)
@@ -207,7 +207,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def mark_of(decides: str, keep: str, against: bool, between: bool) -> int:
-    """Return the 40-bit mark of these options, to be XORed into keys on lines; 0 for plain pairs.
+    """Return a 40-bit hash of output options, to be XORed into keys on lines; 0 for plain pairs.
 
     A reducer with other options finds no key that is its own.  `decides`: as in
     `verification.Output`; `keep`: "" where no records are decided on.

@@ -60,7 +60,7 @@ MANY = 15  # with more options, -h lists only those in SHORT
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argument parser with the options in SECTIONS, and `description` printed as it is."""
+    """An argument parser whose help groups options by SECTIONS, with `description` unchanged."""
 
     def __init__(self, name: str, description: str, short: Mapping[str, str] = SHORT):
         """Make a parser; if it gets many options, -h prints only those in `short`, {flag: help}."""

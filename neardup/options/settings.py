@@ -170,7 +170,7 @@ def form_of(options: Options) -> InputFormat:
 
 
 def tag_of_records(keep: str) -> Tag:
-    """Return the tag of ids that orders records by the rules of --keep; UsageError if invalid."""
+    """Return the format of tagged ids for the rules of --keep; UsageError if a rule is invalid."""
     return read("--keep", tag_of, keep)
 
 
@@ -186,7 +186,7 @@ def with_input(options: Options) -> Options:
 
 
 def settings_before_counts(options: Options) -> Settings:
-    """Return settings, with empty token counts if the run will count tokens first."""
+    """Return the settings, with empty token counts if the run will count tokens first."""
     return Settings.of(options, TokenCounts.empty() if counts_first(options) else None)
 
 
@@ -252,7 +252,7 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
 
 
 def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
-    """Return the tag of ids, the mark of keys, and the rule that selects the records to remove."""
+    """Return the format of tagged ids, the mark of keys, and the rule for removing records."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):
@@ -291,8 +291,8 @@ def _estimated(
     }
     for flag in filter(refused.__getitem__, refused):
         raise UsageError(
-            f"{flag} needs exact pairs, not estimates; leave --verify out, which is for pairs by "
-            "--measure jaccard without --weights"
+            f"{flag} needs exact pairs, not estimates; leave --verify out: it estimates --measure "
+            "jaccard, without --weights"
         )
     if counts_first(options):
         raise UsageError(
@@ -304,7 +304,7 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[Request, Scheme]:
-    """Return the request that the options make to a scheme, and the scheme; or UsageError."""
+    """Return the `Request` that the options describe, and its scheme; UsageError if invalid."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:

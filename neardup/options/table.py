@@ -191,8 +191,8 @@ class Options:
         metavar="RULES",
         help="which of several similar records to keep, with --output kept or removed; "
         f"{_choices(PRIORITIES)}.  Several rules with commas, such as max:stars,min:date: each "
-        "decides ties of those before it, and then the order of the input; a record without a "
-        "number or date in the field comes last",
+        "breaks ties left by earlier rules, and the order of the input breaks the rest; a record "
+        "without a number or date in the field comes last",
     )
     against: tuple[str, ...] = _option(
         (),
@@ -248,7 +248,7 @@ class Options:
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse what `arguments` returned; ValueError for an unknown option.
+        """Make options from the words that `arguments` returned; ValueError for an unknown option.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')

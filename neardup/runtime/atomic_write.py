@@ -1,4 +1,4 @@
-"""Atomic writing of files, and temporary folders, which a later run removes after a crash.
+"""Atomic writing of files, and temporary folders that a later run removes after a crash.
 
     TMPDIR/neardup.run.XXXXXXXX        files that are kept between the stages
     FOLDER/.neardup.run.XXXXXXXX       an answer, until it is complete and gets its name in FOLDER
@@ -72,7 +72,7 @@ def sweep(where: Path, prefix: str = LOCKED) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove a folder if its run was killed on this machine, or before it named the machine.
+    """Remove the folder of a run that was killed on this machine, or before it named its machine.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
@@ -147,7 +147,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Context manager: yield a new file's path; on exit it replaces `name` and keeps its mode."""
+    """Context manager: yield the path of a new file, which replaces `name`, but not its mode."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"
@@ -164,7 +164,7 @@ def half(option: str, name: str) -> Iterator[Path]:
 
 @contextmanager
 def half_folder(option: str, name: str, where: Path) -> Iterator[Path]:
-    """Context manager: make a hidden folder in `where`, for a file until it is complete."""
+    """Context manager: make a hidden folder in `where`, to hold a file until it is complete."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(swept_folder(where))

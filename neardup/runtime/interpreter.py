@@ -80,7 +80,7 @@ def _say_why_imports_fail(
     elif issubclass(kind, ImportError):
         while error.__cause__ is not None:  # numpy's own message fills a page
             error = error.__cause__
-        why = "too little memory, or made for another Python than %s" % sys.executable
-        sys.stderr.write("%s: cannot be loaded: %s; %s\n" % (name, error, why))
+        why = "too little memory, or a package made for another Python than %s" % sys.executable
+        sys.stderr.write("%s: an import failed: %s; %s\n" % (name, error, why))
     else:
         sys.__excepthook__(kind, error, trace)

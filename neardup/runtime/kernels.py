@@ -85,7 +85,10 @@ def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray
 def band_words(
     values: np.ndarray, offsets: np.ndarray, seed: int, factors: np.ndarray, bands: np.ndarray
 ) -> np.ndarray:
-    """Compute `hashing.band_words`, uint64 (n, B); factors: odd numbers, uint32 (B, rows)."""
+    """Hash each row's min-hashes in each band, as `hashing.band_words` does, to uint64 (n, B).
+
+    factors: odd numbers, uint32 (B, rows).
+    """
     n, (number, rows), count = len(offsets) - 1, factors.shape, -(-factors.size // LANES) * LANES
     padded = np.ones(count, np.uint32)
     padded[: factors.size] = factors.ravel()
@@ -121,7 +124,10 @@ def part_sums(
     first: np.ndarray,
     last: np.ndarray,
 ) -> np.ndarray:
-    """Return the sums (float64) of `by_size.Parts`; parts, first, last: int64 (n,)."""
+    """Return the sums (float64) of the hashes in parts first[i] … last[i]-1 of each row i.
+
+    Parts are those of `by_size.Parts`; parts, first, last: int64 (n,).
+    """
     sums = np.empty((last - first).sum(), np.float64)
     ranges = (_signed(parts), _signed(first), _signed(last))
     _call("part_sums", _unsigned(values), _signed(offsets), len(parts), seed, *ranges, sums)
@@ -131,7 +137,10 @@ def part_sums(
 def close_pairs(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool, room: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the pairs of `near_bits.pairs_between` in arrays of at most `room` pairs."""
+    """Yield pairs of rows of x and y that differ in at most `most` bits, `room` pairs at a time.
+
+    See `near_bits.pairs_between`.
+    """
     x, y, ranges = _unsigned(x), _unsigned(y), _signed(ranges)
     at, pairs = np.zeros(3, np.int64), np.empty((2, room), np.int64)
     while at[0] < len(ranges):

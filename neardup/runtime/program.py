@@ -101,7 +101,9 @@ def typed_numbering() -> str:
 
 
 def piped(command: str, name: str = "", *options: str) -> str:
-    """Return a pipe from `command` to the user's command, for the file `name` or the only file.
+    """Return a shell line that pipes a file through `command` to the user's command.
+
+    name: the file; if it is empty, the only file that the user has named.
 
     >>> piped("xz -dc", "a b.txt")  # called by no program of ours
     "xz -dc 'a b.txt' | … -"
@@ -137,7 +139,7 @@ def _words() -> list[str]:
 
 
 def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return a command with options inserted before all others, without their earlier values.
+    """Return a command with `options` inserted first and their earlier values removed.
 
     >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']

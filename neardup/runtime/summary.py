@@ -279,7 +279,7 @@ def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
     if counts.get(DENSE_MEMBERS) or not (counts.get("records") or counts.get("keyed lines")):
         return []
     if counts.get(REPEATED):
-        return ["Only records of one id are similar enough, and these form no pair."]
+        return ["Only records with the same id are similar enough, and these do not form a pair."]
     return ["No two records are similar enough to form a pair."]
 
 
@@ -295,8 +295,8 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
     ids = sorted((-report["counts"][ONE_ID], report["one_id"]) for report in named)
     if not ids:
         return [
-            f"one id, or a few, are on {found:,} of {records:,} records as tasks have counted; "
-            f"their logs name them, behind `{ONE_ID}`: yarn logs -applicationId …"
+            f"{found:,} of {records:,} records have the same id, or one of a few; the tasks' logs "
+            f"name these, after `{ONE_ID}`: yarn logs -applicationId …"
         ]
     id_ = ids[0][1]
     which = f"the id {shown(id_.encode(), 100)}" + " or another" * any(i != id_ for _, i in ids)
@@ -354,7 +354,10 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
             )
     for name, look in FIRST_LOOKS.items():  # a header without a blank may be the only bad line
         if LIKE + name in counts:
-            text = f"A first line looks like {look.like}; for that, type: {_line_for(look)}"
+            text = (
+                f"The first line of a file looks like {look.like}; to read it as such, type: "
+                f"{_line_for(look)}"
+            )
             print(text, file=sys.stderr)
 
 

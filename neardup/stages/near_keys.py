@@ -30,7 +30,7 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 @dataclass(eq=False)
 class NearRecords:
-    """Distinct records of files, and marks of the keys shared by records within the distance."""
+    """Distinct records of files, and marks of the keys that records within --distance share."""
 
     scheme: Fingerprints
     every: bool  # if True, mark all bands in which two records share a key, otherwise the first
@@ -41,7 +41,7 @@ class NearRecords:
 
     @classmethod
     def of(cls, scheme: Scheme, files: "list[list[Prints]]", every: bool) -> "NearRecords":
-        """Group equal records; files: for each file, its fingerprints in parts, in order."""
+        """Group equal records, given each file's fingerprints in parts, in order."""
         assert isinstance(scheme, Fingerprints)
         none = Prints.of(Ragged.from_rows([]), scheme.bits)
         prints = Prints.end_to_end([none, *chain.from_iterable(files)])
@@ -50,7 +50,7 @@ class NearRecords:
         return cls(scheme, every, prints.take(first), alike, np.append(0, np.cumsum(counts)))
 
     def marks(self, turn: int = 0, turns: int = 1) -> list[np.ndarray]:
-        """Return the marks of each file (int64, ascending); records are numbered within it.
+        """Return each file's marks (int64, ascending); each file's records are numbered from 0.
 
         Calls with all turns share the work.
         """

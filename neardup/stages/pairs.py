@@ -72,7 +72,7 @@ def keyed(
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """Split batches to at most a million keys each, with sets in the form that reducers receive."""
+    """Yield batches of at most a million keys each, with sets in the form that reducers receive."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             some = batch.take(np.arange(low, high))
@@ -218,11 +218,11 @@ def decide_edges(
     counters: Counters,
     empty_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
 ) -> Iterator[bytes]:
-    """Yield decided lines in order of priority, or cluster members, from sorted edge lines.
+    """Yield lines of removed records, or of members of clusters, from sorted edge lines.
 
-    A cluster member is CLUSTER TAB ID; members are in order of ids.  One such stage reads all edges
-    and writes them to an empty file, which may be in memory (io.BytesIO).  Besides, the stage holds
-    28 bytes for each record that is in a pair.
+    Removed records are in order of priority.  A cluster member is CLUSTER TAB ID; members are in
+    order of ids.  One such stage reads all edges and writes them to an empty file, which may be in
+    memory (io.BytesIO).  Besides, the stage holds 28 bytes for each record that is in a pair.
     """
     counters.promise = settings.scheme.promise
     tag = settings.tag

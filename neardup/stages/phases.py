@@ -96,7 +96,7 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """Yield each block's rows; StageError if it is damaged, or has another partition or options."""
+    """Yield the rows of each block; StageError for one that is damaged or of another job."""
     for block in blocks:
         try:
             rows = unpack(block, options)
@@ -105,8 +105,8 @@ def rows_in(
                 raise ValueError("of another partition")
         except ValueError:
             raise StageError(
-                "expected blocks of keys, as step.py share map writes them: this is not one, or "
-                "is damaged, or map had other options: give reduce the same"
+                "expected blocks of keys from step.py share map, got something else or a damaged "
+                "block; run share map again, and share reduce with the same options"
             ) from None
         yield rows
 

@@ -66,12 +66,12 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield counts of all sizes, of the most frequent tokens, and the sample, from sorted sums."""
+    """Yield the sample, counts of all sizes, and counts of frequent tokens, from sorted sums."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
     for place, key, value in _in_order(lines, count_lines.parse_sum):
         if place == before:
-            raise StageError(f"{shown(key)} has two sums; step.py count sum must take all lines")
+            raise StageError(f"{shown(key)} has two sums; run step.py count sum once, on all lines")
         before = place
         kind = key[:1]
         taken[kind] += 1
@@ -103,7 +103,7 @@ def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
 
 
 def with_cost_printed(settings: Settings, verbosity: int, again: bool = False) -> Settings:
-    """Print warnings about the cost on stderr; return the settings."""
+    """Print warnings about a run's cost on stderr; return the settings unchanged."""
     # Nobody reads what a task prints.
     if verbosity > QUIET and "mapreduce_task_attempt_id" not in os.environ:
         unsuited = [] if again or not settings.scheme.suits_shingle else settings.unsuited()

@@ -65,7 +65,7 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
-    """Return a line for each clustered video: the first video of its cluster, a tab, its id."""
+    """Return a line for each video in a cluster: the cluster's first id, a tab, the video's id."""
     videos = found.videos
     order, ranks = _order(videos, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)
@@ -76,7 +76,7 @@ def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[byte
 
 
 def summary(found: FoundPairs) -> list[str]:
-    """Return the lines of the summary: the pairs, and the common stretches."""
+    """Return the lines of the summary: the number of pairs, and the first common stretches."""
     videos = found.videos
     new = many(len(videos.ids) - videos.old, "new video" if videos.old else "video")
     old = many(videos.old, "old one")

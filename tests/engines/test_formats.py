@@ -210,7 +210,10 @@ def test_names_of_answers(tmp_path: Path) -> None:
         succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
         assert b"".join(unpacked(str(answer))) == printed
     for flags, told in (
-        (["--output=kept", "-o", tmp_path / "kept.tsv"], "csv is written as it is, or as jsonl"),
+        (
+            ["--output=kept", "-o", tmp_path / "kept.tsv"],
+            "csv files are written as they are, or as",
+        ),
         (["--output=kept", "-o", path], "is an input"),
         (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),
     ):

@@ -74,7 +74,7 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
             start = [sys.executable, clone / "cluster" / "cluster.py", *command.split()]
             result = run(start, tmp_path)
             assert result.code == 1
-            assert "another cluster.py is at work here" in result.err
+            assert "another cluster.py is using this cluster" in result.err
 
 
 @pytest.mark.slow

@@ -132,7 +132,8 @@ def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -
     (note,) = (line for line in lines if line.startswith("#"))
     _, _, keys, pairs, _, removing = (shlex.split(line) for line in lines if line != note)
     shared = value(keys, "-output")
-    assert note == f"# with a larger mapreduce.map.memory.mb if {shared} is over a quarter of it:"
+    limit = f"mapreduce.map.memory.mb if {shared} is over a quarter of it:"
+    assert note == f"# in the next command, raise {limit}"
     assert removing[-1] == shared.rpartition("/")[0]
     options = value(pairs, "-reducer").partition(" ")[2].partition(" ")[2]
     assert value(keys, "-mapper") == f"python3 neardup-job/step.py share map {options}"

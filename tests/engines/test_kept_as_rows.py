@@ -222,8 +222,12 @@ def test_refused_values(rows: str, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-o", "x.tsv", "a.csv"], "-o x.tsv: csv is written as it is, or as jsonl, csv, parquet"),
-        (["-o", "x.jsonl", "a.txt"], "-o x.jsonl: shingles is written as it is; end the name"),
+        (
+            ["-o", "x.tsv", "a.csv"],
+            "-o x.tsv: kept records of csv files are written as they are, or as jsonl, csv, "
+            "parquet; use another extension",
+        ),
+        (["-o", "x.jsonl", "a.txt"], "kept records of shingles files are written as they are; use"),
         (["-o", "x.parquet.gz", "a.csv"], "Parquet is compressed inside; name it x.parquet"),
         (["-o", "x.parquet.gz", "a.parquet"], "Parquet is compressed inside; name it x.parquet"),
         (

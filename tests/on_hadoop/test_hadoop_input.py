@@ -100,4 +100,4 @@ def test_an_id_on_all_records(tmp_path: Path) -> None:
     hdfs = hadoop_cluster.put(text, "/in/id.txt")
     flags = [*hadoop_cluster.WITHOUT_YARN, "--reducers=1", "--input=text"]
     job = hadoop_cluster.submit(tmp_path, [hdfs], *flags)
-    assert "one id, or a few, are on 50 of 50 records as tasks have counted" in job.result.err
+    assert "50 of 50 records have the same id, or one of a few" in job.result.err

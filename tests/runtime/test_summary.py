@@ -255,7 +255,7 @@ def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options:
     path = tmp_path / "l.jsonl"
     path.write_bytes(b"".join(ONE_ID))
     result = run([*RUN_LOCAL, *options, str(path)], tmp_path)
-    assert "Only records of one id are similar enough, and these form no pair." in result.err
+    assert "Only records with the same id are similar enough, and these do not" in result.err
     assert f"number the rows; type: ./run_local.sh --id '' {path}\n" in result.err
     assert len(run([*RUN_LOCAL, "--id", "", str(path)], tmp_path).lines()) == 66
 
@@ -267,7 +267,7 @@ def test_one_id_in_a_pipe(tmp_path: Path) -> None:
     lines = in_order(mapped.out)
     reduced = run(REDUCER, tmp_path, lines)
     assert reduced.err.endswith(
-        "Only records of one id are similar enough, and these form no pair.\n"
+        "Only records with the same id are similar enough, and these do not form a pair.\n"
     )
 
 

@@ -154,7 +154,7 @@ def test_a_sum_stands_where_its_count_says(line: bytes) -> None:
 
 def test_a_token_with_two_sums() -> None:
     line = b"%012d:t%020d\t2\n" % (MOST - 2, 1)
-    with pytest.raises(StageError, match=r"has two sums; step.py count sum must take all"):
+    with pytest.raises(StageError, match=r"has two sums; run step.py count sum once"):
         list(order_counts([line, line]))
 
 

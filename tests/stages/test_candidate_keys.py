@@ -160,9 +160,9 @@ def test_a_damaged_block_is_told(damage):
     numbers = [[i] for i in range(50)]
     (block,) = (block for blocks in sent([rows(*numbers)], 1) for block in blocks)
     list(candidate_keys(rows_in([block], 0, 1)))
-    with pytest.raises(StageError, match="this is not one, or is damaged"):
+    with pytest.raises(StageError, match="something else or a damaged block"):
         list(candidate_keys(rows_in([block[damage]], 0, 1)))
-    with pytest.raises(StageError, match="this is not one, or is damaged"):
+    with pytest.raises(StageError, match="something else or a damaged block"):
         list(candidate_keys(rows_in([block], 0, 2)))
 
 

@@ -61,7 +61,7 @@ class Submission:
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the command line of the job that counts tokens and set sizes, a file per reducer."""
+    """Return the command line of the job that counts tokens and set sizes."""
     mapper = task(asked, "step.py", "count", "map", *flags(asked))
     reducer = task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -69,7 +69,7 @@ def sums_job(asked: Submission, output: str) -> list[str]:
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
-    """Return the command line of the job that merges the counts into one file for the pairs job."""
+    """Return the command line of the job that merges token counts into one file."""
     reducer = task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
     return streaming(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
@@ -155,7 +155,7 @@ def _records(asked: Submission, old: bool = True) -> list[str]:
 
 
 def _sorted(lines: str) -> list[str]:
-    """Return the options of a job that sorts an earlier job's lines; its mapper is the identity."""
+    """Return the options of a job with an identity mapper, which sorts an earlier job's lines."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
@@ -212,7 +212,8 @@ def task(asked: Submission, script: str, *words: str) -> str:
     for word in command:
         if re.search(r"[\s'\"\\]", word):
             raise UsageError(
-                f"Hadoop cannot pass on {word!r}: it contains a blank, a quote or a backslash"
+                f"Hadoop cannot pass {word!r} to a task; use a value without blanks, quotes and "
+                "backslashes"
             )
     return " ".join(command)
 
@@ -274,7 +275,7 @@ def _with_numpy(asked: Submission) -> dict[str, Path]:
 
 
 def keep_on_cluster(asked: Submission) -> None:
-    """Upload numpy to the cluster once for all jobs; if that fails, each job ships its own copy."""
+    """Upload numpy (or the venv) to the cluster once; if that fails, each job ships a copy."""
     if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
         return  # the user has set this property, which has one value
     for name, archive in _with_numpy(asked).items():

@@ -67,7 +67,7 @@ def with_value(words: Sequence[str]) -> list[str]:
 
 
 def check_version(version: "str | None") -> None:
-    """Raise UsageError unless the value is empty or a version such as 3.9."""
+    """Raise UsageError unless the value of --ship-numpy is empty or a version such as 3.9."""
     if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
         raise UsageError(
             f"{FLAG}={version}: expected the version of the nodes' Python, 3.9 or later, as in "
@@ -96,7 +96,7 @@ def our_code() -> Path:
 
 
 def numpy(version: str = "") -> Path:
-    """Return the path of an archive of numpy, for our Python or for Linux and Python `version`."""
+    """Return the path of an archive of numpy, for this Python, or for Python `version` on Linux."""
     machine = platform.machine() if sys.platform == "linux" else "x86_64"
     system = f"manylinux2014_{machine}"  # for any Linux with glibc 2.17 or later
     wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]

@@ -106,7 +106,7 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """List files on the cluster for names, patterns and folders; StageError if listing fails."""
+    """Return the files on the cluster for paths and patterns; StageError if listing fails."""
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)

@@ -62,8 +62,8 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="N",
         choices=[sizes.AUTO, "1", "2"],
         default=sizes.AUTO,
-        help="2: a first job finds the keys that two records share, and only these get lines; "
-        "auto: 2 if the input is large enough (default: auto)",
+        help="2: a first job finds the keys that two or more records share, and records are sent "
+        "only with these; auto: 2 if the input is large enough, else 1 (default: auto)",
     ),
     "--memory": dict(
         metavar="MB",
@@ -217,7 +217,7 @@ class Commands(NamedTuple):
             lines.append(shlex.join(command))
             if name == KEYS:
                 larger = f"{sizes.MAP_MEMORY} if {self.between}/{KEYS} is over a quarter of it"
-                lines.append(f"# with a larger {larger}:")
+                lines.append(f"# in the next command, raise {larger}:")
         lines.append(shlex.join(hdfs_folders.marking([*self.answers])))
         if self.between:
             lines.append(
@@ -295,7 +295,9 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     if plan.between:
         hdfs_folders.remove([plan.between])
     if marking.wait():
-        watching.say("OUTPUT has no mark: --overwrite will not remove it")
+        watching.say(
+            "cannot create the file _neardup in OUTPUT: --overwrite will not remove OUTPUT"
+        )
     summary.print_summary(
         [counters.as_dict()], asked.options.verbosity, packed=True, wrote=[*asked.answers]
     )

@@ -48,12 +48,12 @@ PARTITIONER = ("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartit
 BY_LINES = ("-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat")
 DESCRIPTION = """Find the pairs of videos on a Hadoop cluster.
 
-INPUT is a file, a folder or a pattern of prints, as frames_mapper.py writes them, or with --paths
-of the paths of videos; OUTPUT a new folder for the lines of pairs:
+INPUT is a file, a folder or a pattern: fingerprints of videos, as frames_mapper.py writes them, or
+with --paths lists of the paths of videos.  OUTPUT is a new folder for the pairs:
 
     python3 -m neardup.engines.hadoop.video_jobs --paths /data/names.txt /data/pairs
 
-Paths are those of a folder that all nodes have mounted, or of the cluster, as hdfs://HOST/PATH.
+A video is in a folder that all nodes have mounted, or on the cluster, such as hdfs://HOST/PATH.
 The nodes need numpy, and for --paths PyAV.
 """
 
@@ -64,11 +64,11 @@ def main() -> None:
     asked.add_argument("output", metavar="OUTPUT")
     for flag in OPTIONS:
         asked.add_argument(flag, **STEP_OPTIONS[flag])
-    asked.add_argument("--paths", action="store_true", help="INPUT has paths of videos")
+    asked.add_argument("--paths", action="store_true", help="INPUT lists paths of videos")
     for flag, metavar, default, about in (
         ("--reducers", "N", "8", "number of reducers of each job"),
-        ("--memory", "MB", str(sizes.DEFAULT_MEMORY), "size of a task's container"),
-        ("--python", "PATH", "python3", "Python of the nodes"),
+        ("--memory", "MB", str(sizes.DEFAULT_MEMORY), "memory of a task's container"),
+        ("--python", "PATH", "python3", "the nodes' Python, with numpy"),
     ):
         told = f"{about} (default: {default})"
         asked.add_argument(flag, metavar=metavar, default=default, help=told)
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 class VideoRun:
-    """One run: its jobs in order, and the temporary folder for data between them."""
+    """A run over videos: its jobs in order, and the temporary folder for data between them."""
 
     def __init__(self, args: Namespace):
         self.args = args
@@ -121,10 +121,10 @@ class VideoRun:
         started[-1].run()
 
     def _clusters(self) -> Sequence[bytes]:
-        """Compute the clusters of copies, on this machine; few videos have copies."""
+        """Compute the clusters of copied videos on this machine; few videos have copies."""
         found = watching.fs("-cat", f"{self.folder('copies')}/part-*")
         if found.returncode:
-            raise StageError("cannot read the copies; see Hadoop's messages above")
+            raise StageError(f"cannot read {self.folder('copies')}, the output of the job copies")
         return list(video_steps.clusters(found.stdout.splitlines(keepends=True)))
 
     def folder(self, name: str) -> str:
@@ -177,7 +177,7 @@ class VideoRun:
     def streaming(
         self, name: str, own: dict[str, object], files: Sequence[str], words: Sequence[str]
     ) -> list[str]:
-        """Return a Hadoop Streaming command line with properties, shipped files and more words."""
+        """Return a Hadoop Streaming command line with properties, shipped files and options."""
         common = {"mapreduce.job.name": f"videos: {name}", **sizes.map_properties(self.args.memory)}
         defined = [f"{key}={value}" for key, value in {**common, **own}.items()]
         return [

@@ -45,13 +45,13 @@ def hadoop() -> str:
 
 
 def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
-    """Run `hadoop fs`, or the `fs` command of another program."""
+    """Run `hadoop fs WORDS…`, or `PROGRAM fs WORDS…`; return its exit code and output."""
     command = [*(program or [hadoop()]), "fs", *words]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
 
 
 def streaming_jar() -> str:
-    """Return the path of the Streaming jar: HADOOP_STREAMING_JAR, or the one of an installation."""
+    """Return the path of the Streaming jar: HADOOP_STREAMING_JAR, or one that is installed."""
     if named := os.environ.get("HADOOP_STREAMING_JAR"):
         return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
@@ -100,7 +100,7 @@ def first_of_ours(lines: Iterable[str]) -> str:
 
 
 def for_nodes(message: str, advice: str) -> str:
-    """Return a task's message; add advice for clusters if it is about numpy.
+    """Return a task's message, with advice for clusters if numpy is the problem.
 
     >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
     'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
@@ -201,7 +201,7 @@ class Job:
         return found[1] if found else ""
 
     def _reason(self) -> str:
-        """Return the reason of a failed job: Hadoop's for not starting it, or a task's message."""
+        """Return why the job failed: a message of Hadoop or of a task, with advice, or ""."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"

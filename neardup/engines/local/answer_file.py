@@ -83,7 +83,7 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError if -o, --removed or --report is unusable, or two of them are one file."""
+    """Raise UsageError if -o, --removed or --report is unusable, or two of them name one file."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
@@ -119,7 +119,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
 
 
 def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
-    """Return the format that the name of -o implies for kept rows, or "" if the input has it.
+    """Return the format that the name of -o implies for kept rows, or "" for that of the input.
 
     UsageError if the rows cannot be written in that format.
     """
@@ -129,8 +129,11 @@ def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
         return ""
     if kind not in FORMATS or not form.fields:
         those, others = " and ".join(kinds), ", ".join(FORMATS[1:])
-        possible = f"as it is, or as {others}" if form.fields else "as it is"
-        raise UsageError(f"-o {name}: {those} is written {possible}; end the name with that")
+        possible = f"as they are, or as {others}" if form.fields else "as they are"
+        raise UsageError(
+            f"-o {name}: kept records of {those} files are written {possible}; use another "
+            "extension"
+        )
     if form.fields.numbered:
         raise UsageError(
             f"-o {name}: {kind} has names of columns, and a table without a header has none; end "

@@ -42,7 +42,7 @@ from neardup.stages.token_counting import settings_with_counts
 
 
 def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
-    """Return the names of all stages that the progress shows, in order."""
+    """Return the names of all stages that the progress line shows, in order."""
     names = ["tokens"] if counts_first(options) else []
     names += ["parse", "near"] if settings.scheme.joined_in_memory and not indexed else []
     names += ["count", "prune", "send", "reduce"]
@@ -91,7 +91,7 @@ def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
 
 
 def count(plan: Plan, k: int, keys_of: Callable[[Plan, int, Counters], Iterable[Ragged]]) -> None:
-    """Write the postings of mapper k's records to files, one for each partition of the keys."""
+    """Write mapper k's postings (key, record) to files, one for each partition of the keys."""
     counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
@@ -150,7 +150,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield mapper k's records that still have keys, and its share of those in index segments."""
+    """Yield the records with keys left by pruning, of mapper k and of its share of each index."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):

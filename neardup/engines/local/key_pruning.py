@@ -147,9 +147,9 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (int64), in order of key, of the postings to keep, and a row for each.
+    """Return the indices (int64) of the postings to keep, by key, and rows (key, record, group).
 
-    A row is uint64 (key, record, group).
+    Rows are uint64, one for each index.
     """
     place = np.argsort(postings[:, 0])
     new = ragged.first_of_run(postings[place, 0])
@@ -230,7 +230,7 @@ class SharedKeys:
         return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> ragged.Ragged:
-        """Return the keys at which records are sent (uint64); `records` must ascend over calls."""
+        """Return the keys (uint64) with which records are sent; records must ascend over calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Read ahead for several batches: each of hundreds of files has few rows of one batch.
@@ -253,9 +253,10 @@ class SharedKeys:
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
-    """Return, for each record, the smallest key of each of its groups; rows are from `pruned`.
+    """Return each record's smallest key for each group of records that it shares keys with.
 
-    records: uint64, ascending, the records of the answer, and one that is larger than all.
+    rows: from `pruned`; records: uint64, ascending, the records of the answer, and one that is
+    larger than all.
     """
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
@@ -277,7 +278,7 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """Yield pieces of a segment's postings at given keys, each piece in order of records."""
+    """Yield a segment's postings for some keys, in pieces, each in order of records."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
         numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)

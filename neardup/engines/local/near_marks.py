@@ -1,4 +1,4 @@
-"""Fingerprints in a local run: use only keys that are shared by records within the distance.
+"""Fingerprints in a local run: use only the keys that records within --distance share.
 
     mapper 1 ── prints ─┬─ blocks 1, 3 … ── marks ─┬─ mapper 1 sends marked keys
     mapper 2 ── prints ─┴─ blocks 2, 4 … ── marks ─┴─ mapper 2
@@ -23,12 +23,12 @@ from neardup.verification import OUTPUTS
 
 
 def are_used(plan: Plan) -> bool:
-    """Return whether a run uses marks: if its scheme is joined in memory and it has no index."""
+    """Return whether the run uses marked keys only: it joins in memory, and reads no index."""
     return plan.settings.scheme.joined_in_memory and not plan.segments
 
 
 def find_marks(workers: Workers, plan: Plan) -> None:
-    """Parse the records, find those within the distance, and write marks of their shared keys."""
+    """Parse the records, join those within --distance, and write marks of the keys they share."""
     plan.progress.stage("parse", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", _write_prints)
     plan.progress.stage("near", 0)
@@ -48,7 +48,7 @@ def _write_prints(plan: Plan, k: int) -> None:
 
 
 def _write_marks(near: NearRecords, plan: Plan, k: int) -> None:
-    """Write worker k's share of the marks, in one file for each mapper's records."""
+    """Write worker k's share of the marks (record, band), to one file for each mapper's records."""
     for mapper, marks in enumerate(near.marks(k, plan.jobs)):
         np.save(plan.path("marks", k, mapper), marks)
 

@@ -71,7 +71,7 @@ class Plan(NamedTuple):
         segments: Sequence[Segment] = (),
         **more: Any,
     ) -> "Plan":
-        """Plan a run on the named files; without `jobs`, their size sets the number of workers."""
+        """Return a run's plan; without `jobs`, the size of the files sets the number of workers."""
         files = [
             name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
             for i, name in enumerate(names)
@@ -105,7 +105,7 @@ class Plan(NamedTuple):
         return self.folder / ".".join([kind, *map(str, numbers)])
 
     def paths(self, kind: str, *numbers: int) -> list[Path]:
-        """Return the paths of the files of a kind in the plan's folder, one for each worker."""
+        """Return the paths of one kind of file in the plan's folder, one path for each worker."""
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
@@ -228,7 +228,7 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write partial counts of tokens and sizes, and a sample of sets; return the bytes written."""
+    """Write partial counts of tokens and sizes, and a sample of sets; return their bytes."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)

@@ -190,7 +190,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Add the options of --against indexes; also return a line for each index that gave some."""
+    """Add the options that --against indexes store; return a line for each index that adds some."""
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:

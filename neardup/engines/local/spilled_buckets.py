@@ -82,7 +82,7 @@ class SpilledRun(NamedTuple):
 
 
 def files_for(partitions: int, jobs: int) -> int:
-    """Return the number of files for each mapper: a power of two, several for each reducer.
+    """Return the number of files that each mapper writes: a power of two, several per reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)
@@ -171,7 +171,7 @@ def buckets_of(
 
 
 def _buckets(runs: list[SpilledRun], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys of all buckets (uint64, ascending), and the size of each in bytes (int64)."""
+    """Return the keys (uint64, ascending) and the sizes in bytes (int64) of all buckets."""
     keys = np.concatenate([run.keys for run in runs])
     weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
     order = np.argsort(keys)

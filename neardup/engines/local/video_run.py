@@ -36,7 +36,7 @@ Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
 
 
 def work(how: Reading, seconds: int | None) -> Work:
-    """Return the work that fingerprints videos; `seconds` is the user's time limit, or None."""
+    """Return a `Work` that fingerprints videos; `seconds` is the user's time limit, or None."""
     limit = time_limit if seconds is None else lambda _: float(seconds)
     task = partial(print_of, how=how)
     return Work(task, bound_memory, limit, to_bytes, from_bytes, PASSING, ahead=1)
@@ -81,7 +81,7 @@ def shingles_of(sources: PrintSources, folder: Path, jobs: int) -> Iterator[byte
 
 
 class Sinks:
-    """Files named by options, which appear once complete; without a name, standard output."""
+    """Outputs: files that options name, each in place once it is complete, or standard output."""
 
     def __init__(self, stack: ExitStack, names: Mapping[str, str | None], inputs: Sequence[str]):
         """Open the files; they get their names when `stack` closes without an error."""

@@ -278,7 +278,7 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """Begin a stage with a total; if `together`, each worker's count shows the progress of all.
+        """Begin a stage; progress is the sum of the workers' counts, or the highest if `together`.
 
         A name that is not one of the stages is shown as the end of the last one.
         """
@@ -314,7 +314,7 @@ class Progress:
         return parts
 
     def of(self, k: int) -> Callable[[int], None]:
-        """Return a function that sets how much worker k has done."""
+        """Return a function that sets worker k's progress."""
         return lambda done: self._done.__setitem__(k, done)
 
     def add(self, k: int, more: int) -> None:

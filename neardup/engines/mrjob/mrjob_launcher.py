@@ -40,7 +40,7 @@ def main(script: str) -> int:
 
 class Launcher:
     def __init__(self, typed: NearDuplicates):
-        """Prepare jobs with the options of `typed`; `typed` itself is not run."""
+        """Prepare jobs with the options of the job `typed`, which itself is not run."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
         self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY

@@ -91,7 +91,7 @@ class VideoPairs(MRJob):
         os.environ["PYTHONPATH"] = f"{ROOT}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
         prints = blocks.files_named(self.options.args or [])
         if not prints:
-            raise UsageError("expected files of prints, as ./frames_mapper.py writes them")
+            raise UsageError("name files of video fingerprints, as ./frames_mapper.py writes them")
         with working_folder(self.options.local_tmp_dir) as folder:
             for job in JOBS:
                 self._run_one(job, [*map(os.path.abspath, prints)], folder)

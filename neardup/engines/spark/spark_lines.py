@@ -24,7 +24,7 @@ LINE = "concat(cast(value as binary), X'0A') as line"
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
-    """Return a DataFrame of the lines of files, folders and patterns, with their file and split."""
+    """Return a DataFrame of the lines of files, folders and patterns, with file and split."""
     return _text(spark, names).selectExpr(
         LINE,
         "_metadata.file_path as path",

@@ -57,15 +57,15 @@ SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--reducers": dict(
         metavar="N",
-        help="partitions of keys and of pairs: tasks, and files of OUTPUT (default: the number of "
+        help="number of partitions, and so of tasks and of files in OUTPUT (default: the number of "
         "splits of the input or of Spark's cores, whichever is larger)",
     ),
     "--rounds": dict(
         metavar="N",
         choices=["auto", "1", "2"],
         default="auto",
-        help="2: send keys first, and then records for the keys that two of them share; 1: send "
-        "records for all keys; auto: 2 (default: auto)",
+        help="2: send keys first, and then records only for keys that two or more records share; "
+        "1: send records for all keys; auto: 2 (default: auto)",
     ),
     "--python": dict(
         metavar="PATH",
