@@ -4,7 +4,8 @@
     seeds      A TAB 1 B MIRROR TAB SECONDS TAB SEEDS           SECONDS: of B
     print      ID TAB 0 TAB PRINT
     common     ID TAB 0+ TAB STARTS                of its frames that are common
-    request    B TAB 1 A MIRROR TAB LENGTH TAB SEEDS TAB PRINT      both: of A
+    request    B TAB 1 A MIRROR TAB LENGTH TAB SEEDS TAB PRINT TAB STARTS
+                                                   LENGTH and PRINT of A; STARTS: see `video_steps`
     copies     ID TAB COPY                         empty for the video itself
     clusters   TAB NUMBER, then  ID TAB CLUSTER    for videos that have copies
     shown      ID PART TAB OTHER TAB STARTS        pairs of starts, of seeds

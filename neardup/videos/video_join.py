@@ -36,6 +36,7 @@ from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, 
 
 MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
+WHOLE = 0.9  # share of the longer video: such copies are a pair even if all frames are common
 SEEDS_OF_COPIES = 0.1  # share of the longer video that has seeds, at least, in copies
 SEARCHED = 0.8  # of the work, about
 PASSES = 4  # over the parts
@@ -252,7 +253,9 @@ class _Join:
                 found.append(self.copies[a, b, mirrored])
                 continue
             votes = ~(self.common[i] | self.common[j])
-            found += self._aligned(a, b, mirrored, i[votes], j[votes])
+            pairs = [*self._aligned(a, b, mirrored, i[votes], j[votes])]
+            whole = self.copies.get((a, b, mirrored))
+            found += pairs or ([whole] if whole and whole.share_of_longer >= WHOLE else [])
         return found
 
     def _aligned(

@@ -12,6 +12,9 @@ copies, before common frames are known, and then without common frames.
     SEEDS ─ shown ─▶ sort ─ common (CLUSTERS) ─▶ COMMON
     SEEDS, COMMON, prints ─ keyed ─▶ …
 
+Common frames have no vote, but whole copies are pairs even if all their frames are common.  So the
+request for two videos that may be copies has all frames, and the starts of the common ones.
+
 The pairs are those of `video_join.find`, which finds them in one process.
 
 Memory: blocks of one key; two prints and the seeds between them; the clusters that have copies.
@@ -34,6 +37,7 @@ from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of
 from neardup.videos.frame_matches import KEY_BITS, MASKS, Rows, keys_by, matches_in, video_numbers
 from neardup.videos.frame_store import fresh_variants
 from neardup.videos.pair_lines import format_run, pair_runs
+from neardup.videos.runs import VideoPair
 from neardup.videos.step_lines import (
     COMMON,
     PRINT,
@@ -55,6 +59,7 @@ from neardup.videos.step_lines import (
 from neardup.videos.video_join import (
     COPIES,
     SEEDS_OF_COPIES,
+    WHOLE,
     JoinOptions,
     is_pair,
     matching_seconds,
@@ -188,15 +193,20 @@ class Voting(NamedTuple):
     video: VideoPrint
     votes: NDArray[np.bool_]
 
-    def reduced(self, mirrored: bool) -> VideoPrint:
-        """Return the frames that vote, with the variants that are compared."""
+    def reduced(self, mirrored: bool, whole: bool = False) -> VideoPrint:
+        """Return the frames that vote, or the `whole` video, with the variants to compare."""
         names = self.video.variants
         own = owns(names) if mirrored else 0
         chosen = [v for v, name in enumerate(names) if v < own or name.endswith(MIRROR) == mirrored]
-        hashes = self.video.hashes[self.votes][:, chosen]
+        kept = self.votes | whole
+        hashes = self.video.hashes[kept][:, chosen]
         variants = tuple(names[v] for v in chosen)
-        spans = self.video.spans[self.votes]
-        return VideoPrint(self.video.id, {}, variants, spans, hashes)
+        spans = self.video.spans[kept]
+        return VideoPrint(self.video.id, self.video.facts, variants, spans, hashes)
+
+    def whole(self) -> Voting:
+        """Return the video with a vote for every frame."""
+        return Voting(self.video, np.ones(len(self.votes), bool))
 
     def votes_at(self, starts: Indices) -> NDArray[np.bool_]:
         """Mark the `starts` at which frames that vote begin."""
@@ -247,14 +257,16 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
             texts = list(group)
             seeds = np.unique(np.concatenate([parse_numbers(row[3], 4) for row in texts]), axis=0)
             longer = max(seconds_of(a.video.spans), float(texts[0][2]))
-            if copies and matching_seconds(seeds)[0] < SEEDS_OF_COPIES * longer:
+            whole = matching_seconds(seeds)[0] >= SEEDS_OF_COPIES * longer
+            if copies and not whole:
                 continue
-            seeds = seeds[a.votes_at(seeds[:, 0])]
+            seeds = seeds[a.votes_at(seeds[:, 0]) | whole]
             if _may_have_run(seeds):
                 back = format_pair(MirroredPair(key, other.mirrored))
                 length = repr(whole_seconds(a.video.spans)).encode()
-                sent = format_print(a.reduced(other.mirrored))
-                yield line(other.other, back, length, format_numbers(seeds), sent)
+                sent = format_print(a.reduced(other.mirrored, whole))
+                starts = format_numbers(a.video.spans[~a.votes, 0]) if whole else b""
+                yield line(other.other, back, length, format_numbers(seeds), sent, starts)
 
 
 def _may_have_run(seeds: Indices) -> bool:
@@ -281,24 +293,41 @@ def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterato
 def _aligned(
     row: list[bytes], voting: Voting, options: JoinOptions, copies: bool
 ) -> Iterator[bytes]:
-    other = parse_pair(row[1])
-    seeds, a = parse_numbers(row[3], 4), parse_print(row[4])
-    b = voting.reduced(other.mirrored)
-    if a.variants != b.variants:
+    other, seeds, a = parse_pair(row[1]), parse_numbers(row[3], 4), _requested(row)
+    b = Voting(voting.reduced(other.mirrored, whole=True), voting.votes)
+    ids = [a.video.id, b.video.id]
+    if a.video.variants != b.video.variants:
         raise StageError(
-            f"the prints of {a.id} and {b.id} have different variants: make all prints with one "
-            "version of neardup"
+            f"the prints of {ids[0]} and {ids[1]} have different variants: make all prints with "
+            "one version of neardup"
         )
-    seeds = seeds[voting.votes_at(seeds[:, 2])]
-    frames = [Frames.of(each, other.mirrored) for each in (a, b)]
-    pair = pair_of(0, 1, other.mirrored, seeds, *frames) if len(seeds) else None
-    longer = max(seconds_of(a.spans), seconds_of(b.spans))
-    alike = min(matching_seconds(seeds)) >= COPIES * longer
-    if copies and (alike or (pair and pair.share_of_longer >= COPIES)):
-        yield line(b.id.encode(), a.id.encode())
-    whole = float(row[2]), whole_seconds(voting.video.spans)
-    if pair and not copies and is_pair(pair, whole, options):
-        yield from map(format_run, pair_runs(pair, [a.id, b.id]))
+    pair = _pair(seeds, a, b, other.mirrored)
+    if copies:
+        longer = max(seconds_of(each.video.spans) for each in (a, b))
+        alike = min(matching_seconds(seeds)) >= COPIES * longer
+        if alike or (pair and pair.share_of_longer >= COPIES):
+            yield line(ids[1].encode(), ids[0].encode())
+        return
+    if not pair and row[5] and not (a.votes.all() and b.votes.all()):
+        pair = _pair(seeds, a.whole(), b.whole(), other.mirrored)
+        pair = pair if pair and pair.share_of_longer >= WHOLE else None
+    lengths = float(row[2]), whole_seconds(voting.video.spans)
+    if pair and is_pair(pair, lengths, options):
+        yield from map(format_run, pair_runs(pair, ids))
+
+
+def _requested(row: list[bytes]) -> Voting:
+    """Return the video in a request: if it has starts, those of its frames that do not vote."""
+    video = parse_print(row[4])
+    starts = parse_numbers(row[5], 1) if row[5] else np.empty(0, np.int64)
+    return Voting(video, ~np.isin(video.spans[:, 0], starts))
+
+
+def _pair(seeds: Indices, a: Voting, b: Voting, mirrored: bool) -> VideoPair | None:
+    """Return the pair of two videos, by the frames that vote, or None if they have no run."""
+    seeds = seeds[a.votes_at(seeds[:, 0]) & b.votes_at(seeds[:, 2])]
+    frames = [Frames.of(each.video, mirrored, each.votes) for each in (a, b)]
+    return pair_of(0, 1, mirrored, seeds, *frames) if len(seeds) else None
 
 
 # ---- common frames

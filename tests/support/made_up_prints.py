@@ -69,3 +69,14 @@ def cut(video: VideoPrint, id_: str, first: float, last: float) -> VideoPrint:
 
 def joined(id_: str, *videos: VideoPrint) -> VideoPrint:
     return filmed(id_, np.concatenate([video.hashes for video in videos]))
+
+
+def slides(random: np.random.Generator, each: int) -> list[VideoPrint]:
+    """Return each² talks of `each` (a prime) slides: two talks have at most one layout in common.
+
+    A layout is in `each` talks, at one time, where it differs in some 12 bits.
+    """
+    x = np.arange(each)
+    layouts = frames(random, each**2).reshape(each, each, 2, 4)
+    talks = [layouts[x, (a * x + b) % each] for a in x for b in x]
+    return [filmed(f"slides{k}", noisy(random, talk, 12), 0, 5000) for k, talk in enumerate(talks)]

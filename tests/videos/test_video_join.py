@@ -25,6 +25,7 @@ from tests.support.made_up_prints import (
     joined,
     made_up,
     mirrored,
+    slides,
 )
 
 
@@ -117,6 +118,14 @@ def test_a_common_stretch_between_two_videos_has_a_measure(tmp_path: Path) -> No
     longer = pairs_in(lines(tmp_path / "seven", prints, measure="common", at_least=7.0))
     assert longer.keys() < common.keys()
     assert not expected & longer.keys()
+
+
+@pytest.mark.slow
+def test_a_whole_copy_is_found_even_if_all_of_it_is_common_to_many_videos(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    decks = slides(random, 7)
+    prints = [*decks, copied(random, decks[0], "copy", 3)]
+    assert pairs_in(lines(tmp_path / "store", prints)).keys() == {("copy", "slides0")}
 
 
 @pytest.mark.slow

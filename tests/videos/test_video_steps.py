@@ -102,6 +102,18 @@ def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_whole_copy_of_common_frames(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    decks = made.slides(random, 7)
+    more = np.concatenate((decks[1].hashes, made.frames(random, 2)))
+    longer = made.filmed("longer", made.noisy(random, more, 3), tick=5000)
+    prints = [*decks, made.copied(random, decks[0], "copy", 3), longer]
+    expected = at_once(prints, DEFAULT, tmp_path / "frames")
+    assert {line.split(b"\t")[1] for line in expected if line.startswith(b"copy")} == {b"slides0"}
+    assert in_steps(list(map(to_line, prints))) == expected
+
+
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_order_or_on_shares(prints: list[VideoPrint]) -> None:
     lines = list(map(to_line, prints[15:24]))
     assert in_steps(lines, shares=1) == in_steps(lines[::-1], shares=7) != set()

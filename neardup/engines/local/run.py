@@ -76,14 +76,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         check_report(args.report, options)
     if args.answer is not None or args.removed or args.report:
         answer_file.check_answer(args, settings.form)
-    asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    index_manifest.refuse_indexes(options.files, "to be named behind --against")
-    old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
-    names = [*old, *args.files]
-    places += file_places(0, len(args.files))
-    check_inputs(names)
-    check_read_once(names)
-    unchanged = Unchanged(names)
+    jobs = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    names, places, segments = inputs_of(args.files, options, settings)
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
@@ -93,26 +87,11 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         read = [*names, *options.against, *filter(None, [options.counts])]
         page = stack.enter_context(written_whole("--report", args.report, read))
         with interrupted(left), ExitStack() as answers:
-            removed = None
-            if args.removed:
-                one = answer_file.file_answer("--removed", args.removed, read, REMOVED)
-                removed = answers.enter_context(one)
-            answer = answers.enter_context(answer_file.answer_to(args.answer, args.files, read))
-            answer = answer._replace(
-                table=answer_file.table_of(options, settings),
-                rows=answer_file.rows_format(args, settings.form),
-            )
-            plan = Plan.of(
-                name,
-                steps(options, settings, bool(segments)),
-                settings,
-                names,
-                places,
-                folder,
-                asked,
-                segments,
-            )
-            plan = plan._replace(sort_memory=args.sort_memory, answer=answer, unchanged=unchanged)
+            removed, answer = opened_answers(answers, args, options, settings, read)
+            stages = steps(options, settings, bool(segments))
+            inputs = settings, names, places, folder, jobs, segments
+            more = {"sort_memory": args.sort_memory, "answer": answer}
+            plan = Plan.of(name, stages, *inputs, unchanged=Unchanged(names), **more)
             if options.output == "kept" and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
             shown = plan.progress.shown(args.verbosity)
@@ -128,6 +107,36 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             import_module(PAGE).write_page(page, plan, about, args.files)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
+
+
+def inputs_of(
+    files: list[str], options: table.Options, settings: Settings
+) -> tuple[list[str], list[int], list[segment.Segment]]:
+    """Return the checked files, old ones first, the places of their first lines, and segments."""
+    index_manifest.refuse_indexes(options.files, "to be named behind --against")
+    old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
+    names = [*old, *files]
+    check_inputs(names)
+    check_read_once(names)
+    return names, [*places, *file_places(0, len(files))], segments
+
+
+def opened_answers(
+    stack: ExitStack,
+    args: argparse.Namespace,
+    options: table.Options,
+    settings: Settings,
+    read: list[str],
+) -> "tuple[answer_file.Answer | None, answer_file.Answer]":
+    """Open the files that --removed and -o name, which close with the stack; `read`: the inputs."""
+    removed = None
+    if args.removed:
+        opened = answer_file.file_answer("--removed", args.removed, read, REMOVED)
+        removed = stack.enter_context(opened)
+    answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
+    columns = answer_file.table_of(options, settings)
+    rows = answer_file.rows_format(args, settings.form)
+    return removed, answer._replace(table=columns, rows=rows)
 
 
 def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
