@@ -154,7 +154,7 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pai
 
 
 def _candidates(drawn: Ragged, measure: Measure) -> Callable[[Ragged], Iterator[near_bits.Pairs]]:
-    """Return a function that yields candidate pairs: rows of other sets, rows of `drawn`."""
+    """Return a function from sets to candidate pairs: (rows of the sets, rows of `drawn`)."""
     if isinstance(measure, Hamming):
         how = Prints.of(drawn, measure.bits).rows, measure.bits, measure.distance
 

@@ -31,7 +31,8 @@ def main() -> None:
     parser = CommandParser("python3 -m neardup evaluate", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="the pairs that the job wrote")
     parser.add_argument("truth", metavar="TRUTH", help="the pairs that `neardup truth` wrote")
-    exact_answers.add_option(parser, "--confidence", "P", "0.95", "for the interval of the recall")
+    about = "confidence of the interval of the recall"
+    exact_answers.add_option(parser, "--confidence", "P", "0.95", about)
     args = parser.parse_args()
     confidence = exact_answers.share("--confidence", args.confidence)
     exact_answers.check_files([args.pairs, args.truth])

@@ -144,7 +144,7 @@ def check_kind(name: "str | None", kind: str) -> None:
     """Raise UsageError if the name of a clean file has the extension of another kind."""
     if kind_by_name(name or "") not in (None, kind):
         raise UsageError(
-            f"-o {name}: {kind} is written as it is, under a name without this extension"
+            f"-o {name}: records are written as {kind}, as in TRAIN; leave out this extension"
         )
 
 
@@ -155,7 +155,7 @@ def run_options(args: argparse.Namespace) -> Options:
     if args.kind not in OUTPUTS:
         raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
     if "-" in (*args.test, *args.files):
-        raise UsageError("-: all files are read twice, and standard input cannot; name a file")
+        raise UsageError("-: all files are read twice, and standard input cannot be; name a file")
     check_files([*args.test, *args.files])
     options = Options.of(args)
     form = form_of(options)

@@ -113,7 +113,7 @@ def _command_line() -> argparse.Namespace:
         action="store_true",
         help="PAIRS is from `neardup videos`: show frames at the matched times",
     )
-    parser.add_argument("--common", metavar="FILE", help="with --videos: what --common wrote")
+    parser.add_argument("--common", metavar="FILE", help="with --videos: the file of --common")
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
@@ -171,8 +171,8 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
     count = asked.counts.get("unique pairs", found)
     if count != found:
         raise StageError(
-            f"{own}: belongs to an answer of {count:,} pairs, but this has {found:,}; remove it, "
-            "and give the options of the run"
+            f"{own}: belongs to an answer of {count:,} pairs, but PAIRS has {found:,}; remove "
+            "this file, and give the options of the run"
         )
     least = min(graph.similarity.tolist(), default=facts.MILLION)
     if asked.threshold is not None and least + 1 <= asked.threshold * facts.MILLION:
@@ -217,7 +217,7 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
 
 
 def links(plan: Plan) -> Iterator[Found]:
-    """Yield the edges of a decision, and a link from each removed member of a dense cluster.
+    """Yield the edges of a decision, and links of removed members of dense clusters to kept ones.
 
     A kept member of a dense cluster that is nobody's reason has no link.
     """

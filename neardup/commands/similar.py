@@ -63,7 +63,9 @@ def main() -> None:
 def _command_line() -> argparse.Namespace:
     parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
     parser.add_argument("sketches", metavar="SKETCHES", help="a file made by `neardup sketch`")
-    parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of a record of each")
+    parser.add_argument(
+        "more", metavar="MORE", nargs="?", help="another such file, to pair with SKETCHES"
+    )
     least = "the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10"
     measures = "jaccard; or, for sketches of --kind mod:M, containment of A in B"
     add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, least)

@@ -18,8 +18,8 @@ from neardup.stored import sketch_file, sketch_kinds
 OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}
 FLAGS = table.OPTIONS.keys() - table.OUTPUT_OPTIONS - table.SCHEME_OPTIONS.keys() - OF_PAIRS
 KINDS = (
-    "min:S, the S smallest hashes of a set; mod:M, those that M divides, for containment too; "
-    "signature:L, the smallest in L random orders; signature:L:B, B bits of each"
+    "min:S, the S smallest hashes of a set; mod:M, the hashes that M divides, also for "
+    "containment; signature:L, the smallest in L random orders; signature:L:B, B bits of each"
 )
 DESCRIPTION = """Write a sketch of each record: a small sample from which similarity is estimated.
 

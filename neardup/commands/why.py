@@ -33,7 +33,9 @@ def main() -> None:
     args, run_of = _command_line()
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
-        raise UsageError(f"A and B are both {shown(ids[0])}: an id is never paired with itself")
+        raise UsageError(
+            f"A and B are both {shown(ids[0])}: an id is never paired with itself; name two ids"
+        )
     records, texts, settings = _read(args, run_of, ids)
     for name, text in explanation.explained(records, ids, settings, args.measure, texts):
         print(f"{name:{pair_elements.WIDTH}}{text}")
@@ -95,7 +97,7 @@ def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]
     )
     exact_answers.add_files(parser, "*")
     parser.add_argument("a", metavar="A", help="an id")
-    parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument("b", metavar="B", help="another id")
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = exact_answers.AskedRun.of(args.run)

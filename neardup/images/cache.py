@@ -95,7 +95,8 @@ class ResultCache:
             return
         if named and not _ours(file, store):
             raise UsageError(
-                f"--cache {file}: is not a cache of {store.noun}; name another file, or a new one"
+                f"--cache {file}: is not a cache of {store.noun}; name another file, or one that "
+                "does not exist yet"
             )
         self._open(again=True)
 

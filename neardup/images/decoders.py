@@ -49,7 +49,7 @@ def outcomes(
     start: Callable[[], object] = lambda: None,
     ahead: int = AHEAD,
 ) -> Iterator[tuple[Item, Outcome | Lost]]:
-    """Yield each item with the result of `task` for it, as soon as it is done.
+    """Yield each item with its result of `task`, or with `Lost`, as soon as the item is done.
 
     `seconds` is the time limit of an item.  `start` is called first in each process, to which at
     most `ahead` items are sent at once: 1 where items take long.  An exception in
@@ -88,7 +88,7 @@ def _fill(
     new: Callable[[], _Process[Item]],
     size: tuple[int, int],
 ) -> None:
-    """Give every process enough to do; start processes while there are items for them.
+    """Send waiting items to processes; start processes while there are items for them.
 
     size: the number of processes, and of items sent to one.
     """

@@ -114,7 +114,7 @@ def waves(pictures: Floats | Bytes, cut: float = WHOLE) -> Floats:
 
 
 def turn(waves_: Floats, symmetry: Symmetry) -> Floats:
-    """Return the waves (n, 16, 16) of pictures after a symmetry, given those before it."""
+    """Return the waves of pictures after a symmetry, given their waves before it: (n, 16, 16)."""
     if symmetry.transposed:
         waves_ = waves_.transpose(0, 2, 1)
     signs = np.where(np.arange(WAVES) % 2, 1, -1).astype(np.float32)  # of waves 1, 2, …
@@ -160,13 +160,13 @@ def shrunk(pictures: Floats | Bytes) -> Floats:
 
 
 def cosines_of(length: int, cut: float) -> Floats:
-    """Return the matrix C·A (16, length) for the centre of a side of `length` pixels."""
+    """Return the matrix (16, length) from a side's pixels to the cosine waves of its centre."""
     return cosines_between(length, length * (0.5 - cut / 2), length * (0.5 + cut / 2))
 
 
 @lru_cache(maxsize=4096)
 def cosines_between(length: int, low: float, high: float) -> Floats:
-    """Return the matrix C·A (16, length) for 64 areas from `low` to `high`, in pixels of a side."""
+    """Return the matrix (16, length) from a side's pixels to its cosine waves in `low` … `high`."""
     wave, x = np.arange(1, WAVES + 1)[:, np.newaxis], np.arange(SIDE)
     cosines = np.sqrt(2 / SIDE) * np.cos(np.pi * wave * (2 * x + 1) / (2 * SIDE))
     return (cosines @ areas_between(length, low, high)).astype(np.float32)

@@ -158,7 +158,7 @@ def keep_rules(text: str) -> list[str]:
 def in_order(
     found: Iterable[tuple[FoundFile, Fingerprint]], rules: Sequence[str]
 ) -> Iterator[bytes]:
-    """Yield the lines of pictures, the one to keep first; ties are in the order of paths."""
+    """Yield the fingerprint lines of pictures in the order of `rules`, then of paths."""
     ranked: list[tuple[Any, ...]] = [
         (*(KEEP[rule](file, of) for rule in rules), file.path, of.hashes) for file, of in found
     ]
@@ -168,7 +168,7 @@ def in_order(
 
 
 def line(path: bytes, hashes: bytes) -> bytes:
-    """Return the line of a picture.
+    """Format the path and the hashes of a picture as a fingerprint line: ID HEX ….
 
     >>> line(b"a b.png", bytes(30) + b"ab" + bytes(31) + b"c")[56:]
     b'000000000000006162 0000000000000000000000000000000000000000000000000000000000000063\\n'

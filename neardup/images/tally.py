@@ -89,7 +89,7 @@ class Tally:
             raise StageError(f"found no {noun} that could be read; name a folder of {noun}s")
 
     def summary(self, skipped: Mapping[str, int], note: str) -> str:
-        """Return the summary; `skipped` are the counts of the walk, `note` is that of the cache."""
+        """Return the summary; `skipped`: files skipped, by reason; `note`: a line on the cache."""
         lines = self._all_counts(skipped) if self._rules.verbosity >= VERBOSE else self._short()
         return "\n".join([*lines, *filter(None, [note])])
 

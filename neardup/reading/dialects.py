@@ -74,7 +74,7 @@ class Dialect(NamedTuple):
             yield TextFile(stream, mark, encoding)
 
     def of_start(self, start: bytes) -> tuple[bytes, str]:
-        """Return the byte order mark of a file and its encoding, "" for UTF-8; `start`: of it."""
+        """Return the byte order mark and the encoding ("": UTF-8) of a file, from its `start`."""
         return next((m for m in MARKS if start.startswith(m[0])), (b"", self.encoding))
 
     def encoding_of(self, path: str, name: str) -> str:
@@ -87,7 +87,7 @@ AS_USUAL = Dialect()
 
 
 def as_in_file(text: bytes) -> bytes:
-    r"""Return UTF-8 with the bytes that an encoding does not have as they are in the file.
+    r"""Restore undecodable bytes of a file, which its text in UTF-8 contains as lone surrogates.
 
     >>> as_in_file("caf\u00e9 \udc81".encode("utf-8", "surrogatepass"))
     b'caf\xc3\xa9 \x81'
@@ -99,7 +99,7 @@ def as_in_file(text: bytes) -> bytes:
 
 
 class TextFile(NamedTuple):
-    """An open file as a stream of UTF-8, and what is needed to write parts of it back."""
+    """An open file as a stream of UTF-8, with the file's byte order mark and encoding."""
 
     stream: Any  # a binary file with `peek`, which includes the mark
     mark: bytes = b""
@@ -157,14 +157,14 @@ class _Decoded(io.RawIOBase):
     def _check(self, data: bytes, text: str) -> None:
         if text.encode(self._encoding, _errors(self._encoding)) != data:
             raise StageError(
-                f"{self._name}: {self._encoding} encodes some characters in several ways, so that "
-                "kept lines might be written in another one; type: "
+                f"{self._name}: {self._encoding} encodes some characters in several ways, so kept "
+                "lines might be written with other bytes; to convert the file, type: "
                 f"{_converted(self._encoding, self._name)}"
             )
 
 
 def _converted(encoding: str, name: str = "") -> str:
-    """Return a command that reads a file through iconv."""
+    """Return the command to type, in which iconv converts the file to UTF-8."""
     known = encoding.replace("utf-16-", "utf-16").replace("utf-32-", "utf-32")
     kind = kind_by_name(name or "".join(typed_files()[:1]))  # unknown for standard input
     options = ("--input", kind) if kind else ()
@@ -197,6 +197,7 @@ def _encoding(name: str) -> str:
         raise UsageError(f"--encoding: {name!r} is not known; name one such as {NAMES}") from None
     if found.startswith(STATEFUL):
         raise UsageError(
-            f"--encoding {name}: its lines cannot be read one by one; type: {_converted(name)}"
+            f"--encoding {name}: lines in this encoding cannot be read one by one; to convert the "
+            f"file, type: {_converted(name)}"
         )
     return "" if found in UTF8 else found

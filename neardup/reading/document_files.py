@@ -115,7 +115,7 @@ def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
 
 
 def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
-    r"""Return the document in the bytes of a file, or why there is none; limit: bytes, at most.
+    r"""Return the document in a file's bytes, or why there is none; `limit`: maximum of bytes.
 
     >>> text_of(b"a", b"to be\n", 9)
     Document(path=b'a', text='to be\n', bytes=6, changed=0.0)

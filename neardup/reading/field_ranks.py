@@ -1,4 +1,4 @@
-"""Convert values of fields to integers that sort alike, for --keep max:FIELD and min:FIELD.
+"""Convert values of fields to integers of the same order, for --keep max:FIELD and min:FIELD.
 
 A value is a number, a date or a time, or their texts: 7, "7.5", "2024-05-31", "2024-05-31T18:00Z".
 Numbers are compared as floats of 64 bits, and times as seconds since 1970, in UTC unless they have
@@ -22,7 +22,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 def with_ranks(parse: Parser, fields: Fields) -> Parser:
-    """Return a parser that also sets `Batch.ranks` to the values of the fields `fields.ranked`."""
+    """Return a parser that also sets `Batch.ranks`, from the values of the fields in --keep."""
 
     def parse_ranked(block: Any) -> tuple[Batch, list[BadLine]]:
         batch, bad = parse(block)

@@ -107,7 +107,7 @@ def fingerprint_lines(block: bytes) -> Iterator[Record]:
 
 
 def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
-    """Return the fingerprints of a row in hexadecimal; FlawError if a value cannot be one."""
+    """Return the fingerprints of a row in hexadecimal; FlawError for a malformed value."""
     found: list[bytes] = []
     for name in fields.texts:
         value = fields.value(row, name)

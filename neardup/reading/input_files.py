@@ -54,7 +54,9 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
         if set(name) & {"\r", "\n"}:
             raise StageError(f"{name!r}: has a line end in its name; rename it")
         if _path(name) in seen:
-            raise StageError(f"{name}: is named twice; a task cannot tell which one it reads")
+            raise StageError(
+                f"{name}: is named twice, and a task cannot tell which one it reads; name it once"
+            )
         seen.add(_path(name))
     return os.fsencode("".join(f"{kind}\t{name}\n" for kind, name in names))
 

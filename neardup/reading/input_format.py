@@ -44,7 +44,9 @@ def _dialect(
     if delimiter is not None and "csv" not in ({kind} if kind else kinds):
         raise UsageError(f"--delimiter needs --input csv, but --input is {kind or 'of rows'}")
     if encoding is not None and kind == "parquet":
-        raise UsageError("--encoding is for files of text, and Parquet is always UTF-8")
+        raise UsageError(
+            "--encoding is for files of text, and Parquet is always UTF-8; leave it out"
+        )
     return dialect
 
 
@@ -167,7 +169,7 @@ class InputFormat(NamedTuple):
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Yield pieces as `pieces` does, but accept JSON lines without the fields."""
+        """Yield pieces as `pieces` does, but do not check that JSON lines have the fields."""
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
@@ -181,7 +183,7 @@ class InputFormat(NamedTuple):
     def _parser(self, repeats: bool, own: bool) -> Parser:
         if self.bag and (repeats or own):
             raise UsageError(
-                "--shingle: in a bag repeats are tokens of their own, which weigh nothing more; "
+                "--shingle: a bag counts repeats as different tokens, so they have no weights; "
                 "leave out bag, or --weights"
             )
         gather = counted if repeats else Ragged.from_unsorted

@@ -18,7 +18,7 @@ SEEN_ROWS, LISTED = 100, 20
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Yield pieces of JSON lines unchanged; StageError if no row in the first has the fields.
+    """Yield pieces of JSON lines unchanged; StageError if the first piece lacks the fields.
 
     In a task each row needs an id.
     """
@@ -31,7 +31,7 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
-    """Raise StageError if there are rows, but none has the fields."""
+    """Raise StageError if there are rows, but none has the fields that --id and --text name."""
     rows, lacks = [], fields.flag
     for _, line in lines_in(lines):
         try:
@@ -47,14 +47,14 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         field = fields.id if lacks == "--id" else fields.texts[0]
         value = fields.value(rows[0], field)
         kind = "fingerprint" if fields.binary else "text"
-        found = "has no field" if value is None else f"a {kind} is not {value!r:.20}, as in field"
+        found = "has no field" if value is None else f"{value!r:.20} is not a {kind}, in field"
         there = _listed(_columns(rows[:SEEN_ROWS]))
         remedy = _line_to_type(rows[:SEEN_ROWS], fields, lacks)
         raise StageError(f"{name}: {found} {field!r}; name one with {lacks}: {there}{remedy}")
 
 
 def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
-    """Raise StageError if there are rows, but none has one of the fields of --keep."""
+    """Raise StageError if a field that --keep names is missing from all rows."""
     missing, rows = set(fields.ranked), []
     for _, line in lines_in(lines) if missing else ():
         try:

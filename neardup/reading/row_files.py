@@ -66,7 +66,7 @@ def fields_table(**columns: type) -> LineTable:
 
 
 def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
-    r"""Return the line of a row of the first table whose columns it has; WireError for another row.
+    r"""Convert a row to a line, by the first table whose columns it has; else raise WireError.
 
     >>> line_of_row({"id": 7, "bits": 3, "share": "0.5"}, [fields_table(id=str, share=float)])
     b'7\t0.500000\n'
@@ -84,7 +84,7 @@ def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
 
 
 def _value(value: Any, kind: type) -> Any:
-    """Return a value of JSON, CSV or Parquet as one of a column; an error if it is not one."""
+    """Convert a value to the type of a column; ValueError, TypeError or KeyError if impossible."""
     if kind is bool:
         return BOOLEANS[str(value).lower()]
     if kind is not str:

@@ -297,7 +297,7 @@ class Fields:
 
     @property
     def flag(self) -> str:
-        """The option that names the fields of texts."""
+        """The option that names the fields of content: --text or --fingerprint."""
         return flag_of_texts(self.binary)
 
     @property

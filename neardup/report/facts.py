@@ -263,7 +263,7 @@ def _between(values: np.ndarray, low: int, high: int) -> int:
 
 
 def _chains(graph: PairGraph) -> Chains:
-    """Count the clusters with a chain, and search the largest of them for the longest chain."""
+    """Count clusters in which some couples are not pairs; search the largest for a long chain."""
     count = len(graph.nodes)
     sizes = np.bincount(graph.roots, minlength=count)
     pairs = np.bincount(graph.roots[graph.left], minlength=count)

@@ -99,7 +99,7 @@ def along(links: Sequence[Found]) -> list[Node]:
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
-    """Shorten equal parts to `context` words beside a difference, and all to `room` characters.
+    """Shorten equal parts to `context` words beside a difference, and the whole to `room` letters.
 
     A part of the kind `gap` contains the number of words left out; the last part is of the kind
     `differing` if there are differences among them.
@@ -131,7 +131,7 @@ def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
-    """Yield the parts, with gaps for words that are far from a difference."""
+    """Yield the parts, with gaps for words far from a difference or inside a long one."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
         words = shingling.words_in_lines(text)

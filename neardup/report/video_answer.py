@@ -80,7 +80,8 @@ def found_run(line: bytes) -> PairRun:
     """Parse a line of `neardup videos`; WireError for anything else."""
     run = parse_run(line)
     if max(run[2:7]) > LATEST:
-        raise WireError(f"expected times of videos, in seconds, got {shown(line)}")
+        expected = "times in seconds, as `neardup videos` writes them"
+        raise WireError(f"expected {expected}, got {shown(line)}")
     return run
 
 
@@ -163,7 +164,7 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
 
 
 def _place(line: bytes) -> tuple[int, float, Place]:
-    """Return the number of a stretch, its seconds, and a place; ValueError for another line."""
+    """Parse a line into a stretch's number and seconds, and a place; ValueError for others."""
     found = _COMMON.fullmatch(line)
     if not found:
         raise ValueError

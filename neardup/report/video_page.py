@@ -47,7 +47,7 @@ class Lines(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A pair as it is shown; `strips` are the moments of each run that has pictures."""
+    """The contents of the page for one pair; `strips` lists the moments shown for each run."""
 
     couple: Couple
     lines: Lines
@@ -55,7 +55,7 @@ class Shown(NamedTuple):
 
 
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
-    """Return the page of an answer; `source`: its file; `seen`: the videos at `times_of`."""
+    """Return the page of an answer; `source`: its file; `seen`: the pictures at `times_of`."""
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
@@ -137,7 +137,7 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
 
 
 def _interval(start: float, end: float) -> tuple[float, float]:
-    """Widen an interval to LEAST units, within the line."""
+    """Widen an interval to at least LEAST units, within the time line."""
     start = max(0.0, min(start, WIDE - LEAST))
     return start, max(end, start + LEAST)
 

@@ -154,7 +154,7 @@ class Prints:
         return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
 
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return a record of each class of equal ones, ascending, and each record's class (int64).
+        """Return one record per class of equal records, ascending, and each record's class (int64).
 
         Two different records are treated as equal with probability 2^-64.
         """

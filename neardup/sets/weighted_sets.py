@@ -150,7 +150,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples of n sets, (n, width), and which sets have one in every column (bool)."""
+    """Return samples of n sets, (n, width), and mark the sets with a sample in every column."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -174,7 +174,7 @@ def _strips(weights: np.ndarray) -> np.ndarray:
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of the points that sets see, about `points` each."""
+    """Return (words, ranks, sets, columns) of points within sets' weights, about `points` each."""
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)

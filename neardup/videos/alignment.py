@@ -1,4 +1,4 @@
-"""Find the runs of two videos: stretches on a line in time on which their frames match.
+"""Find the runs of two videos: stretches in which frames match along b = rate · a + offset.
 
     seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
 
@@ -129,7 +129,7 @@ def _fewer(seeds: Floats) -> Floats:
 
 
 def _enough(on: Floats, seconds: Floats) -> bool:
-    """Return whether seeds on a line suffice to look for runs there."""
+    """Return whether seeds on a line are enough, in number and seconds, to search it for runs."""
     frames = min(len(np.unique(on[:, 0])), len(np.unique(on[:, 2])))
     return (
         frames >= 1
@@ -171,7 +171,7 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
 
 
 def _widest(bits: Indices) -> float:
-    """Return the maximum distance of frames that match on a line, given all distances on it."""
+    """Return in how many bits matching frames may differ on a line, given all distances on it."""
     seeds = bits[bits <= NEAR]
     if not len(seeds):
         return 0
@@ -189,7 +189,7 @@ def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
 
 
 def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices, Indices]:
-    """Return all pairs of frames that are shown at the same time on a line."""
+    """Return the pairs, frames i of a and j of b, that are shown at the same time on a line."""
     low, high = (rate * a.spans[:, side] / 1000 + offset for side in (0, 1))
     first = np.searchsorted(b.spans[:, 1] / 1000, low, "right")
     last = np.searchsorted(b.spans[:, 0] / 1000, high, "left")
@@ -200,7 +200,7 @@ def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices,
 def _shared_times(
     a: Frames, i: Indices, b: Frames, j: Indices, line: Line
 ) -> tuple[Floats, Floats]:
-    """Return when frames i of a and j of b begin and end to be shown together, in seconds of a."""
+    """Return when frames i of a and j of b start and stop being shown together, in seconds of a."""
     low, high = (((b.spans[j, side] / 1000) - line.offset) / line.rate for side in (0, 1))
     start, end = np.maximum(a.spans[i, 0] / 1000, low), np.minimum(a.spans[i, 1] / 1000, high)
     return start, end
@@ -219,7 +219,7 @@ def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
 
 
 def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
-    """Return whether a run is long enough and matches better than a moment earlier or later."""
+    """Return whether a run is long enough and its frames match better than on shifted lines."""
     if run.seconds < least_of_run(min(a.length, b.length)) or run.frames < RUN_FRAMES:
         return False
     part = a.take(frames)
@@ -263,7 +263,7 @@ def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: 
 
 
 def _least(bits: Indices, of: Indices, count: int) -> Floats:
-    """Return the smallest of the `bits` of each frame 0 … count-1; NaN for a frame without any."""
+    """Return the minimum of `bits` for each frame 0 … count-1; NaN for a frame without any."""
     least = np.full(count, np.inf)
     np.minimum.at(least, of, bits.astype(np.float64))
     return np.where(np.isinf(least), np.nan, least)

@@ -61,13 +61,13 @@ class Decoder:
         self._in_row = 0  # damaged, since the last frame
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield the frames at ticks, each after its time in seconds, in ascending order."""
+        """Yield (time in seconds, frame) for the frames at ticks, in ascending order."""
         if self._fast:
             return thinned(self.frames(), self._tick)
         return at_ticks(self.frames(), self._tick, self.clock)
 
     def frames(self) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield the decoded frames, each after its time in seconds."""
+        """Yield (time in seconds, frame) for each decoded frame."""
         packets = self._packets()
         for packet in self._keys(packets) if self._fast else self._chosen(packets):
             yield from self._decoded(packet)

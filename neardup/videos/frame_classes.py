@@ -50,7 +50,7 @@ def shingle_lines(store: FrameStore, jobs: int, seed: int = 0) -> Iterator[bytes
 
 
 def segments_of(store: FrameStore) -> Indices:
-    """Return the number of the segment of each frame, (n,)."""
+    """Return the index of each frame's segment, int64 (n,)."""
     new = np.zeros(store.frames, bool)
     for video in range(len(store)):
         part = store.frames_of(video)

@@ -175,7 +175,7 @@ def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.fl
 
 
 def borders(pictures: Bytes) -> tuple[Integers, Integers]:
-    """Return boxes without bars, and boxes without margins too, in quarters of pixels: (n, 4).
+    """Return the boxes inside bars, and inside plain margins too, in quarters of pixels: (n, 4).
 
     >>> picture = np.full((1, 64, 64), 40, np.uint8)
     >>> picture[0, 8:56] = np.arange(48 * 64).reshape(48, 64) ** 1.5 % 255
@@ -206,7 +206,7 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 
 
 def _steady(sure: Integers, most: Integers) -> Integers:
-    """Return the widest bars (n, 2), among those of neighbours in time, that each picture may have.
+    """Return each picture's widest possible bars (n, 2), among those of its neighbours in time.
 
     So a dark scene has the bars of the scene before it.
     """
@@ -266,7 +266,7 @@ def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Intege
 
 
 def _share_near(rows: Bytes, level: Bytes, near: int) -> NDArray[np.float64]:
-    """Return the share of each row (n, rows) that is within `near` of the picture's level (n,)."""
+    """Return the share of pixels in each row that are within `near` of `level`: (n, rows)."""
     low = np.maximum(level, near) - np.uint8(near)
     wide = np.minimum(level, 255 - near) + np.uint8(near) - low
     inside = rows - low[:, None, None] <= wide[:, None, None]  # subtle: below `low` it wraps round

@@ -103,7 +103,7 @@ def keys_by(hashes: NDArray[np.uint64], mask: int, seed: int = 0) -> NDArray[np.
 
 
 def keys(hashes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
-    """Return the keys of fingerprints by all masks: uint64 (n, b), with the mask's number on top.
+    """Return the keys of fingerprints by all masks, uint64 (n, b): the mask's number, then 24 bits.
 
     >>> keys(np.zeros((1, 4), np.uint64))[0, :3] >> np.uint64(KEY_BITS)
     array([0, 1, 2], dtype=uint64)
@@ -113,7 +113,7 @@ def keys(hashes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
 
 
 def video_numbers(ids: list[bytes]) -> NDArray[np.uint64]:
-    """Return a random number for each id, the same in each run and on each machine."""
+    """Return a 64-bit hash of each id, the same in each run and on each machine."""
     digests = [blake2b(id_, digest_size=8).digest() for id_ in ids]
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
@@ -150,7 +150,7 @@ def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
 def small_buckets(
     hashes: NDArray[np.uint64], starts: Indices, owns: Indices, sizes: Indices, distance: int
 ) -> tuple[Indices, Indices]:
-    """Return pairs of rows (left, right) of one bucket that differ in at most `distance` bits.
+    """Return the pairs of rows (left, right) in the same bucket, at most `distance` bits apart.
 
     The rows of a bucket follow each other, from its start, and those with their own fingerprint are
     the first: `owns` of `sizes` rows.
@@ -166,7 +166,7 @@ def small_buckets(
 def first_shared(
     x: NDArray[np.uint64], y: NDArray[np.uint64], mask: int, seed: int
 ) -> NDArray[np.bool_]:
-    """Mark the pairs x[k], y[k] whose keys differ by every mask before `mask`: bool (n,)."""
+    """Mark the pairs x[k], y[k] whose keys differ for all masks before `mask`: bool (n,)."""
     new = np.ones(len(x), bool)
     for before in range(mask):
         at = np.flatnonzero(new)
@@ -195,7 +195,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
 def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
-    """Return the rows to keep, and mark the rows of each video that has too many in a bucket."""
+    """Return the rows to keep, up to a limit per video and bucket; mark rows of videos above it."""
     other = ~rows.own
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
@@ -212,7 +212,7 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Return each row's part, whether it is compared with all others, and how many parts are full.
+    """Return the part of each row, marks of rows to compare with all, and the number of full parts.
 
     A full part has more than FULL videos, of which only HUBS are compared with all others.
     """

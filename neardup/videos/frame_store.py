@@ -91,7 +91,7 @@ class FrameStore:
 
     @cached_property
     def owner(self) -> NDArray[np.int32]:
-        """The number of the video of each frame, (n,)."""
+        """The index of each frame's video, int32 (n,)."""
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
 
     @cached_property
@@ -143,7 +143,7 @@ def _append(files: list[IO[bytes]], video: VideoPrint) -> None:
 
 
 def fresh_variants(hashes: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return the variants of each frame that differ from those before, as bits: uint32 (n,).
+    """Return, as bits, the variants of each frame that differ from all before them: uint32 (n,).
 
     hashes: (n, V, 4).
 

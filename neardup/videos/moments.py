@@ -58,7 +58,7 @@ class Sight(NamedTuple):
 
 
 def sight_of(path: bytes, times: Sequence[float]) -> Sight | Failure:
-    """Return the pictures of a video at `times`, in seconds; Failure if it cannot be read."""
+    """Return a video's pictures at `times` (seconds) and its facts; Failure if it is unreadable."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would wait for ever
             return Failure(UNREADABLE, "not a regular file")
@@ -91,7 +91,7 @@ def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
-    """Return the times to look for, in order: those within the file, if it says how long it is."""
+    """Return the distinct times in order, without those after the end of the file, if known."""
     latest = min(seconds + LINGER if seconds else LATEST, LATEST)
     return sorted({at for at in times if 0 <= at <= latest})
 

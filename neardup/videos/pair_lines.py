@@ -67,7 +67,7 @@ def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
 
 
 def format_run(run: PairRun) -> bytes:
-    r"""Return the line of a run.
+    r"""Format a run as a line of tab-separated fields.
 
     >>> format_run(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False))
     b'a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n'
@@ -78,7 +78,7 @@ def format_run(run: PairRun) -> bytes:
 
 
 def parse_run(line: bytes) -> PairRun:
-    r"""Return the run in a line; WireError for any other line.
+    r"""Parse a line into a run of two videos; WireError for any other line.
 
     >>> parse_run(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n").mirrored
     True
@@ -95,7 +95,7 @@ def parse_run(line: bytes) -> PairRun:
 
 
 def row_of(line: bytes) -> dict[str, Any]:
-    r"""Return the run in a line as a row of a table, with the columns of COLUMNS.
+    r"""Convert the line of a run to a row of a table, with the columns of COLUMNS.
 
     >>> row_of(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n")["a_from"]
     61.0

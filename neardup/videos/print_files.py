@@ -46,7 +46,7 @@ def is_print_file(name: str) -> bool:
 
 
 def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
-    """Yield the prints in a file; call `bad` with a message for each line or row without one."""
+    """Yield the video prints in a file; call `bad` with a message for each invalid line or row."""
     with open(name, "rb") as file:
         parquet = file.read(len(PARQUET)) == PARQUET
     return _in_table(name, bad) if parquet else _in_lines(name, bad)
@@ -58,7 +58,10 @@ def _in_lines(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
         while line := stream.readline(LONGEST):
             number += 1
             if len(line) == LONGEST:
-                raise StageError(f"{name}: line {number}: longer than {LONGEST >> 20} MiB")
+                raise StageError(
+                    f"{name}: line {number}: longer than {LONGEST >> 20} MiB; name a file that "
+                    "--output prints wrote"
+                )
             if not line.isspace():
                 yield from _tried(f"line {number}", lambda: from_line(line), bad)
 
@@ -93,7 +96,7 @@ def _tried(
 
 
 def _of_row(row: dict[str, Any]) -> VideoPrint:
-    """Return the print in a row of Arrow values; WireError if there is none."""
+    """Convert a row of Arrow values to a `VideoPrint`; WireError for any other row."""
     try:
         variants = tuple(row["variants"].as_py())
         starts, ends = (np.array(row[name].as_py(), np.int64) for name in ("starts", "ends"))
@@ -110,7 +113,7 @@ def _of_row(row: dict[str, Any]) -> VideoPrint:
 
 
 def write_prints(sink: IO[bytes], name: str, prints: Iterable[VideoPrint]) -> None:
-    """Write prints to a file: Parquet if its name has that extension, otherwise lines."""
+    """Write video prints to a file: Parquet if its name has that extension, otherwise lines."""
     if kind_by_name(name) == "parquet":
         _write_table(sink, prints)
     else:

@@ -40,7 +40,7 @@ LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 
 
 class Reader(NamedTuple):
-    """How to read video files: the work for each, the cache, and the number of processes."""
+    """How to read video files: the task for each file, the cache, and the number of processes."""
 
     work: Work
     cache: ResultCache
@@ -65,7 +65,7 @@ class PrintSources:
         begin: Callable[[list[FoundFile]], object],
         counted: Callable[[Iterator[Outcome]], Iterator[Outcome]],
     ) -> None:
-        """Read all videos and prints; `begin` is as in `results`, `counted` wraps the outcomes."""
+        """Read all videos and files of prints; `begin` as in `results`; `counted` wraps results."""
         files = list(self.walk.files(self._names))
         for path, why in self.walk.closed:
             self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))

@@ -106,7 +106,7 @@ class SeedSearch(NamedTuple):
 def find_seeds(
     search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
 ) -> int:
-    """Write all seeds to the files of a search; return how many buckets were full.
+    """Write all seeds to a search's files; return how many buckets were compared only in part.
 
     exact: find all matches instead of most of them; the time grows with the square of n.
     """
@@ -139,7 +139,7 @@ def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> 
 
 
 def _by_mask(search: SeedSearch, mask: int) -> int:
-    """Write the seeds of all buckets of a mask; return how many buckets were full."""
+    """Write the seeds of all buckets of a mask; return how many were compared only in part."""
     full = 0
     for packed in _keyed_rows(search, mask):
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
@@ -195,7 +195,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
-    """Write the seeds of buckets, given by start and size; return how many buckets were full."""
+    """Write the seeds of buckets (starts, sizes); return how many were compared only in part."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
@@ -231,7 +231,7 @@ def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> ND
 
 
 def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
-    """Append the seeds of matching rows to the files; left rows have own fingerprints."""
+    """Append the seeds of matching rows to the files; the left rows are of own variants."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]
     a, b = left % n, right % n

@@ -25,7 +25,7 @@ UPRIGHT: Turn = (False, False, False)
 
 
 class Shrinker:
-    """Shrinks the frames of one video."""
+    """Shrinks the frames of one video to 64 × 64 pixels of luma."""
 
     def __init__(self) -> None:
         from av.video.reformatter import VideoReformatter
@@ -65,7 +65,7 @@ def turned(picture: NDArray[np.uint8], turn: Turn) -> NDArray[np.uint8]:
 
 
 def turn_of(frame: VideoFrame) -> Turn:
-    """Return how a frame is turned when it is displayed."""
+    """Return the turn and mirroring with which a frame is displayed."""
     matrix = _matrix(frame)
     if matrix is not None:
         return turn_by(matrix)

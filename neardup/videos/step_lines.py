@@ -61,17 +61,20 @@ class FrameBlock(NamedTuple):
 
 
 class MirroredPair(NamedTuple):
-    """The second field of seeds and requests: the other video, and whether one is mirrored."""
+    """Second field of lines of seeds and requests: the other video, and whether one is mirrored."""
 
     other: bytes
     mirrored: bool
 
 
 def checked_id(video: VideoPrint) -> bytes:
-    """Return the id of a video as a field; StageError if it cannot be one."""
+    """Return the id of a video as a field of a line; StageError if the id is not allowed there."""
     id_ = video.id.encode()
     if not ID.fullmatch(id_):
-        raise StageError(f"the id {video.id!r} is empty, or has a tab or a line end")
+        raise StageError(
+            f"the id {video.id!r} is empty, or has a tab or a line end; change it in the file of "
+            "prints"
+        )
     return id_
 
 
@@ -90,7 +93,7 @@ def fields_of(text: bytes, count: int, what: str) -> list[bytes]:
 
 
 def format_numbers(numbers: Indices) -> bytes:
-    """Return int64 numbers as a field.
+    """Format int64 numbers as a field of a line, in base 64.
 
     >>> parse_numbers(format_numbers(np.array([[1, 2], [3, 4]])), 2).tolist()
     [[1, 2], [3, 4]]
@@ -115,7 +118,7 @@ def format_print(video: VideoPrint) -> bytes:
 
 
 def parse_print(field: bytes) -> VideoPrint:
-    """Return the print in a field; WireError if there is none."""
+    """Parse a field of a line into a `VideoPrint`; WireError for any other field."""
     try:
         found = from_bytes(b64decode(field, validate=True))
     except Base64Error:
@@ -139,7 +142,7 @@ def parse_pair(field: bytes) -> MirroredPair:
 
 
 def format_block(block: FrameBlock) -> bytes:
-    """Return a block as a field."""
+    """Format a `FrameBlock` as a field of a line."""
     rows: Sequence[NDArray[Any]] = (
         block.hashes,
         block.keys,
@@ -154,7 +157,7 @@ def format_block(block: FrameBlock) -> bytes:
 
 
 def parse_block(field: bytes) -> FrameBlock:
-    """Return the block in a field; WireError if there is none."""
+    """Parse a field of a line into a `FrameBlock`; WireError for any other field."""
     try:
         head, _, numbers = b64decode(field, validate=True).partition(b"\n")
         names = json.loads(head)

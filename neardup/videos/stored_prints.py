@@ -27,7 +27,7 @@ LEVEL = 1  # hashes are nearly random, so that a higher one costs time and gains
 
 
 def to_bytes(result: VideoPrint | Failure) -> bytes:
-    """Return a print, or the failure to make one, as bytes.
+    """Return a video print, or the failure to make one, as bytes.
 
     >>> from_bytes(to_bytes(Failure("damaged", "cut short"))), from_bytes(b"?"), from_bytes(None)
     (Failure(reason='damaged', detail='cut short'), None, None)
@@ -43,7 +43,7 @@ def to_bytes(result: VideoPrint | Failure) -> bytes:
 
 
 def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
-    """Return the print or the failure that is stored in bytes, or None if they cannot be read."""
+    """Return the video print or failure in `value`, or None if it is missing or damaged."""
     if value is None:
         return None
     head, _, packed = value.partition(b"\n")
@@ -57,7 +57,7 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
 
 
 def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
-    """Return the print in fields and numbers; ValueError, TypeError or KeyError if one is wrong."""
+    """Make a print of fields and packed numbers; ValueError, TypeError or KeyError if invalid."""
     n, variants = int(str(fields["spans"])), fields["variants"]
     if not isinstance(variants, list) or not isinstance(fields["facts"], dict):
         raise TypeError("variants or facts")

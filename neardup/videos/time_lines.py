@@ -46,7 +46,7 @@ class Line(NamedTuple):
 
 
 def weights_of(seeds: Floats) -> Floats:
-    """Return a weight for each match (a0, a1, b0, b1), float (m, 4): less if a frame has many.
+    """Weigh each match (a0, a1, b0, b1), float (m, 4): less if its frames have many other matches.
 
     >>> weights_of(np.array([[0, 1, 5, 6], [0, 1, 7, 8], [1, 2, 3, 4.0]])).round(2).tolist()
     [0.71, 0.71, 1.0]
@@ -106,7 +106,7 @@ def _fitted(line: Line, seeds: Floats, weights: Floats) -> Line:
 
 
 def _exact_lines(seeds: Floats, weights: Floats, rates: Floats) -> list[Line]:
-    """Return the best line for each rate, by sorting the corners of the trapezia."""
+    """Return the best line for each rate, among all offsets at which the slope of votes changes."""
     at, slopes = _corners(seeds, weights, rates)
     order = np.argsort(at, axis=1, kind="stable")
     at = np.take_along_axis(at, order, 1)

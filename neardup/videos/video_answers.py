@@ -86,7 +86,7 @@ class Videos(NamedTuple):
     old: int
 
     def order(self, rules: Sequence[Rule]) -> list[int]:
-        """Return the numbers in order of priority: old videos, then by the rules, then by id."""
+        """Return the videos' numbers in order of priority: old ones first, then by rules and id."""
 
         def priority(k: int) -> tuple[Any, ...]:
             return (

@@ -47,7 +47,7 @@ class FrameStamps:
 
 
 class VideoClock:
-    """Turns the time stamps of frames into times.
+    """Turns the time stamps of frames into times in seconds, which start at 0 and never decrease.
 
     >>> clock = VideoClock(step=0.5)
     >>> [clock.time(stamp) for stamp in (7.0, 7.5, None, 7.5, 3.0, 3.5)]
@@ -88,7 +88,7 @@ class VideoClock:
         self._ahead = AHEAD
 
     def pass_by(self, stamp: float) -> None:
-        """Count the time of a frame that is not decoded."""
+        """Extend the video to the end of a frame that is not decoded; `stamp`: its time stamp."""
         if self.zero is not None and self._last is not None:
             time = stamp - self.zero
             if self._last <= time <= max(self._last, self._passed) + self._ahead:

@@ -116,7 +116,7 @@ def _is_short(container: Any, stream: Any) -> bool:
 
 
 def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:
-    """Return the reason, and a detail, why nothing or too little was decoded."""
+    """Return why nothing or too little was decoded: a reason and a detail."""
     context = stream.codec_context
     if not context.width and context.pix_fmt:  # subtle: FFmpeg forgets a size that it refuses
         return TOO_LARGE, "larger than FFmpeg decodes"

@@ -119,7 +119,7 @@ def seconds_of(spans: Indices) -> float:
 
 
 def matching_seconds(seeds: Indices) -> list[float]:
-    """Return the seconds of each of two videos in which frames match; seeds: (m, 4), spans."""
+    """Return how many seconds of each of two videos match; seeds: spans of frames, int64 (m, 4)."""
     starts = (np.unique(seeds[:, side], return_index=True)[1] for side in (0, 2))
     return [seconds_of(seeds[at, side : side + 2]) for at, side in zip(starts, (0, 2))]
 
@@ -169,7 +169,7 @@ class _Join:
         self.shows_common = np.zeros(len(store), bool)  # for each video
 
     def _seconds(self) -> NDArray[np.float64]:
-        """Return the seconds of each video in which frames that vote are shown."""
+        """Return for how many seconds each video shows frames that vote: float (videos,)."""
         voting = np.where(self.common, 0, self.lengths)
         seconds = np.bincount(self.store.owner, voting, minlength=len(self.store))
         return np.asarray(seconds, np.float64)
@@ -204,7 +204,7 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return the pairs of a part that may be copies, and the videos whose frames mostly match.
+        """Return pairs that may be copies, and pairs whose frames mostly match, by seeds of a part.
 
         All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
         one video.
@@ -232,7 +232,7 @@ class _Join:
         return np.flatnonzero(others + 1 > most)
 
     def _shown(self, part: int) -> tuple[Indices, Indices]:
-        """Return frames, and the clusters of other videos that show them, from seeds of a part."""
+        """Return frames, and clusters of other videos that show them, from the seeds of a part."""
         i, j = _frames(seeds_in(self.folder, part))
         of_i, of_j = self.clusters[self.store.owner[i]], self.clusters[self.store.owner[j]]
         apart = of_i != of_j

@@ -40,7 +40,7 @@ class VideoPrint(NamedTuple):
 
 
 def owns(variants: tuple[str, ...]) -> int:
-    """Return how many variants, from the first on, are own ones: the first, and those of OWN.
+    """Return the number of own variants, which come first: the first one, and those named in OWN.
 
     >>> owns(("whole", "upper", "centre95", "whole mirror"))
     2
@@ -61,7 +61,7 @@ def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
 
 
 def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]:
-    """Return which variants of two frames on a line are compared, as pairs of numbers.
+    """Return the pairs of variants (numbers) to compare for two frames on a line in time.
 
     The first variant is compared with all but regions, and each other own variant with itself.
 
@@ -81,7 +81,7 @@ def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]
 
 
 def to_line(video: VideoPrint) -> bytes:
-    r"""Return a print as a line.
+    r"""Format a video print as a JSON line.
 
     >>> hashes = np.arange(4, dtype=np.uint64).reshape(1, 1, 4)
     >>> line = to_line(VideoPrint("a", {}, ("whole",), np.array([[0, 250]]), hashes))
@@ -102,7 +102,7 @@ def to_line(video: VideoPrint) -> bytes:
 
 
 def from_line(line: bytes) -> VideoPrint:
-    """Return the print in a line; WireError if there is none.
+    """Parse a JSON line into a video print; WireError for any other line.
 
     >>> from_line(b'{"id": "a"}')
     Traceback (most recent call last):

@@ -80,7 +80,7 @@ Indices = NDArray[np.int64]
 
 
 def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
-    """Yield the fingerprints of prints in blocks of rows with similar keys, as lines with a key."""
+    """Read prints; yield lines of a mask and key range, and the fingerprints with such keys."""
     held: list[FrameBlock] = []
     rows = 0
     for text in lines:
@@ -123,7 +123,7 @@ def _block_lines(block: FrameBlock, shares: int, seed: int) -> Iterator[bytes]:
 
 
 def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
-    """Return some rows of a block, and only their videos."""
+    """Return a block with only the given rows, and only the videos of these rows."""
     videos, places = np.unique(block.videos[rows], return_inverse=True)
     ids, seconds = ([some[k] for k in videos.tolist()] for some in (block.ids, block.seconds))
     columns: list[NDArray[Any]] = [column[rows] for column in block[3:]]
@@ -132,7 +132,7 @@ def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
-    """Yield the seeds found in sorted blocks: one line for each two videos and each block key."""
+    """Yield the seeds found in sorted blocks: a line for each pair of videos and block key."""
     for key, group in groupby(lines, _first):
         mask = int(key.partition(b".")[0])
         texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
@@ -194,7 +194,7 @@ class Voting(NamedTuple):
     votes: NDArray[np.bool_]
 
     def reduced(self, mirrored: bool, whole: bool = False) -> VideoPrint:
-        """Return the frames that vote, or the `whole` video, with the variants to compare."""
+        """Return a print of frames that vote (all if `whole`), and only the variants to compare."""
         names = self.video.variants
         own = owns(names) if mirrored else 0
         chosen = [v for v, name in enumerate(names) if v < own or name.endswith(MIRROR) == mirrored]
@@ -247,7 +247,7 @@ def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[byt
 
 
 def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
-    """Read sorted seeds and prints; yield a request for each two videos that may have a run.
+    """Read sorted seeds and prints; yield a request for each pair of videos that may have a run.
 
     copies: yield requests only for videos that may be copies.
     """
@@ -317,7 +317,7 @@ def _aligned(
 
 
 def _requested(row: list[bytes]) -> Voting:
-    """Return the video in a request: if it has starts, those of its frames that do not vote."""
+    """Parse the video in a request; its frames do not vote if the request lists their starts."""
     video = parse_print(row[4])
     starts = parse_numbers(row[5], 1) if row[5] else np.empty(0, np.int64)
     return Voting(video, ~np.isin(video.spans[:, 0], starts))
@@ -334,7 +334,7 @@ def _pair(seeds: Indices, a: Voting, b: Voting, mirrored: bool) -> VideoPair | N
 
 
 def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the number of all clusters of copies, and the cluster of each video that has copies."""
+    """Yield the total number of clusters, and the cluster of each video that has copies."""
     numbers: dict[bytes, int] = {}
     pairs: list[tuple[int, int]] = []
     videos = 0
@@ -377,7 +377,7 @@ class Clusters(NamedTuple):
 
 
 def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield seeds twice, by the frames of each of the two videos, with the frames that match."""
+    """Yield the matching frames of two videos twice: by minutes of one video, then of the other."""
     for text in lines:
         a, second, _, packed = fields_of(text, 4, "seeds of two videos")
         b, starts = parse_pair(second).other, parse_numbers(packed, 4)[:, [0, 2]]
@@ -389,7 +389,7 @@ def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
 def common_frames(
     lines: Iterable[bytes], clusters: Clusters, options: JoinOptions
 ) -> Iterator[bytes]:
-    """Yield the frames that many clusters show, and all that match them, as starts by video."""
+    """Yield the frames that many clusters show, and all matching frames, as starts by video."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
     for key, group in groupby(lines, _first):
         rows = [fields_of(text, 3, "frames and those that match") for text in group]

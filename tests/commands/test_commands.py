@@ -279,4 +279,4 @@ def test_clean_data_in_a_file(tmp_path: Path) -> None:
     )
     result = run([*words, "-o", tmp_path / "clean.csv"], tmp_path)
     assert (result.code, result.out, result.left) == (2, b"", [])
-    assert "clean.csv: shingles is written as it is, under a name without this" in result.err
+    assert "clean.csv: records are written as shingles, as in TRAIN; leave out this" in result.err

@@ -73,7 +73,8 @@ def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
         (["--encoding=rot13", "a.csv"], "--encoding: 'rot13' is not known; name one such as"),
         (
             ["--encoding=iso2022_jp", "a.csv"],
-            "--encoding iso2022_jp: its lines cannot be read one by one; type: iconv -c -f "
+            "--encoding iso2022_jp: lines in this encoding cannot be read one by one; to convert "
+            "the file, type: iconv -c -f "
             "iso2022_jp -t utf-8 a.csv | ./run_local.sh --encoding utf-8 --input csv -",
         ),
         (["--encoding=cp1252", "--input=parquet", "a.csv"], "--encoding is for files of text"),

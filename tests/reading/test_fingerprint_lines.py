@@ -315,7 +315,7 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
             "type: ./run_local.sh --fingerprint hash --input=csv",
         ),
         (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": "%b"}\n' % A, "of its --bits"),
-        (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": 7}\n', "a fingerprint is not 7"),
+        (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": 7}\n', "7 is not a fingerprint"),
     ],
 )
 def test_what_cannot_be_read_says_what_to_type(

@@ -65,9 +65,9 @@ def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path
     [
         ("", "has no field 'text'", "--text body --id uuid"),
         ("--text titel", "has no field 'titel'", "--text body --id uuid"),
-        ("--text meta", "a text is not {'year': 2000, 'summ, as in field 'meta'", "--text body"),
-        ("--text tags", "a text is not ['a', 'b'], as in field 'tags'", "--text body --id uuid"),
-        ("--text meta.year", "a text is not 2000, as in field 'meta.year'", "--text body"),
+        ("--text meta", "{'year': 2000, 'summ is not a text, in field 'meta'", "--text body"),
+        ("--text tags", "['a', 'b'] is not a text, in field 'tags'", "--text body --id uuid"),
+        ("--text meta.year", "2000 is not a text, in field 'meta.year'", "--text body"),
         ("--text body --id uid", "has no field 'uid'", "--id uuid"),
     ],
 )
