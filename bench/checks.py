@@ -1,4 +1,4 @@
-"""What `make bench-quick` insists on: right answers and a small shuffle; times are not checked.
+"""The checks of `make bench-quick`: right answers and a small shuffle; times are not checked.
 
 * Every run ends well, and its precision is exactly 1: no wrong pair, no wrong similarity, no line
   twice.
@@ -23,7 +23,7 @@ ONE_MISSED_OF = 1000
 
 
 def problems(results: dict[str, Any]) -> list[str]:
-    """In words; none is good."""
+    """Return a message for each problem in the results; an empty list if all checks pass."""
     found = [problem for run in results["runs"] for problem in problems_of_run(run)]
     for workload in results["workloads"]:
         runs = [run for run in results["runs"] if run["workload"] == workload["name"]]

@@ -1,4 +1,4 @@
-"""What all adapters share around the peer: options, the import, and silence."""
+"""Common parts of all adapters: their options, the import of the peer, and a quiet stderr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def options(
     index: bool = False,
     **more: int | None,
 ) -> argparse.Namespace:
-    """The options given to an adapter, whose docstring begins with what it is.
+    """Parse the command line of an adapter; its --help starts with the first line of `doc`.
 
     bands, rows: the default, or None where the peer makes its own choice; more: further options
     that are numbers, and their defaults; index: --index FOLDER, which --build makes.
@@ -51,7 +51,7 @@ def options(
 
 
 def load(module: str, threads: int = 1) -> Any:
-    """Import the peer, which is to use so many threads of its own."""
+    """Import the peer, limited to `threads` threads; SystemExit if it is not installed."""
     # Rayon and Polars (Rust) and OpenMP (C++) read these when the first thread starts.
     for variable in ("RAYON_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS"):
         os.environ[variable] = str(threads)
@@ -63,7 +63,7 @@ def load(module: str, threads: int = 1) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the chatter of a peer, and of the processes it starts, off stderr unless it fails."""
+    """Context manager: a peer and its child processes write to stderr only if the peer fails."""
     with tempfile.TemporaryFile() as chatter:
         sys.stderr.flush()
         stderr = os.dup(STDERR)

@@ -45,7 +45,7 @@ PLOTS = {
 
 
 def tables(results: dict[str, Any], plots: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the whole document; plots: name → path from the document."""
+    """Return the whole document in Markdown; plots: {name: path relative to the document}."""
     of = figures(results)
     parts = [OPENING, about(results), "## Targets\n\n" + target_table(of)]
     for workload in results["workloads"]:
@@ -124,7 +124,7 @@ def number(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Rounded down, so that only 1 looks like 1.
+    """Format a share, rounded down, so that only 1 is shown as 1.
 
     >>> share(1.0), share(0.99999996), share(None)
     ('1', '0.999999', '–')
