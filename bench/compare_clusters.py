@@ -34,8 +34,16 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, nargs="+", default=[300_000, 2_000_000])
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--without", nargs="+", default=[], metavar="NAME", help="Hadoop, MLlib …")
-    parser.add_argument("--limit", type=float, default=900, help="seconds, for MLlib (%(default)s)")
+    parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="jobs not to run, by parts of their names",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=900, help="maximum seconds of MLlib (%(default)s)"
+    )
     args = parser.parse_args()
     left_out = set(args.without)
     for records in args.records:

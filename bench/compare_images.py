@@ -92,7 +92,7 @@ def main() -> int:
         prog="python3 -m bench.compare_images", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--folder", type=Path, default=FOLDER / "pictures")
-    parser.add_argument("--most", type=int, metavar="N", help="edit fewer pictures of a kind")
+    parser.add_argument("--most", type=int, metavar="N", help="edit at most N pictures of a kind")
     parser.add_argument("--kinds", nargs="+", default=picture_files.KINDS, metavar="KIND")
     parser.add_argument("--plot", type=Path, default=PLOT, metavar="FILE")
     args = parser.parse_args()
@@ -265,7 +265,10 @@ def draw(apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]], t
     try:
         matplotlib = import_module("matplotlib")
     except ImportError:
-        print("bench.compare_images: no plot: pip install '.[bench]'", file=sys.stderr)
+        print(
+            "bench.compare_images: no plot without matplotlib: pip install '.[bench]'",
+            file=sys.stderr,
+        )
         return
     matplotlib.rcParams["svg.hashsalt"] = "neardup"  # same figures, same bytes
     figure = import_module("matplotlib.figure").Figure((8, 5), layout="constrained")

@@ -98,7 +98,7 @@ def programs(old: Path, new: Path, python: str, count: int) -> list[Program]:
     for peer, name in PEERS.items():
         if peer not in here:
             print(
-                f"bench: not here: {peer}: pip install '.[bench]', or --peers-python",
+                f"bench: not installed: {peer}; pip install '.[bench]', or --peers-python PATH",
                 file=sys.stderr,
             )
         elif peer != "datasketch" or count <= SLOW:

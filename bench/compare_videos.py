@@ -68,7 +68,9 @@ class Hit(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m bench.compare_videos")
     parser.add_argument("--folder", type=Path, default=Path(".bench/videos"))
-    parser.add_argument("--hours", type=int, nargs="*", default=[10, 30, 100], help="of the join")
+    parser.add_argument(
+        "--hours", type=int, nargs="*", default=[10, 30, 100], help="of videos to join"
+    )
     parser.add_argument("--limit", type=int, default=1000, help="edit the N cheapest real sources")
     asked = parser.parse_args()
     print(report(asked.folder, asked.hours, asked.limit))

@@ -241,7 +241,9 @@ def main() -> int:
         raise SystemExit("usage: python3 -m bench.labelled FOLDER")
     sets = labelled_sets(Path(sys.argv[1]))
     if not sets:
-        raise SystemExit(f"bench.labelled: {sys.argv[1]}: has none of the sets")
+        raise SystemExit(
+            f"bench.labelled: {sys.argv[1]}: has no data set that bench/data/labelled_sets.py names"
+        )
     print(OPENING)
     there = versions(sys.executable)
     print(f"With {', '.join(f'{name} {there[name]}' for name in USED if name in there)}.")

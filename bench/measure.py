@@ -185,7 +185,7 @@ def main() -> int:
         prog="python3 -m bench.measure", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--output", required=True, help="file for the command's stdout")
-    parser.add_argument("--limit", type=float, default=300, help="seconds")
+    parser.add_argument("--limit", type=float, default=300, help="maximum seconds")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     command = args.command[1:] if args.command[:1] == ["--"] else args.command

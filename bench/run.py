@@ -55,7 +55,7 @@ def main() -> int:
     absent = missing(python, contestants)
     if absent:
         print(
-            f"bench: not here: {', '.join(absent)}: pip install '.[bench]', or --peers-python",
+            f"bench: not installed: {', '.join(absent)}; pip install '.[bench]' or --peers-python",
             file=sys.stderr,
         )
     contestants = [one for one in contestants if one.name not in absent]
@@ -84,16 +84,20 @@ def command_line() -> argparse.Namespace:
         description=(__doc__ or "").split("\n")[0],
         epilog="then: python3 -m bench.report.tables",
     )
-    parser.add_argument("--quick", action="store_true", help="ours, small workloads, and checks")
+    parser.add_argument(
+        "--quick", action="store_true", help="small workloads and our programs only; check answers"
+    )
     parser.add_argument("--rounds", type=int, help="default: 5, with --quick 1")
-    parser.add_argument("--limit", type=float, default=300, help="seconds for one run (300)")
-    parser.add_argument("--workloads", nargs="+", default=[], metavar="NAME", help="only these")
+    parser.add_argument("--limit", type=float, default=300, help="maximum seconds of a run (300)")
+    parser.add_argument(
+        "--workloads", nargs="+", default=[], metavar="NAME", help="run only these workloads"
+    )
     parser.add_argument(
         "--contestants",
         nargs="+",
         default=[],
         metavar="PART",
-        help="only those with it in the name",
+        help="run only contestants with PART in their names",
     )
     parser.add_argument(
         "--peers-python",
@@ -102,7 +106,9 @@ def command_line() -> argparse.Namespace:
         help="an interpreter that has the peers (default: this one)",
     )
     parser.add_argument("--results", type=Path, help="default: .bench/results.json")
-    parser.add_argument("--add", action="store_true", help="keep what the file has of others")
+    parser.add_argument(
+        "--add", action="store_true", help="keep earlier runs of other workloads and contestants"
+    )
     args = parser.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 5)
     name = "results.quick.json" if args.quick else "results.json"

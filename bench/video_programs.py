@@ -56,7 +56,9 @@ def main() -> int:
     )
     parser.add_argument("--videos", type=Path, default=FOLDER / "videos")
     parser.add_argument("--folder", type=Path, default=FOLDER / "copies")
-    parser.add_argument("--python", default=sys.executable, help="with vpdq and videohash2")
+    parser.add_argument(
+        "--python", default=sys.executable, help="an interpreter that has vpdq and videohash2"
+    )
     args = parser.parse_args()
     copies = make_folder(args.folder, args.videos)
     names = sorted(file.name for file in args.folder.iterdir())

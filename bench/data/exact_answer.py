@@ -151,7 +151,7 @@ def read_records(file: BinaryIO) -> tuple[list[bytes], Ragged]:
         sizes = np.array([len(numbers) for numbers in sets], dtype=np.int64)
         if not sizes.all():
             raise SystemExit(
-                f"bench.data.exact_answer: no shingles: {ids[sizes.argmin() - len(sizes)]!r}"
+                f"bench.data.exact_answer: {ids[sizes.argmin() - len(sizes)]!r} has no shingles"
             )
         batches.append(Ragged.from_unsorted(np.concatenate(sets), sizes))
     values = np.concatenate([np.empty(0, np.uint64)] + [batch.values for batch in batches])

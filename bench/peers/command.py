@@ -36,17 +36,17 @@ def options(
     )
     parser.add_argument("file")
     parser.add_argument("--threshold", type=Threshold.parse, default="0.9")
-    parser.add_argument("--threads", type=int, default=2, help="where the peer can")
+    parser.add_argument("--threads", type=int, default=2, help="if the peer has threads")
     if banded:
         more = {**more, "bands": bands, "rows": rows}
     for option, default in more.items():
         parser.add_argument(f"--{option}", type=int, default=default)
     if index:
         parser.add_argument("--index", type=Path, required=True, metavar="FOLDER")
-        parser.add_argument("--build", action="store_true", help="of the file, instead of asking")
+        parser.add_argument("--build", action="store_true", help="make the index of FILE")
     args = parser.parse_args()
     if banded and (args.bands is None) != (args.rows is None):
-        parser.error("--bands and --rows go together")
+        parser.error("--bands needs --rows, and --rows needs --bands")
     return args
 
 

@@ -61,7 +61,7 @@ def read_records(path: str) -> Records:
                 values.append(np.fromstring(b"".join(rests), np.uint64, sep=" "))
     records = Records(ids, np.concatenate(values), ends(np.array(sizes, np.int64)))
     if records.offsets[-1] != len(records.values):
-        raise SystemExit(f"{path}: not lines of `ID SHINGLE…` with single blanks")
+        raise SystemExit(f"{path}: expected lines `ID SHINGLE…` with single blanks")
     return records
 
 

@@ -28,7 +28,8 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
         matplotlib = import_module("matplotlib")
     except ImportError:
         print(
-            "bench.report.tables: no plots: no matplotlib: pip install '.[bench]'", file=sys.stderr
+            "bench.report.tables: no plots without matplotlib: pip install '.[bench]'",
+            file=sys.stderr,
         )
         return {}
     matplotlib.rcParams["svg.hashsalt"] = "neardup"  # same figures, same bytes

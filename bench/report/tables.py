@@ -183,12 +183,14 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=FOLDER / "results.json")
     parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
     parser.add_argument("--plots", type=Path, default=ROOT / "docs", metavar="FOLDER")
-    parser.add_argument("--print", action="store_true", help="to stdout, and no plots")
+    parser.add_argument("--print", action="store_true", help="print the document; no plots")
     args = parser.parse_args()
     try:
         results = json.loads(args.results.read_text())
     except FileNotFoundError:
-        raise SystemExit(f"bench.report.tables: no {args.results}: run bench.run first") from None
+        raise SystemExit(
+            f"bench.report.tables: {args.results} is missing; run python3 -m bench.run first"
+        ) from None
     if args.print:
         print(tables(results))
         return 0
