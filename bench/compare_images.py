@@ -162,8 +162,10 @@ def drawn(of: Collection, most: int) -> list[int]:
 
 
 def edited(files: Sequence[Path], edits: Mapping[str, Edit] = EDITS) -> dict[str, Counts]:
-    """Return, for each edit, the bits between n pictures and their edits, (n, 2): without and with
-    variants; -1 for a flat picture."""
+    """Return, for each edit, the bits between pictures and their edited copies: int64 (n, 2).
+
+    The columns are the bits without and with variants; -1 stands for a flat picture.
+    """
     found: dict[str, list[tuple[int, int]]] = {name: [] for name in edits}
     with TemporaryDirectory() as folder:
         place = Path(folder) / "edited"
