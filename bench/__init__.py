@@ -1,1 +1,1 @@
-"""Made-up data and exact answers, to measure the project with."""
+"""Benchmarks: data, exact answers, other programs to compare with, and tables of the results."""

@@ -1,4 +1,4 @@
-"""How good an answer is: lines printed, how many of them are right, how many there should be.
+"""The quality of an answer: how many lines it has, how many are right, and how many are expected.
 
 pairs     `A TAB B`, perhaps with a similarity, which then has to be right too
 flags     the id of a record; right where the exact answer has a pair with it
@@ -32,7 +32,7 @@ class Quality(NamedTuple):
 
 
 def quality(prints: str, output: Path, truth: Path | None, curve: bool = False) -> Quality:
-    """Of the answer in `output`; truth: the file of exact pairs, None where there is none."""
+    """Return the quality of the answer in `output`; truth: the file of exact pairs, or None."""
     if prints == "nothing":
         return Quality()
     lines = output.read_bytes().splitlines()
@@ -54,7 +54,7 @@ def quality(prints: str, output: Path, truth: Path | None, curve: bool = False) 
 
 @lru_cache(maxsize=3)
 def exact(truth: str, columns: int) -> frozenset[bytes]:
-    """What an answer with so many columns should print; 1: the records that have a partner."""
+    """Return the first `columns` fields of all exact pairs; for 1, the ids of their records."""
     with open(truth, "rb") as file:
         rows = (line.rstrip(b"\n").split(b"\t") for line in file)
         if columns == 1:
@@ -63,7 +63,7 @@ def exact(truth: str, columns: int) -> frozenset[bytes]:
 
 
 def reasons(removed: Iterable[bytes], true: Collection[bytes]) -> int:
-    """How many of the removed lines have a pair that is true, with a record that stays.
+    """Count the lines that name a kept record, and whose pair and similarity are in `true`.
 
     >>> reasons([b"b\\ta\\t0.900000", b"c\\tb\\t0.900000"], {b"a\\tb\\t0.900000"})
     1
@@ -77,7 +77,7 @@ def reasons(removed: Iterable[bytes], true: Collection[bytes]) -> int:
 
 
 def met(found: set[bytes], true: Iterable[bytes]) -> dict[str, list[int]]:
-    """Found, and there, of each similarity.
+    """Return {similarity: [number of exact pairs found, number of exact pairs]}.
 
     >>> met({b"a\\tb\\t0.900000"}, [b"a\\tb\\t0.900000", b"a\\tc\\t0.900000"])
     {'0.900000': [1, 2]}
@@ -88,7 +88,7 @@ def met(found: set[bytes], true: Iterable[bytes]) -> dict[str, list[int]]:
 
 
 def components(lines: Iterable[bytes]) -> dict[bytes, bytes]:
-    """Record → the smallest id that it is connected with.
+    """Return {id: the smallest id in its connected component}; each line starts with two ids.
 
     >>> components([b"b\\tc\\t1.0", b"d\\te\\t1.0", b"a\\tc\\t0.9"])[b"b"]
     b'a'

@@ -1,4 +1,4 @@
-"""What `make bench-quick` insists on: right answers and a small shuffle; times are not checked.
+"""The checks of `make bench-quick`: right answers and a small shuffle; times are not checked.
 
 * Every run ends well, and its precision is exactly 1: no wrong pair, no wrong similarity, no line
   twice.
@@ -23,7 +23,7 @@ ONE_MISSED_OF = 1000
 
 
 def problems(results: dict[str, Any]) -> list[str]:
-    """In words; none is good."""
+    """Return a message for each problem in the results; an empty list if all checks pass."""
     found = [problem for run in results["runs"] for problem in problems_of_run(run)]
     for workload in results["workloads"]:
         runs = [run for run in results["runs"] if run["workload"] == workload["name"]]
@@ -54,13 +54,13 @@ def problems_of_workload(workload: dict[str, Any], runs: list[dict[str, Any]]) -
     name = workload["name"]
     digests = {run["digest"] for run in runs if run["prints"] == "pairs" and run["status"] == DONE}
     if len(digests) > 1:
-        yield f"{name}: not all print the same pairs"
+        yield f"{name}: contestants print different pairs"
     most = MOST_SHUFFLED.get(name)
     for run in runs:
         if most is None or run["contestant"] != OURS or run["status"] != DONE:
             continue
         if run["shuffled"] is None:
-            yield f"{name}: {OURS} does not say how many bytes it shuffled"
+            yield f"{name}: {OURS} does not report how many bytes it shuffled"
         elif run["shuffled"] / workload["bytes"] > most:
             ratio = run["shuffled"] / workload["bytes"]
-            yield f"{name}: {OURS} shuffles {ratio:.2f} bytes for a byte of input, at most {most}"
+            yield f"{name}: {OURS} shuffles {ratio:.2f} bytes for a byte of input, limit {most}"

@@ -1,4 +1,4 @@
-"""What the job costs on a cluster, beside the cheapest possible job: `make cluster-bench`.
+"""The cost of the job on a cluster, relative to the cheapest possible job: `make cluster-bench`.
 
 The same made-up videos go, in turn, through an identity job (`cat` as mapper and as reducer) and
 run_hadoop.sh, with the same reducers and the same Hadoop settings, but for maps: each has as many
@@ -34,8 +34,16 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, nargs="+", default=[300_000, 2_000_000])
     parser.add_argument("--repeat", type=int, default=1)
-    parser.add_argument("--without", nargs="+", default=[], metavar="NAME", help="Hadoop, MLlib …")
-    parser.add_argument("--limit", type=float, default=900, help="seconds, for MLlib (%(default)s)")
+    parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="jobs not to run, by parts of their names",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=900, help="maximum seconds of MLlib (%(default)s)"
+    )
     args = parser.parse_args()
     left_out = set(args.without)
     for records in args.records:
@@ -57,7 +65,7 @@ def main() -> None:
 
 
 def contestants(workload: Workload, output: str, limit: float) -> dict[str, Contestant]:
-    """By name; those on Hadoop write to folders that start with `output`."""
+    """Return {name: function that runs a job}; output: the prefix of Hadoop's output folders."""
     return {
         "Hadoop, identity (`cat`, `cat`)": lambda: hadoop_runs.identity(f"{output}.same"),
         "Hadoop, one round": lambda: hadoop_runs.ours(1, f"{output}.one"),
@@ -69,7 +77,7 @@ def contestants(workload: Workload, output: str, limit: float) -> dict[str, Cont
 
 
 def table(workload: Workload, runs: dict[str, list[ClusterRun]]) -> str:
-    """In Markdown; the first contestant is the floor."""
+    """Return the results as a Markdown table; ratios are relative to the first contestant."""
     lines = [
         "| job | seconds | ratio | shuffled / input | disk / input | CPU s | recall | precision |",
         "|---" * 8 + "|",
@@ -93,7 +101,7 @@ def table(workload: Workload, runs: dict[str, list[ClusterRun]]) -> str:
 
 
 def middle(values: Sequence[float | None], unit: int = 1) -> str:
-    """The median, in units; of what is not counted, a dash.
+    """Format the median, divided by `unit`; return a dash if no value is known.
 
     >>> middle([10, 20, 60], 10), middle([None])
     ('2.00', '–')
@@ -103,7 +111,7 @@ def middle(values: Sequence[float | None], unit: int = 1) -> str:
 
 
 def quality(pairs: set[bytes] | None, true: set[bytes]) -> str:
-    """Recall and precision, as two cells; of a job that finds no pairs, nothing.
+    """Return recall and precision as two table cells; dashes for a job that does not find pairs.
 
     MLlib's lines have two ids, and no similarity.
     """

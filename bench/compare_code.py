@@ -1,4 +1,4 @@
-"""Which shingle finds edited copies of source code, and not other files.
+"""Measure which kinds of shingles find edited copies of source code, but no unrelated files.
 
     python3 -m bench.compare_code [FILES]
 
@@ -46,7 +46,7 @@ def licensed(text: str, rng: random.Random, other: str) -> str:
 
 
 def renamed(text: str, rng: random.Random, other: str) -> str:
-    """Rename one in ten of the names, to words of the same length."""
+    """Rename a tenth of the identifiers to random words of the same length."""
     names = sorted(set(re.findall(r"\b[A-Za-z_]\w{2,}\b", text)) - set(keyword.kwlist))
     some = rng.sample(names, len(names) // 10)
     new = {name: "".join(rng.choices(ascii_lowercase, k=len(name))) for name in some}
@@ -54,7 +54,7 @@ def renamed(text: str, rng: random.Random, other: str) -> str:
 
 
 def reformatted(text: str, rng: random.Random, other: str) -> str:
-    """Indent by two, without blanks around operators, with other quotes."""
+    """Halve the indentation, remove blanks around operators, and use double quotes."""
     text = re.sub(r"^ +", lambda found: " " * (len(found[0]) // 2), text, flags=re.MULTILINE)
     text = re.sub(r" ?(==|!=|[-+*/=<>%]) ?", r"\1", text)
     return re.sub(r", ", ",", text).replace("'", '"')
@@ -70,18 +70,18 @@ def without_comments(text: str, rng: random.Random, other: str) -> str:
 
 
 def cut(text: str, rng: random.Random, other: str) -> str:
-    """Leave out one line in ten."""
+    """Leave out a tenth of the lines, chosen at random."""
     return "".join(line for line in text.splitlines(keepends=True) if rng.random() > 0.1)
 
 
 def reordered(text: str, rng: random.Random, other: str) -> str:
-    """Shuffle the definitions."""
+    """Shuffle the top-level functions and classes."""
     blocks = re.split(r"(?m)^(?=(?:def|class|async def) )", text)
     return blocks[0] + "".join(rng.sample(blocks[1:], len(blocks) - 1))
 
 
 def extended(text: str, rng: random.Random, other: str) -> str:
-    """Add a fifth of its length from another file."""
+    """Append text from another file, a fifth as long as the text itself."""
     return text + other[: len(text) // 5]
 
 
@@ -97,7 +97,7 @@ EDITS: dict[str, Callable[[str, random.Random, str], str]] = {
 
 
 def sources(most: int) -> dict[Path, str]:
-    """Return `most` files, drawn from the interpreter's library and its packages."""
+    """Return {path: text} of up to `most` random files of the standard library and packages."""
     folders = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib")]
     paths = sorted({path for folder in folders for path in Path(folder).rglob("*.py")})
     random.Random(1).shuffle(paths)
@@ -122,7 +122,7 @@ def sets_of(texts: list[str], shingle: str, clean: str) -> Ragged:
 
 
 def nearest(rows: Ragged, names: list[str]) -> np.ndarray:
-    """Return the similarity of each row to the most similar row of another name (float)."""
+    """Return the similarity of each row to the most similar row with a different name (float)."""
     number = np.unique(names, return_inverse=True)[1]
     sizes, best = rows.sizes, np.zeros(len(rows))
     for x, y, common in InvertedIndex.of(rows).overlaps(rows):

@@ -1,4 +1,4 @@
-"""What is removed, and with what right: both rules beside text-dedup and datatrove.
+"""Compare removed records with the exact answer: both rules, text-dedup and datatrove.
 
     python3 -m bench.compare_decisions
     python3 -m bench.compare_decisions --peers-python /opt/peers/bin/python --workloads W2
@@ -108,7 +108,7 @@ def row_of_peer(
 
 
 def judged(ids: set[bytes], gone: set[bytes], pairs: Iterable[tuple[bytes, bytes]]) -> Verdict:
-    """Of the records `ids`, `gone` were removed; every pair comes both ways.
+    """Return the verdict on removing the records `gone` from `ids`; `pairs` has both orders.
 
     >>> chain = [(b"a", b"b"), (b"b", b"c")]
     >>> both = chain + [(b, a) for a, b in chain]

@@ -1,4 +1,4 @@
-"""Which edits of pictures are found, and how far apart different pictures are.
+"""Measure which edits of pictures are found, and in how many bits different pictures differ.
 
     OPENBLAS_NUM_THREADS=1 python3 -m bench.compare_images > bench/results/images.md
 
@@ -80,7 +80,7 @@ Counts = NDArray[np.int64]
 
 
 class Collection(NamedTuple):
-    """The pictures of a kind that have a fingerprint."""
+    """The names and hashes of a kind's pictures; flat pictures have no hash and are counted."""
 
     names: list[str]
     hashes: Words  # (n, 24, 4)
@@ -92,7 +92,7 @@ def main() -> int:
         prog="python3 -m bench.compare_images", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--folder", type=Path, default=FOLDER / "pictures")
-    parser.add_argument("--most", type=int, metavar="N", help="edit fewer pictures of a kind")
+    parser.add_argument("--most", type=int, metavar="N", help="edit at most N pictures of a kind")
     parser.add_argument("--kinds", nargs="+", default=picture_files.KINDS, metavar="KIND")
     parser.add_argument("--plot", type=Path, default=PLOT, metavar="FILE")
     args = parser.parse_args()
@@ -114,7 +114,7 @@ def main() -> int:
 
 
 def collection(files: Sequence[Path]) -> Collection:
-    """Hash pictures; those that are flat have no hash."""
+    """Hash pictures; flat pictures have no hash and are only counted."""
     found = [(file.name, hashes_of(file)) for file in files]
     kept = [(name, hashes) for name, hashes in found if hashes is not None]
     return Collection(
@@ -133,12 +133,12 @@ def hashes_of(file: Path) -> Words | None:
 
 
 def bits_between(x: Words, y: Words) -> int:
-    """Return the bits that differ between pictures x, y (V, 4): the least over first and any."""
+    """Return the fewest bits between the first hash of one picture and any hash of the other."""
     return int(min(popcount(x[0] ^ y).sum(1).min(), popcount(y[0] ^ x).sum(1).min()))
 
 
 def distances(hashes: Words) -> Counts:
-    """Return the bits between any two of n pictures (n, V, 4), as (n, n) with 256 from i ≥ j."""
+    """Return the bits between each two of n pictures (n, V, 4), as (n, n); 256 where i ≥ j."""
     apart = np.full((len(hashes), len(hashes)), BITS)
     for i, own in enumerate(hashes[:, 0]):
         to = popcount(hashes[i + 1 :] ^ own).sum(2).min(1)
@@ -148,7 +148,7 @@ def distances(hashes: Words) -> Counts:
 
 
 def drawn(of: Collection, most: int) -> list[int]:
-    """Return pictures in an order drawn by their names, none within 60 bits of another."""
+    """Return the indices of up to `most` pictures in pseudo-random order, no two within 60 bits."""
     order = sorted(
         range(len(of.names)), key=lambda i: hashlib.sha256(of.names[i].encode()).digest()
     )
@@ -162,7 +162,10 @@ def drawn(of: Collection, most: int) -> list[int]:
 
 
 def edited(files: Sequence[Path], edits: Mapping[str, Edit] = EDITS) -> dict[str, Counts]:
-    """Return for each edit the bits (n, 2), plain and with variants; -1 for a flat picture."""
+    """Return, for each edit, the bits between pictures and their edited copies: int64 (n, 2).
+
+    The columns are the bits without and with variants; -1 stands for a flat picture.
+    """
     found: dict[str, list[tuple[int, int]]] = {name: [] for name in edits}
     with TemporaryDirectory() as folder:
         place = Path(folder) / "edited"
@@ -184,7 +187,7 @@ def bits_of_edit(own: Words, image: Picture, edit: Edit, place: Path) -> tuple[i
 
 
 def opened(file: Path) -> Picture:
-    """Return a picture in RGB, on white, with sides of 640 pixels at most."""
+    """Open a picture as RGB, on a white background, with sides of at most 640 pixels."""
     from PIL import Image, ImageOps
 
     with Image.open(file) as image:
@@ -212,7 +215,7 @@ def edit_table(copies: dict[str, Counts]) -> str:
 
 
 def found_of(bits: Counts) -> list[str]:
-    """Return the share of distances (n,) within 31 bits, and its interval.
+    """Format the share of distances (n,) within 31 bits, and its confidence interval.
 
     >>> found_of(np.array([2, 31, 32, -1]))
     ['0.500', '0.068–0.932']
@@ -227,7 +230,7 @@ def quantile(values: Counts, share: float) -> str:
 
 
 def strangers(kind: str, found: Collection, apart: Sequence[Counts]) -> str:
-    """Describe the distances between any two pictures of a kind."""
+    """Return Markdown about the distances between all pictures of a kind, with the false pairs."""
     upper = np.triu_indices(len(found.names), 1)
     rows = []
     for options, matrix in zip(("default", "`--mirror --rotate --crops`"), apart):
@@ -247,24 +250,27 @@ def strangers(kind: str, found: Collection, apart: Sequence[Counts]) -> str:
 
 
 def pairs_within(found: Collection, apart: Counts) -> Iterator[tuple[str, str, int]]:
-    """Yield the names of pictures within 31 bits, and the bits, in order of bits."""
+    """Yield (name, name, bits) for each pair of pictures within 31 bits, in order of bits."""
     near = np.argwhere(apart <= DISTANCE)
     for i, j in near[np.argsort(apart[tuple(near.T)], kind="stable")]:
         yield found.names[i], found.names[j], int(apart[i, j])
 
 
 def different(kind: str, pair: tuple[str, str, int]) -> bool:
-    """Return whether two pictures within 31 bits show different things, by `DIFFERENT`."""
+    """Return whether a pair of pictures shows different things, according to `DIFFERENT`."""
     names = " ".join(pair[:2])
     return any(all(part in names for part in parts) for parts in DIFFERENT[kind])
 
 
 def draw(apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]], to: Path) -> None:
-    """Draw how many bits differ between edits, and between different pictures, of all kinds."""
+    """Draw histograms of the bits between pictures and their edits, and between all pictures."""
     try:
         matplotlib = import_module("matplotlib")
     except ImportError:
-        print("bench.compare_images: no plot: pip install '.[bench]'", file=sys.stderr)
+        print(
+            "bench.compare_images: no plot without matplotlib: pip install '.[bench]'",
+            file=sys.stderr,
+        )
         return
     matplotlib.rcParams["svg.hashsalt"] = "neardup"  # same figures, same bytes
     figure = import_module("matplotlib.figure").Figure((8, 5), layout="constrained")
@@ -288,7 +294,7 @@ def draw(apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]], t
 def curves(
     apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]]
 ) -> dict[str, Counts]:
-    """Return the distances to draw, under their labels."""
+    """Return {label: distances}, one entry for each curve of the plot."""
     groups = {
         "edits: format, size": ("format", "size"),
         "edits: tones, detail, marks": ("tones", "detail", "marks"),

@@ -1,4 +1,4 @@
-"""What is new: 10,000 records against 1,000,000 that were there before, with an index and without.
+"""Compare 10,000 new records with 1,000,000 old ones, with and without an index: time and recall.
 
     python3 -m bench.compare_increments
     python3 -m bench.compare_increments --old 100000 --peers-python /opt/peers/bin/python
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def split(old: int, new: int) -> tuple[Path, Path]:
-    """Files of old and of new records: every so-manieth of all is new."""
+    """Write files of old and new records, which are evenly mixed; return the paths."""
     workload = videos(old + new)._replace(answer=[])
     prepare(workload)
     step = (old + new) // new
@@ -98,7 +98,7 @@ def programs(old: Path, new: Path, python: str, count: int) -> list[Program]:
     for peer, name in PEERS.items():
         if peer not in here:
             print(
-                f"bench: not here: {peer}: pip install '.[bench]', or --peers-python",
+                f"bench: not installed: {peer}; pip install '.[bench]', or --peers-python PATH",
                 file=sys.stderr,
             )
         elif peer != "datasketch" or count <= SLOW:
@@ -152,7 +152,7 @@ def remove_index() -> None:
 
 
 def pairs_in(lines: bytes) -> set[tuple[bytes, bytes]]:
-    r"""Without the similarity, and in one direction.
+    r"""Return the pairs of ids in pair lines, the smaller id first, without the similarity.
 
     >>> pairs_in(b"b\ta\t0.900000\tnew\n")
     {(b'a', b'b')}

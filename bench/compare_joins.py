@@ -1,4 +1,4 @@
-"""The joins in memory, on package descriptions, beside SetSimilaritySearch's All-Pairs.
+"""Time the joins in memory, and All-Pairs of SetSimilaritySearch, on package descriptions.
 
     python3 -m bench.compare_joins --rounds 3
 
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def package_words(records: int) -> Ragged:
-    """The sets of the first so many packages."""
+    """Return the word sets of the first `records` packages of the Debian archive."""
     workload = next(each for each in WORKLOADS if each.name == "W2")
     prepare(workload)
     batch, _ = parse_shingle_lines(workload.path.read_bytes())
@@ -63,7 +63,7 @@ def package_words(records: int) -> Ragged:
 
 
 def timed(call: Callable[[], Any], rounds: int) -> tuple[float, Any]:
-    """(median seconds, the last result)."""
+    """Call a function `rounds` times; return the median seconds and the last result."""
     seconds = []
     for _ in range(rounds):
         started = time.perf_counter()

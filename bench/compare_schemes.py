@@ -1,4 +1,4 @@
-"""Which scheme when: what each costs and finds on two real data sets.
+"""Compare schemes by their cost and recall on two real data sets.
 
     python3 -m bench.compare_schemes --rounds 3
 
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def cells(workload: Workload, scheme: str, rounds: int) -> list[str]:
-    """What a scheme comes to on a workload."""
+    """Return table cells for a scheme on a workload: keys, compared pairs, recall, seconds."""
     runs = [run(workload, scheme) for _ in range(rounds)]
     true = pairs_in(workload.truth.read_bytes())
     counts, seconds = runs[0].counts, median(each.seconds for each in runs)
@@ -81,7 +81,7 @@ def run(workload: Workload, scheme: str) -> Run:
 
 
 def pairs_in(lines: bytes) -> set[bytes]:
-    """The ids of pair lines, without the similarity."""
+    """Return the set of `A TAB B` in pair lines, without the similarity."""
     return {line.rpartition(b"\t")[0] for line in lines.splitlines()}
 
 

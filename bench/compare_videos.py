@@ -1,4 +1,4 @@
-"""Measure what `neardup videos` finds: recall for each edit, errors of the times, false pairs.
+"""Measure recall of `neardup videos` for each edit, errors of the matching times, and false pairs.
 
     python3 -m bench.compare_videos > bench/results/videos.md
 
@@ -58,7 +58,7 @@ Found = dict[frozenset[str], list[tuple[str, VideoPair]]]  # with the name of th
 
 
 class Hit(NamedTuple):
-    """How well a copy was found."""
+    """The result for one copy of a video: the share found, and the errors of the matching times."""
 
     share: float
     offset: float  # error of the line, seconds; nan if nothing was found
@@ -68,7 +68,9 @@ class Hit(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m bench.compare_videos")
     parser.add_argument("--folder", type=Path, default=Path(".bench/videos"))
-    parser.add_argument("--hours", type=int, nargs="*", default=[10, 30, 100], help="of the join")
+    parser.add_argument(
+        "--hours", type=int, nargs="*", default=[10, 30, 100], help="of videos to join"
+    )
     parser.add_argument("--limit", type=int, default=1000, help="edit the N cheapest real sources")
     asked = parser.parse_args()
     print(report(asked.folder, asked.hours, asked.limit))
@@ -147,7 +149,7 @@ def copy_name(source: str, edit: int) -> str:
 def edits_of(
     chosen: list[Source], lengths: dict[str, float], folder: Path
 ) -> dict[tuple[str, int], Path]:
-    """Return the copies of sources by name and number of the edit, made once."""
+    """Return {(source, number of the edit): path} of the copies; missing files are made."""
     made = folder / "edits"
     made.mkdir(exist_ok=True)
     every = [(source, k) for source in chosen for k in range(len(EDITS))]
@@ -168,7 +170,7 @@ def _make(job: tuple[Path, int, Path, float]) -> None:
 
 
 def prints_of(files: dict[str, Path]) -> dict[str, VideoPrint]:
-    """Return the prints of files by name; those that cannot be read are named."""
+    """Return {name: fingerprints of a video}; files that cannot be read are reported on stderr."""
     with ProcessPoolExecutor(PROCESSES) as pool:
         made = dict(zip(files, pool.map(_print, files.values(), chunksize=8)))
     for name, outcome in made.items():
@@ -191,7 +193,7 @@ def joined(prints: Iterable[VideoPrint]) -> list[VideoPair]:
 
 
 def hit(found: Found, source: str, copy: str, kept: list[Kept], mirrored: bool | None) -> Hit:
-    """Return how well a copy of a source was found; `kept` is the truth."""
+    """Return the best match of a copy with its source; `kept` has the true matching times."""
     best = Hit(0.0, float("nan"), float("nan"))
     for first, pair in found.get(frozenset((source, copy)), []):
         if mirrored is not None and pair.mirrored != mirrored:
@@ -206,7 +208,7 @@ def hit(found: Found, source: str, copy: str, kept: list[Kept], mirrored: bool |
 
 
 def off_line(a: tuple[float, float], b: tuple[float, float], kept: list[Kept]) -> float:
-    """Return how far, in seconds, the middle of a run is from the nearest true line.
+    """Return the distance, in seconds, of the middle of a match from the nearest true time.
 
     >>> off_line((2.0, 4.0), (7.0, 9.0), [Kept(0.0, 10.0, 4.5)])
     0.5
@@ -239,7 +241,7 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def recall(shares: Sequence[float]) -> list[str]:
-    """Return recall and its interval as cells."""
+    """Return three table cells: copies found, recall, and its confidence interval."""
     hits = sum(share >= FOUND for share in shares)
     low, high = clopper_pearson(hits, len(shares), 0.05)
     return [f"{hits} of {len(shares)}", f"{hits / len(shares):.2f}", f"{low:.2f}–{high:.2f}"]
@@ -308,7 +310,7 @@ def clip_table(placed: list[Clip], found: Found) -> str:
 
 
 def false_table(content: dict[str, str], compared: Iterable[frozenset[str]], found: Found) -> str:
-    """All pairs of different sources: how many of their files are found, and which have runs.
+    """Return a section about false pairs: their number, and the pairs of sources with matches.
 
     Left out are sources that share footage, and copies that show something else, too.
     """
@@ -340,7 +342,7 @@ def false_table(content: dict[str, str], compared: Iterable[frozenset[str]], fou
 
 
 def growth_table(hours: Sequence[int]) -> str:
-    """Join made-up hours, in which each tenth video has a copy, and show the seconds."""
+    """Join synthetic hours of video, of which a tenth have a copy; return a table of the times."""
     rows = []
     for number in hours:
         started = time.perf_counter()
@@ -353,7 +355,7 @@ def growth_table(hours: Sequence[int]) -> str:
 
 
 def made_up(hours: int) -> Iterable[VideoPrint]:
-    """Yield prints of one hour each with 12,000 spans of random hashes; a copy in ten has noise."""
+    """Yield fingerprints of one-hour videos with random hashes; one in ten is a noisy copy."""
     rng = np.random.default_rng(1)
     spans = (np.arange(12_000, dtype=np.int64)[:, np.newaxis] + np.arange(2)) * 300
     last = np.empty((0, 1, 4), np.uint64)

@@ -1,4 +1,4 @@
-"""Who runs: for each contestant its command, what it prints, and the kinds of workloads it takes.
+"""The contestants: the command of each, what it prints, and the kinds of workloads it runs on.
 
 Ours run with their default options, which at threshold 0.9 are 15 bands of 7.  A peer with a
 banding of its own (`bench.peers.NAME` says which) runs twice: with ours, for the same recall, and
@@ -107,7 +107,10 @@ def both(
     arguments: Iterable[str] = ("--bands", "15", "--rows", "7"),
     program: str = "",
 ) -> list[Contestant]:
-    """A peer with our recall, and with its default; of the slow ones the latter on "all" only."""
+    """Return two contestants for a peer: with a banding for our recall, and with its default.
+
+    Except for FAST peers, the default runs on workloads of the kind "all" only.
+    """
     few = ("all", "large") if kinds == FAST else ("all",)
     ours, default = peer(name, *arguments), peer(name)
     own = f"{own} {DEFAULT}"
@@ -192,7 +195,7 @@ CONTESTANTS = [
 
 
 def missing(python: str, contestants: Iterable[Contestant]) -> dict[str, str]:
-    """Contestant → the module or program that is not here."""
+    """Return {contestant: the module or program that it needs and that is not installed}."""
     contestants = list(contestants)
     modules = sorted({one.module for one in contestants} - {""})
     code = "import sys, importlib.util as u\nfor m in sys.argv[1:]: u.find_spec(m) or print(m)"

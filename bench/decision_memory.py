@@ -1,4 +1,4 @@
-"""What the one process that decides holds in memory, for each record that is in a pair.
+"""Measure the memory of the decision, which is one process, for each record that is in a pair.
 
     python3 -m bench.decision_memory
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measured(records: int, asked: list[str]) -> tuple[float, float]:
-    """(seconds, peak MiB) of deciding."""
+    """Return the seconds and the peak memory (MiB) of a decision on `records` records."""
     file = FOLDER / "edges.txt"
     with open(file, "wb") as lines:
         lines.writelines(edge_lines(records, smallest="clusters" in asked))
@@ -67,7 +67,7 @@ def measured(records: int, asked: list[str]) -> tuple[float, float]:
 
 
 def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
-    r"""In order, as of --keep first, or of --keep smallest, which clusters take.
+    r"""Yield sorted edge lines of --keep first or, for clusters, of --keep smallest.
 
     >>> b"".join(edge_lines(2)).splitlines()[0]
     b'18000000000000000VIDEO_000000000\t.'

@@ -1,4 +1,4 @@
-"""The contestants on Hadoop: the cheapest job that there is, and ours, on /bench/videos.txt."""
+"""Runs on Hadoop with /bench/videos.txt: an identity job, the cheapest possible one, and ours."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ClusterRun(NamedTuple):
 
 
 def upload(file: Path) -> None:
-    """As /bench/videos.txt, in as many blocks as there are splits."""
+    """Upload a file as /bench/videos.txt, with as many blocks as there are splits."""
     block = -(-file.stat().st_size // SPLITS // 4096) * 4096
     hadoop("fs", "-mkdir", "-p", "/bench")
     hadoop("fs", f"-Ddfs.blocksize={block}", "-put", "-f", str(file), INPUT)
@@ -45,8 +45,11 @@ def ours(rounds: int, output: str) -> ClusterRun:
 
 
 def identity(output: str) -> ClusterRun:
-    """With the settings of ours, but for keys, which are what Streaming takes for them, and maps:
-    as many as it takes to sort what they read."""
+    """Run `cat` as mapper and reducer, with the Hadoop settings of our job.
+
+    Two settings differ: keys are Streaming's default, and there are as many maps as it takes to
+    sort what they read.
+    """
     size = int(hadoop("fs", "-stat", "%b", INPUT))
     maps = f"{MAPS}={maps_for(size, DEFAULT_MEMORY)}"
     shown = subprocess.run(
@@ -68,7 +71,7 @@ def identity(output: str) -> ClusterRun:
 
 
 def measured(command: list[str]) -> ClusterRun:
-    """SystemExit with what the command said, if it fails."""
+    """Run a job; return its seconds and counters, or SystemExit with its stderr if it fails."""
     started, cpu = time.perf_counter(), cpu_seconds()
     done = subprocess.run(command, capture_output=True, env=daemons.environment(), encoding="utf-8")
     seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu
@@ -82,7 +85,7 @@ def measured(command: list[str]) -> ClusterRun:
 
 
 def cpu_seconds() -> float:
-    """Of the nodes and all their containers, and of the commands that were run from here.
+    """Return the CPU seconds of the nodes, their containers, and the commands run from here.
 
     Hadoop's own counter looks every three seconds, and misses what has ended in between.
     """

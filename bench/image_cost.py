@@ -1,4 +1,4 @@
-"""What hashing costs beside decoding, for each format, and a run over many pictures.
+"""Measure the cost of hashing and decoding for each format, and of runs over many pictures.
 
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost >> bench/results/images.md
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost --many 10000 100000
@@ -90,7 +90,7 @@ def format_table(photo: Path) -> str:
 
 
 def costs(file: Path) -> list[float]:
-    """Return the CPU seconds of decoding, with one hash, with 24, and of the hash alone."""
+    """Return the CPU seconds of decoding, of decoding with 1 and with 24 hashes, and of 1 hash."""
     grey = pictures.decoded(os.fsencode(file)).grey[np.newaxis]
     one = [perceptual_hash.UPRIGHT], [perceptual_hash.WHOLE]
 
@@ -115,7 +115,7 @@ def whole(file: Path) -> None:
 
 
 def cpu(task: Callable[[], object]) -> float:
-    """Return the median CPU seconds of a task."""
+    """Return the median CPU seconds of RUNS calls of a task."""
     times = []
     for _ in range(RUNS):
         began = process_time()
@@ -125,7 +125,7 @@ def cpu(task: Callable[[], object]) -> float:
 
 
 def milliseconds(value: float) -> str:
-    """Format with two significant digits.
+    """Format seconds as milliseconds, with two significant digits if below 10.
 
     >>> milliseconds(0.0672), milliseconds(0.00144)
     ('67', '1.4')
@@ -134,7 +134,7 @@ def milliseconds(value: float) -> str:
 
 
 def many(count: int) -> list[list[str]]:
-    """Make pictures, and return a row for each program that can be run on them."""
+    """Make `count` pictures; return the table row of each program that is installed."""
     rows = []
     with TemporaryDirectory() as folder:
         made, output = os.path.join(folder, "made"), os.path.join(folder, "pairs")
@@ -159,7 +159,7 @@ def many(count: int) -> list[list[str]]:
 
 
 def judged(lines: bytes, count: int) -> tuple[float, int]:
-    """Return the share of copies that are in a pair with their original, and all other pairs.
+    """Return the share of copies in a pair with their original, and the number of other pairs.
 
     >>> judged(b"a/000009.jpg\\tb/000008.jpg\\t3\\nb/000008.jpg\\tb/000007.jpg\\n", 20)
     (0.5, 1)
@@ -174,7 +174,7 @@ def judged(lines: bytes, count: int) -> tuple[float, int]:
 
 
 def make(folder: Path, count: int) -> None:
-    """Write made-up pictures, soft spots of random values; every tenth is a copy of the one before.
+    """Write pictures of random soft spots; every tenth is a copy of the picture before it.
 
     A thousand are in a folder.
     """

@@ -1,4 +1,4 @@
-"""neardup images beside other programs on one folder: what is found, what is wrong, and the cost.
+"""Compare `neardup images` with other programs on one folder: edits found, wrong pairs, cost.
 
     python3 -m bench.image_programs >> bench/results/images.md
 
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def make_folder(folder: Path, source: Path) -> None:
-    """Write photos and their edits, unless the folder is there."""
+    """Write photos and their edits to a folder, unless it exists."""
     if folder.exists():
         return
     picture_files.prepare(source)
@@ -100,7 +100,7 @@ def make_folder(folder: Path, source: Path) -> None:
 
 
 def edit_file(name: str) -> str:
-    """Return the name of an edit as part of a file's.
+    """Return the name of an edit in the form used in file names.
 
     >>> edit_file("gamma 0.7")
     'gamma-0-7'
@@ -122,7 +122,7 @@ def row(program: Program, folder: Path, names: list[str]) -> list[str]:
 
 
 def judged(lines: bytes, names: list[str]) -> tuple[dict[str, float], int]:
-    """Return the share of edits in a pair with their original, by group, and the wrong pairs.
+    """Return {group: share of edits in a pair with their original}, and the number of wrong pairs.
 
     >>> lines = b"a/000.png\\ta/000_grey.jpg\\t0.9\\t9\\n001.png\\t000.png\\n"
     >>> found, wrong = judged(lines, ["000.png", "000_grey.jpg", "000_sepia.jpg", "001.png"])

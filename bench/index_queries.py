@@ -1,4 +1,4 @@
-"""What `neardup.Index` costs: 10,000 queries against 1,000,000 records, opening, and adding.
+"""Measure `neardup.Index`: 10,000 queries on 1,000,000 records, opening, and adding.
 
     python3 -m bench.index_queries
     python3 -m bench.index_queries --old 100000
@@ -33,7 +33,7 @@ Records = list[tuple[str, list[int]]]
 
 
 def records_of(path: Path, most: int | None = None) -> Records:
-    """(id, shingles) of the first records of a file."""
+    """Return (id, shingles) of the first `most` records of a file, or of all records."""
     with open(path, encoding="utf-8") as file:
         lines = (line.split() for line in islice(file, most))
         return [(id_, [int(shingle) for shingle in rest]) for id_, *rest in lines]
@@ -81,7 +81,7 @@ STEPS: dict[str, Callable[[Path], int]] = {
 
 
 def measure(step: str, new: Path) -> None:
-    """Print as JSON what a step returns and costs, without reading the records."""
+    """Print the result and the cost of a step as JSON; reading the records does not count."""
     _ = Index.open  # imports what it needs
     before = time.process_time(), time.perf_counter()
     if step != "open":

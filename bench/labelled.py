@@ -1,4 +1,4 @@
-"""How near-duplicates agree with what people call duplicates, on sets that people have marked.
+"""Compare near-duplicates with the duplicates that people have marked in labelled data sets.
 
     python3 -m bench.labelled FOLDER > bench/results/labelled.md
 
@@ -99,7 +99,7 @@ class Counts(NamedTuple):
     true: int
 
     def scores(self) -> tuple[float, float, float]:
-        """Precision, recall, F1.
+        """Return precision, recall and F1.
 
         >>> Counts(found=4, right=3, true=6).scores()
         (0.75, 0.5, 0.6)
@@ -109,7 +109,7 @@ class Counts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What a program finds: pairs are row numbers of the rest, int64 of shape (P, 2)."""
+    """The pairs that a program finds in the rest of a data set: row numbers, int64 (P, 2)."""
 
     program: str
     setting: str
@@ -117,7 +117,7 @@ class Row(NamedTuple):
 
 
 def similar(records: Labelled, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs at the threshold or above, int64 (P, 2), and their similarities, float (P,)."""
+    """Return all pairs at or above the threshold, int64 (P, 2), and their similarities, float."""
     shingle, threshold = choice
     found = library.pairs(records.texts, threshold, shingle=shingle, clean=CLEAN, exact=True)
     pairs = np.array([(pair.a, pair.b) for pair in found], np.int64).reshape(-1, 2)
@@ -136,14 +136,14 @@ def at_each_threshold(records: Labelled, shingle: str) -> Iterator[tuple[Choice,
 
 
 def best(counts: dict[Choice, Counts]) -> Choice:
-    """The highest F1; of equal ones, that of the middle threshold."""
+    """Return the choice with the highest F1; of equal ones, the one with the middle threshold."""
     highest = max(found.scores()[2] for found in counts.values())
     equal = [choice for choice, found in counts.items() if found.scores()[2] == highest]
     return sorted(equal, key=lambda choice: choice.threshold)[len(equal) // 2]
 
 
 def for_candidates(counts: dict[Choice, Counts]) -> Choice:
-    """The fewest pairs with enough of the true ones, or else the most of these."""
+    """Return the choice with the fewest pairs at recall ENOUGH, or else the highest recall."""
 
     def worth(choice: Choice) -> tuple[float, int]:
         found = counts[choice]
@@ -153,7 +153,7 @@ def for_candidates(counts: dict[Choice, Counts]) -> Choice:
 
 
 def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
-    """Choose on the third, and run every program on the rest."""
+    """Choose settings on `third`, run every program on `rest`, and yield the table rows."""
     counts = {
         choice: found for shingle in SHINGLES for choice, found in at_each_threshold(third, shingle)
     }
@@ -174,7 +174,7 @@ def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
 
 
 def others(rest: Labelled, chosen: Choice) -> Iterator[Row]:
-    """The programs that are installed."""
+    """Yield rows for the other installed programs, with their defaults and with our choice."""
     absent = defaults.missing()
     for find in (defaults.datasketch, defaults.rensa):
         if find.__name__ not in absent:
@@ -186,14 +186,14 @@ def others(rest: Labelled, chosen: Choice) -> Iterator[Row]:
 
 
 def shingles(texts: list[str], shingle: str) -> list[list[str]]:
-    """Each text's shingles, as neardup hashes them, in decimal."""
+    """Return the shingles of each text, hashed as neardup does, as decimal strings."""
     clean = Cleaning.parse(CLEAN)
     values, sizes = Shingler.parse(shingle).many([clean(text) for text in texts])
     return [part.astype(str).tolist() for part in np.split(values, np.cumsum(sizes)[:-1])]
 
 
 def intervals(records: Labelled, pairs: np.ndarray) -> np.ndarray:
-    """The limits of precision, recall and F1: float of shape (3, 2)."""
+    """Return the 95 % intervals of precision, recall and F1: float (3, 2)."""
     names, entity = np.unique(records.entity, return_inverse=True)
     true = np.bincount(entity[records.true_pairs()[:, 0]], minlength=len(names))
     right = records.right(pairs)
@@ -241,7 +241,9 @@ def main() -> int:
         raise SystemExit("usage: python3 -m bench.labelled FOLDER")
     sets = labelled_sets(Path(sys.argv[1]))
     if not sets:
-        raise SystemExit(f"bench.labelled: {sys.argv[1]}: has none of the sets")
+        raise SystemExit(
+            f"bench.labelled: {sys.argv[1]}: has no data set that bench/data/labelled_sets.py names"
+        )
     print(OPENING)
     there = versions(sys.executable)
     print(f"With {', '.join(f'{name} {there[name]}' for name in USED if name in there)}.")

@@ -1,4 +1,4 @@
-"""On what a benchmark ran: the machine, and the versions of all that took part."""
+"""The machine of a benchmark, and the versions of all programs and packages that took part."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions(python: str) -> dict[str, str]:
-    """Of the project's commit, of Python, and of all that the peers' interpreter has."""
+    """Return {name: version} of the project's commit, of Python, and of the peers' packages."""
     code = (
         "import sys\nfrom importlib.metadata import PackageNotFoundError as N, version as v\n"
         "print('Python', sys.version.split()[0])\n"

@@ -1,4 +1,4 @@
-"""One run of one command: seconds, CPU seconds, memory, and how it ended.
+"""Run a command once, and measure seconds, CPU seconds, memory, and how it ended.
 
     python3 -m bench.measure --output pairs.tsv --limit 300 ./run_local.sh data/videos.txt
 
@@ -51,7 +51,7 @@ class Run(NamedTuple):
 
 
 def measured_apart(command: list[str], output: str, limit: float) -> Run:
-    """The same as `measured`, called in a small process."""
+    """Call `measured` in a small separate process, so that our own memory is not counted."""
     program = [sys.executable, "-m", "bench.measure", "--output", output, "--limit", str(limit)]
     with subprocess.Popen([*program, "--", *command], cwd=ROOT, stdout=subprocess.PIPE) as helper:
         try:
@@ -67,7 +67,7 @@ def measured_apart(command: list[str], output: str, limit: float) -> Run:
 
 
 def measured(command: list[str], output: str, limit: float) -> Run:
-    """Run a command, stdout into the file `output`, and end it after `limit` seconds."""
+    """Run a command, write its stdout to the file `output`, and end it after `limit` seconds."""
     folder = tempfile.mkdtemp(prefix="bench.")
     # No signal comes between the start of the command and `wait`, which would end it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -103,7 +103,7 @@ def measured(command: list[str], output: str, limit: float) -> Run:
 
 
 def wait(pid: int, limit: float, signals: Iterable[int]) -> bool:
-    """Wait for the leader of a process group, and kill what is left of the group; was it in time?
+    """Wait for a process group's leader, then kill the group; return False if time ran out.
 
     signals: the mask to wait with.  Subtle: the leader is not reaped here (WNOWAIT), so that its
     number stays its own, and nobody else's group is killed.
@@ -147,7 +147,7 @@ def kill(group: int, number: int) -> None:
 
 
 def meaning(status: int) -> str:
-    """Of what wait4 returns.
+    """Return a description of an exit status that wait4 returned.
 
     >>> meaning(0), meaning(1 << 8), meaning(9)
     ('done', 'failed with 1', 'killed by SIGKILL')
@@ -164,7 +164,7 @@ def text_of(file: IO[bytes]) -> str:
 
 
 def shuffled(said: str) -> int | None:
-    """From the first summary among the messages.
+    """Return the shuffled bytes of the first summary among the messages, or None.
 
     >>> shuffled("records       2,000\\nbytes shuffled      887,455\\nseconds")
     887455
@@ -174,7 +174,7 @@ def shuffled(said: str) -> int | None:
 
 
 def leave(number: int, _: object) -> None:
-    """At the first signal; a second one must not cut off the tidying up."""
+    """Handle the first signal: exit, and ignore later signals, so that clean-up is completed."""
     for each in ENDING:
         signal.signal(each, signal.SIG_IGN)
     sys.exit(128 + number)
@@ -185,7 +185,7 @@ def main() -> int:
         prog="python3 -m bench.measure", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--output", required=True, help="file for the command's stdout")
-    parser.add_argument("--limit", type=float, default=300, help="seconds")
+    parser.add_argument("--limit", type=float, default=300, help="maximum seconds")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args()
     command = args.command[1:] if args.command[:1] == ["--"] else args.command

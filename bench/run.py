@@ -1,4 +1,4 @@
-"""Every contestant on every workload, in turn: `make bench`, `make bench-quick`.
+"""Run every contestant on every workload, in turn: `make bench`, `make bench-quick`.
 
     python3 -m bench.run && python3 -m bench.report.tables
     python3 -m bench.run --rounds 3 --workloads "W1 100k" "W2" --contestants run_local rensa gaoya
@@ -55,7 +55,7 @@ def main() -> int:
     absent = missing(python, contestants)
     if absent:
         print(
-            f"bench: not here: {', '.join(absent)}: pip install '.[bench]', or --peers-python",
+            f"bench: not installed: {', '.join(absent)}; pip install '.[bench]' or --peers-python",
             file=sys.stderr,
         )
     contestants = [one for one in contestants if one.name not in absent]
@@ -84,16 +84,20 @@ def command_line() -> argparse.Namespace:
         description=(__doc__ or "").split("\n")[0],
         epilog="then: python3 -m bench.report.tables",
     )
-    parser.add_argument("--quick", action="store_true", help="ours, small workloads, and checks")
+    parser.add_argument(
+        "--quick", action="store_true", help="small workloads and our programs only; check answers"
+    )
     parser.add_argument("--rounds", type=int, help="default: 5, with --quick 1")
-    parser.add_argument("--limit", type=float, default=300, help="seconds for one run (300)")
-    parser.add_argument("--workloads", nargs="+", default=[], metavar="NAME", help="only these")
+    parser.add_argument("--limit", type=float, default=300, help="maximum seconds of a run (300)")
+    parser.add_argument(
+        "--workloads", nargs="+", default=[], metavar="NAME", help="run only these workloads"
+    )
     parser.add_argument(
         "--contestants",
         nargs="+",
         default=[],
         metavar="PART",
-        help="only those with it in the name",
+        help="run only contestants with PART in their names",
     )
     parser.add_argument(
         "--peers-python",
@@ -102,7 +106,9 @@ def command_line() -> argparse.Namespace:
         help="an interpreter that has the peers (default: this one)",
     )
     parser.add_argument("--results", type=Path, help="default: .bench/results.json")
-    parser.add_argument("--add", action="store_true", help="keep what the file has of others")
+    parser.add_argument(
+        "--add", action="store_true", help="keep earlier runs of other workloads and contestants"
+    )
     args = parser.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 5)
     name = "results.quick.json" if args.quick else "results.json"
@@ -122,9 +128,9 @@ def chosen(name: str, parts: list[str]) -> bool:
 def made(
     all_workloads: tuple[Workload, ...], names: list[str], results: dict[str, Any]
 ) -> Iterator[Workload]:
-    """The chosen workloads, made; those that cannot be are told, and skipped.
+    """Make and yield the chosen workloads; report and skip those that cannot be made.
 
-    names: which; if there are none, all but those of the kind "once".
+    names: the chosen workloads; if empty, all but those of the kind "once".
     """
     for workload in all_workloads:
         if workload.name not in names if names else workload.kind == "once":
@@ -151,7 +157,7 @@ def described(workload: Workload) -> dict[str, Any]:
 
 
 def described_contestant(one: Contestant) -> dict[str, Any]:
-    """`peer`: not one of ours."""
+    """Return a contestant as an entry of the results; `peer` is False for our own programs."""
     names = {"name": one.name, "tool": one.tool, "banding": one.banding}
     return {**names, "prints": one.prints, "peer": bool(one.module)}
 
@@ -159,7 +165,7 @@ def described_contestant(one: Contestant) -> dict[str, Any]:
 def turns(
     rounds: int, workloads: list[Workload], contestants: list[Contestant], results: dict[str, Any]
 ) -> Iterator[tuple[Workload, Contestant, int]]:
-    """What to run next, for as long as it is worth it; looks at the runs so far."""
+    """Yield (workload, contestant, round) in turn, unless an earlier run was slow or failed."""
     for number in range(1, rounds + 1):
         for workload in workloads:
             for contestant in contestants:
@@ -170,7 +176,7 @@ def turns(
 
 
 def enough(runs: list[dict[str, Any]], workload: str, contestant: str) -> bool:
-    """Is there a run that was slow or failed?
+    """Return whether a contestant had a slow or failed run on a workload.
 
     >>> enough([{"workload": "W", "contestant": "C", "seconds": 21, "status": "done"}], "W", "C")
     True
@@ -185,7 +191,7 @@ def enough(runs: list[dict[str, Any]], workload: str, contestant: str) -> bool:
 def one_run(
     workload: Workload, contestant: Contestant, python: str, limit: float
 ) -> dict[str, Any]:
-    """Run it, look at its answer, and say on stderr how it went."""
+    """Run a contestant on a workload, check its answer, and report the run on stderr."""
     print(f"{workload.name:16} {contestant.name:32}", end=" ", file=sys.stderr, flush=True)
     output = answer_of(workload, contestant)
     command = contestant.command(workload, python)
@@ -203,7 +209,7 @@ def one_run(
 
 
 def answer_of(workload: Workload, contestant: Contestant) -> Path:
-    """Where the answer goes, each time over the last one."""
+    """Return the path of the answer, which each run overwrites."""
     if contestant.prints == "nothing":
         return Path(os.devnull)
     folder = FOLDER / "answers"
@@ -212,7 +218,7 @@ def answer_of(workload: Workload, contestant: Contestant) -> Path:
 
 
 def beginning(args: argparse.Namespace, python: str) -> dict[str, Any]:
-    """The results, before there is any."""
+    """Return the results document, before the first run."""
     return {
         "date": datetime.date.today().isoformat(),
         "command": shlex.join(["python3", "-m", "bench.run", *map(without_folder, sys.argv[1:])]),
@@ -228,12 +234,12 @@ def beginning(args: argparse.Namespace, python: str) -> dict[str, Any]:
 
 
 def without_folder(argument: str) -> str:
-    """Where something lies on this machine is nobody's business."""
+    """Return only the file name of an absolute path: the results must not show local folders."""
     return os.path.basename(argument) if argument.startswith("/") else argument
 
 
 def add_earlier(results: dict[str, Any], path: Path, again: set[tuple[str, str]]) -> None:
-    """Put what an earlier call measured in front, but for these workloads' contestants."""
+    """Add the runs of an earlier call to the results, except for pairs in `again`."""
     if not path.exists():
         return
     earlier = json.loads(path.read_text())
@@ -251,7 +257,7 @@ def add_earlier(results: dict[str, Any], path: Path, again: set[tuple[str, str]]
 
 
 def save(path: Path, results: dict[str, Any]) -> None:
-    """At no time is there half a file."""
+    """Write the results to a new file and rename it, so that the file is always complete."""
     unfinished = path.with_name(path.name + ".unfinished")
     unfinished.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     unfinished.rename(path)

@@ -1,6 +1,6 @@
-"""The contestants on Spark, two threads of one JVM: ours, and MLlib's own.
+"""Runs on Spark, with two threads in one JVM: our job, and MLlib's similarity join.
 
-What travels is told by Spark's own log of events, which both are made to write.
+Shuffled bytes are those in Spark's event log, which both jobs write.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def mllib(file: Path, limit: float) -> ClusterRun:
 
 
 def measured(command: list[str], folder: Path, limit: float) -> ClusterRun:
-    """Without its pairs; stdout is in the folder.  SystemExit if it fails."""
+    """Run a Spark job, with stdout to a file in the folder; SystemExit if it fails."""
     with told_in(folder):
         run = measured_apart(command, str(folder / "stdout"), limit)
     if run.status not in (DONE, TIME_LIMIT):
@@ -51,7 +51,7 @@ def measured(command: list[str], folder: Path, limit: float) -> ClusterRun:
 
 @contextmanager
 def told_in(folder: Path) -> Iterator[None]:
-    """Any Spark that is started writes its events, as JSON, to the folder's events."""
+    """Context manager: Spark jobs started inside it write JSON events to `folder`/events."""
     (folder / "events").mkdir()
     properties = {
         "spark.eventLog.enabled": "true",
@@ -72,7 +72,7 @@ def told_in(folder: Path) -> Iterator[None]:
 
 
 def shuffled(events: Path) -> int:
-    """Bytes that tasks have written for other tasks, as they travel."""
+    """Return the number of bytes that all tasks wrote for the shuffle, as sent."""
     told = (
         json.loads(line)
         for file in events.iterdir()

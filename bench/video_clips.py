@@ -1,4 +1,4 @@
-"""An hour of video with short clips in it, and the clips as files.
+"""Make an hour of video that contains short clips, and a file of each clip.
 
 The hour has scenes of moving texture (drawn by `video_sources.moving`), and among them stretches of
 3, 5 and 10 seconds of the sources, with bars where their shape is another one.  It is written at 12
@@ -31,7 +31,7 @@ CODED = {"crf": "30", "preset": "superfast"}
 
 
 class Clip(NamedTuple):
-    """A stretch of a source that is in the hour."""
+    """A clip: a stretch of a source video, and its start time in the hour."""
 
     name: str
     source: str
@@ -43,7 +43,7 @@ class Clip(NamedTuple):
 def clips(
     sources: list[Source], lengths: dict[str, float], folder: Path
 ) -> tuple[list[Clip], dict[str, Path], Path]:
-    """Return the clips with their times, their files by name, and the hour, made once."""
+    """Return the clips, {name: file} of the clips, and the file of the hour; make missing files."""
     made = folder / "clips"
     made.mkdir(parents=True, exist_ok=True)
     chosen = _chosen(sources, lengths)
@@ -64,7 +64,7 @@ def clips(
 
 
 def _chosen(sources: list[Source], lengths: dict[str, float]) -> list[Clip]:
-    """Choose stretches of sources that are long enough, each source in turn, by a seed."""
+    """Choose random clips in random order; long enough sources take turns."""
     rng = np.random.default_rng(7)
     found = []
     for seconds in LENGTHS:
@@ -76,7 +76,7 @@ def _chosen(sources: list[Source], lengths: dict[str, float]) -> list[Clip]:
 
 
 def _hour(chosen: list[Clip], paths: dict[str, Path], starts: list[float]) -> Iterator[Any]:
-    """Yield the frames of the hour; the times of the clips are put into `starts`."""
+    """Yield the frames of the hour; append the start time of each clip to `starts`."""
     import av
 
     number = 0

@@ -1,4 +1,4 @@
-"""Edits of a video, made by PyAV's filters and numpy, with the times that stay.
+"""Edits of videos, made with PyAV filters and numpy, and the times of the source in the copy.
 
 An edit is a chain of FFmpeg's filters, drawings on the luma of each frame, or both, and a codec.
 Where `kept` is empty, the whole source is in the copy from second 0 on; otherwise it says which
@@ -24,7 +24,7 @@ BRIGHT = 38  # 15 % of 255
 
 
 class Kept(NamedTuple):
-    """A stretch of the source in a copy, in seconds, and how fast the copy shows it."""
+    """A stretch of the source that a copy shows, in seconds, and the speed of the copy."""
 
     start: float
     end: float
@@ -33,7 +33,7 @@ class Kept(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """How to make a copy of a source."""
+    """An edit: filters, drawings and encoding that make a copy of a source."""
 
     name: str
     filters: Chain = ()
@@ -47,7 +47,7 @@ class Edit(NamedTuple):
     spliced: float = 0.0  # seconds of something else in the middle
 
     def kept(self, seconds: float) -> list[Kept]:
-        """Return the stretches of a source of so many seconds that the copy shows.
+        """Return the stretches that the copy shows of a source that is `seconds` long.
 
         >>> Edit("faster", speed=2.0).kept(10.0)
         [Kept(start=0.0, end=10.0, at=0.0, rate=0.5)]
@@ -67,7 +67,7 @@ def luma_map(expression: str) -> tuple[str, str]:
 
 
 def logo(share: float) -> Callable[[Luma, float], None]:
-    """A white box with a dark ring, in a corner; `share` is that of each side."""
+    """Return a function that draws a white box with a dark centre, `share` of both sides."""
 
     def draw(luma: Luma, _: float) -> None:
         high, wide = (int(side * share) for side in luma.shape)
@@ -80,7 +80,7 @@ def logo(share: float) -> Callable[[Luma, float], None]:
 
 
 def subtitles(boxed: bool) -> Callable[[Luma, float], None]:
-    """A line of letters that changes every 2.5 seconds, thin or in a box of two thirds."""
+    """Return a function that draws subtitles, boxed or not, which change every 2.5 seconds."""
 
     def draw(luma: Luma, seconds: float) -> None:
         high, wide = luma.shape
@@ -102,7 +102,7 @@ def subtitles(boxed: bool) -> Callable[[Luma, float], None]:
 
 
 def _pip(frames: Iterator[Any]) -> Iterator[Any]:
-    """A third of the size, inside a moving pattern."""
+    """Yield each frame at a third of its size, inside a moving pattern."""
     import av
 
     for number, frame in enumerate(frames):
@@ -120,7 +120,7 @@ SPLICED = 3.0  # seconds
 
 
 def _splice(frames: Iterator[Any]) -> Iterator[Any]:
-    """Something else between two halves."""
+    """Yield the frames with a pattern of SPLICED seconds inserted between the two halves."""
     import av
 
     every = list(frames)
@@ -192,7 +192,7 @@ EDITS = [
 
 
 def edited(source: Path, edit: Edit, path: Path, fps: float, seconds: float) -> None:
-    """Write a copy of a source, whose frames a second and length are given."""
+    """Write an edited copy of a source with the given frame rate and length in seconds."""
     start, end = (share * seconds for share in edit.part)
     frames = filtered(source, [*edit.filters, ("format", "yuv420p")], start, end)
     if edit.frames:
@@ -217,7 +217,7 @@ def _timed(frame: Any, like: Any) -> Any:
 
 
 def filtered(path: Path, chain: Chain, start: float = 0.0, end: float = 1e9) -> Iterator[Any]:
-    """Yield the frames of a file between two seconds, through filters; the first is at second 0."""
+    """Yield the filtered frames of a file from `start` to `end`, in seconds; times begin at 0."""
     import av
 
     with av.open(str(path)) as file:
@@ -257,7 +257,7 @@ def write(
     codec: str = H264,
     options: dict[str, str] = QUICK,
 ) -> None:
-    """Encode frames at even times; the file is there when it is complete."""
+    """Encode frames at a constant rate; the file appears under its name only when complete."""
     import av
 
     rate = Fraction(fps).limit_denominator(1000)

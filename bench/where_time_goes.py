@@ -1,4 +1,4 @@
-"""What the workers of run_local.sh spend their time for: file by file.
+"""Measure the time that the workers of run_local.sh spend in each source file.
 
     python3 -m bench.where_time_goes .bench/sources.txt
     python3 -m bench.where_time_goes --exact .bench/packages.txt
@@ -34,7 +34,7 @@ Stats = dict[Function, tuple[Any, ...]]
 
 
 def profiled(folder: str, task: Callable[[], None]) -> None:
-    """In a worker, which leaves a profile of its own."""
+    """Run a task in a worker, and write the worker's profile to the folder."""
     profile = cProfile.Profile()
     try:
         profile.runcall(task)
@@ -43,7 +43,7 @@ def profiled(folder: str, task: Callable[[], None]) -> None:
 
 
 def watch(folder: str) -> None:
-    """Have each worker leave its profile in the folder."""
+    """Make each worker write its profile to the folder."""
     start = Workers.start
 
     def started(self: Workers, name: str, task: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ def watch(folder: str) -> None:
 
 
 def own_times(stats: Stats) -> dict[str, float]:
-    """File of ours → seconds in it, and in what it calls that is a tool."""
+    """Return {source file of neardup: seconds in it, and in the TOOLS that it calls}."""
     times: dict[str, float] = defaultdict(float)
 
     def charge(function: Function, seconds: float, depth: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The files that the benchmark runs on: how each is made, and what its exact answer is.
+"""The workloads of the benchmark: files, the commands that make them, and their exact answers.
 
 A workload is made once and kept in .bench/, its exact answer beside it:
 
@@ -46,12 +46,12 @@ class Workload(NamedTuple):
 
     @property
     def truth(self) -> Path:
-        """`A TAB B TAB SIMILARITY` for every pair."""
+        """The path of the exact answer: a line `A TAB B TAB SIMILARITY` for every pair."""
         return self.path.with_suffix(".pairs.tsv")
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size of the file in bytes."""
         return self.path.stat().st_size
 
     @property
@@ -64,11 +64,11 @@ class Workload(NamedTuple):
 
 
 class CannotMakeError(Exception):
-    """A workload cannot be made here, and why."""
+    """Raised if a workload cannot be made on this machine; the message is the reason."""
 
 
 def videos(records: int, kind: str = "all", name: str = "", more: str = "") -> Workload:
-    """Made-up videos; `more` are further options of `neardup example`.
+    """Return a workload of synthetic videos; more: further options of `neardup example`.
 
     >>> videos(20_000, more="--copies 0.01").file
     '.bench/videos.20000.copies.0.01.txt'
@@ -125,7 +125,7 @@ QUICK_WORKLOADS = (
 
 
 def prepare(workload: Workload) -> None:
-    """Make the file and the exact answer, unless they are there; or CannotMakeError."""
+    """Make the file and the exact answer, unless they exist; CannotMakeError if that fails."""
     FOLDER.mkdir(exist_ok=True)
     if workload.module:
         _write(workload.path, workload.module)

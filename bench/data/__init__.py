@@ -1,1 +1,1 @@
-"""Made-up and real data to measure with, and exact answers to it."""
+"""Synthetic and real data sets for the benchmarks, and their exact answers."""

@@ -35,7 +35,7 @@ STEP = 1 << 20  # candidate pairs looked at in one vector step
 
 
 class Pairs(NamedTuple):
-    """Row numbers of the two records, and how many shingles they share: int64, one a pair."""
+    """The row numbers of both records of each pair, and how many shingles they share (int64)."""
 
     left: np.ndarray
     right: np.ndarray
@@ -46,7 +46,7 @@ Join = Callable[[Ragged, Threshold], Pairs]
 
 
 def nested_loop(rows: Ragged, threshold: Threshold) -> Pairs:
-    """Compare every record with every other.
+    """Return the pairs that reach the threshold, by comparing every two records.
 
     >>> rows = Ragged.from_rows([[1, 2, 3], [7], [1, 2, 3, 4]])
     >>> [column.tolist() for column in nested_loop(rows, Threshold.parse("0.75"))]
@@ -62,7 +62,7 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Pairs:
 
 
 def partition(rows: Ragged, threshold: Threshold) -> Pairs:
-    """Compare the records that are equal in one part, one size group after the other."""
+    """Return the pairs that reach the threshold, by comparing only records equal in one part."""
     none = np.empty(0, np.int64)
     found = [Pairs(none, none, none)]
     for low, high in size_groups(rows.sizes, threshold):
@@ -74,7 +74,7 @@ JOINS: dict[str, Join] = {"partition": partition, "nested_loop": nested_loop}
 
 
 def size_groups(sizes: np.ndarray, threshold: Threshold) -> Iterator[tuple[int, int]]:
-    """Ranges low … high = ⌊low/t⌋ that hold all the sizes; a pair belongs to its smaller set's.
+    """Yield ranges (low, ⌊low/t⌋) that cover all sizes; a pair is in the range of its smaller set.
 
     >>> list(size_groups(np.array([50, 52, 55, 56, 70]), Threshold.parse("0.9")))
     [(50, 55), (56, 62), (70, 77)]
@@ -87,7 +87,7 @@ def size_groups(sizes: np.ndarray, threshold: Threshold) -> Iterator[tuple[int, 
 
 
 def pairs_of_group(rows: Ragged, low: int, high: int, threshold: Threshold) -> Iterator[Pairs]:
-    """The pairs whose smaller set has low … high shingles, each found once."""
+    """Yield batches of the pairs whose smaller set has low … high shingles, each pair once."""
     num, den = threshold.num, threshold.den
     members = np.flatnonzero((rows.sizes >= low) & (rows.sizes <= high * den // num))
     group = rows.take(members)
@@ -107,7 +107,7 @@ def pairs_of_group(rows: Ragged, low: int, high: int, threshold: Threshold) -> I
 
 
 def hashed_parts(rows: Ragged, parts: int) -> list[np.ndarray]:
-    """For each part, a hash of what each row has there: the sum of its shingles' hashes.
+    """Return, for each part, the sum of the hashes of each row's shingles in that part (uint64).
 
     No row is empty (`reduceat` would not see it).
     """
@@ -121,7 +121,7 @@ def hashed_parts(rows: Ragged, parts: int) -> list[np.ndarray]:
 
 
 def equal_pairs(content: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """All pairs i, j with content[i] == content[j], each once, about STEP pairs at a time.
+    """Yield batches of about STEP pairs i, j with content[i] == content[j], each pair once.
 
     >>> [(i.tolist(), j.tolist()) for i, j in equal_pairs(np.array([5, 7, 5, 5]))]
     [([0, 0, 2], [2, 3, 3])]
@@ -139,7 +139,7 @@ def equal_pairs(content: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def read_records(file: BinaryIO) -> tuple[list[bytes], Ragged]:
-    """The ids and sets of a well-formed file, in which every record has shingles."""
+    """Read the ids and sets of a well-formed file; SystemExit if a record has no shingles."""
     ids: list[bytes] = []
     batches = []
     while True:
@@ -151,7 +151,7 @@ def read_records(file: BinaryIO) -> tuple[list[bytes], Ragged]:
         sizes = np.array([len(numbers) for numbers in sets], dtype=np.int64)
         if not sizes.all():
             raise SystemExit(
-                f"bench.data.exact_answer: no shingles: {ids[sizes.argmin() - len(sizes)]!r}"
+                f"bench.data.exact_answer: {ids[sizes.argmin() - len(sizes)]!r} has no shingles"
             )
         batches.append(Ragged.from_unsorted(np.concatenate(sets), sizes))
     values = np.concatenate([np.empty(0, np.uint64)] + [batch.values for batch in batches])
@@ -160,7 +160,7 @@ def read_records(file: BinaryIO) -> tuple[list[bytes], Ragged]:
 
 
 def pair_lines(ids: list[bytes], sizes: np.ndarray, pairs: Pairs) -> list[bytes]:
-    """`a TAB b TAB similarity` with a < b, in the order of `LC_ALL=C sort`."""
+    """Return lines `a TAB b TAB similarity` with a < b, in the order of `LC_ALL=C sort`."""
     union = sizes[pairs.left] + sizes[pairs.right] - pairs.common
     names = [sorted((ids[i], ids[j])) for i, j in zip(pairs.left.tolist(), pairs.right.tolist())]
     similarities = six_decimals(pairs.common, union)

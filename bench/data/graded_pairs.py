@@ -1,4 +1,4 @@
-"""Pairs of every similarity, to measure the S-curve with.
+"""Synthetic pairs with similarities from 0.20 to 0.95, to measure the S-curve.
 
     python3 -m bench.data.graded_pairs > curve.txt
     python3 -m bench.data.graded_pairs --pairs > curve.pairs.tsv
@@ -29,13 +29,13 @@ def main() -> int:
         prog="python3 -m bench.data.graded_pairs",
         description="Print pairs of records of every similarity.",
     )
-    parser.add_argument("--pairs", action="store_true", help="the exact answer instead")
+    parser.add_argument("--pairs", action="store_true", help="print the exact answer instead")
     sys.stdout.writelines(answer() if parser.parse_args().pairs else lines())
     return 0
 
 
 def lines() -> Iterator[str]:
-    """The records, the two of a pair one after the other.
+    """Yield the record lines; the two records of a pair follow each other.
 
     >>> first, second = (set(line.split()[1:]) for _, line in zip(range(2), lines()))
     >>> len(first & second), len(first | second)
@@ -50,7 +50,7 @@ def lines() -> Iterator[str]:
 
 
 def answer() -> Iterator[str]:
-    r"""The pairs, in the order of `LC_ALL=C sort`.
+    r"""Yield the pair lines, in the order of `LC_ALL=C sort`.
 
     >>> next(answer())
     '20_0000_a\t20_0000_b\t0.200000\n'
@@ -60,7 +60,7 @@ def answer() -> Iterator[str]:
 
 
 def names() -> Iterator[tuple[str, int]]:
-    """(what the ids of a pair begin with, how many shingles the two share)"""
+    """Yield, for each pair, the prefix of both ids and the number of shingles that they share."""
     for shared in SHARED:
         for number in range(PAIRS):
             yield f"{shared}_{number:04}_", shared

@@ -1,4 +1,4 @@
-"""Records whose duplicates people have marked, and their split into two parts.
+"""Labelled data sets: records whose duplicates people have marked, split into two parts.
 
 The files of a folder, each as its publisher has it; a set whose files are missing is left out:
 
@@ -27,7 +27,7 @@ SEED = 1
 
 
 class Labelled(NamedTuple):
-    """n records.
+    """A labelled data set of n records.
 
     entity: int64 (n,), equal for records of one entity; source: int64 (n,), where only records of
     two sources can be a pair, else None.
@@ -43,24 +43,24 @@ class Labelled(NamedTuple):
         return Labelled(self.name, [self.texts[row] for row in rows], self.entity[rows], source)
 
     def can_be_true(self, pairs: np.ndarray) -> np.ndarray:
-        """Which of the pairs (int64, (P, 2)) count: all, or those of two sources; bool (P,)."""
+        """Return which pairs (int64 (P, 2)) may be true: all, or pairs of two sources (bool)."""
         if self.source is None:
             return np.ones(len(pairs), bool)
         return np.not_equal(*self.source[pairs].T)
 
     def right(self, pairs: np.ndarray) -> np.ndarray:
-        """Which of the pairs (int64, (P, 2)) are of one entity: bool (P,)."""
+        """Return which pairs (int64 (P, 2)) are two records of the same entity (bool (P,))."""
         return np.equal(*self.entity[pairs].T)
 
     def true_pairs(self) -> np.ndarray:
-        """Row numbers, int64 of shape (P, 2)."""
+        """Return the row numbers of all true pairs: int64 (P, 2)."""
         pairs = pairs_within(self.entity)
         found: np.ndarray = pairs[self.can_be_true(pairs)]
         return found
 
 
 def labelled_sets(folder: Path) -> list[Labelled]:
-    """The sets whose files are in the folder."""
+    """Read the labelled data sets whose files are in the folder."""
     found = []
     for name, (records, truth, read) in FILES.items():
         if all((folder / file).is_file() for file in (*records, truth)):
@@ -78,7 +78,10 @@ def cora(records: list[Path], truth: Path) -> Parts:
 
 
 def abtbuy(records: list[Path], truth: Path) -> Parts:
-    """One file; ids of the second shop have eight digits or more, and 12 pairs have no record."""
+    """Read the products of two shops from one file.
+
+    Ids of the second shop have eight digits or more; 12 pairs without a record are left out.
+    """
     ids, texts = ids_and_texts(table(records[0], ","))
     known = set(ids)
     pairs = [pair for pair in table(truth, ",") if known.issuperset(pair)]
@@ -86,7 +89,7 @@ def abtbuy(records: list[Path], truth: Path) -> Parts:
 
 
 def dblpacm(records: list[Path], truth: Path) -> Parts:
-    """A file for each bibliography, both numbered from 0; a title may begin with a quote."""
+    """Read two bibliographies, both numbered from 0, from two files; quotes are part of titles."""
     tables = [table(path, "%", quotes=False) for path in records]
     rows = [[f"{side}{row[0]}", *row[1:]] for side, rows in zip("AB", tables) for row in rows]
     pairs = [[f"A{a}", f"B{b}"] for a, b in table(truth, "%")]
@@ -110,7 +113,8 @@ FILES = {
 
 
 def ids_and_texts(rows: list[list[str]]) -> tuple[list[str], list[str]]:
-    """
+    """Return the ids of rows, and their texts: all other fields, with blanks in between.
+
     >>> ids_and_texts([["7", "Sony  Turntable", "", "$9"]])
     (['7'], ['Sony Turntable $9'])
     """
@@ -118,7 +122,7 @@ def ids_and_texts(rows: list[list[str]]) -> tuple[list[str], list[str]]:
 
 
 def table(path: Path, delimiter: str, headed: bool = True, quotes: bool = True) -> list[list[str]]:
-    """The rows of a file, without its header; quotes: whether fields are put into them."""
+    """Read the rows of a file without its header; quotes: whether fields may be quoted."""
     with open(path, encoding="utf-8", newline="") as file:
         lines = csv.reader(
             file,
@@ -129,20 +133,20 @@ def table(path: Path, delimiter: str, headed: bool = True, quotes: bool = True) 
 
 
 def entities(ids: list[str], groups: Iterable[list[str]]) -> np.ndarray:
-    """A number for each id (int64), equal for those that groups connect.
+    """Return an entity number for each id (int64), equal for ids that `groups` connect.
 
     >>> entities(["a", "b", "c", "d"], [["a", "c"], ["c", "d"]]).tolist()
     [0, 1, 0, 0]
     """
     row = {id_: number for number, id_ in enumerate(ids)}
     if len(row) < len(ids):
-        raise SystemExit("bench.labelled: an id is there twice")
+        raise SystemExit("bench.labelled: an id occurs twice")
     edges = ((row[group[0]], row[other]) for group in groups for other in group[1:])
     return connected(edges, len(ids))
 
 
 def split(records: Labelled) -> tuple[Labelled, Labelled]:
-    """A third to choose on, and the rest; no entity is in both.
+    """Split a data set into a third, to choose settings on, and the rest; no entity is in both.
 
     Entities are sorted by their number of records, at random among equals, and of each three in a
     row one, drawn at random, goes to the third: so both parts have large and small ones.

@@ -53,7 +53,7 @@ Stanza = dict[str, str]  # values by name of field
 
 
 def lines(index: str) -> Iterator[bytes]:
-    r"""The lines of the file, sorted by id.
+    r"""Yield the record lines of all packages, as hashed words, sorted by id.
 
     >>> list(lines("Package: cat\nFilename: c.deb\nDescription: Cat\n\nPackage: installed"))
     [b'cat 15687922857948742306\n']
@@ -64,7 +64,7 @@ def lines(index: str) -> Iterator[bytes]:
 
 
 def text_lines_of(index: str) -> Iterator[bytes]:
-    r"""The same records as texts.
+    r"""Yield the text lines `ID TAB TEXT` of all packages, sorted by id.
 
     >>> list(text_lines_of("Package: cat\nFilename: c.deb\nDescription: A cat,\n for Unix\n"))
     [b'cat\tcat A cat, for Unix\n']
@@ -75,7 +75,7 @@ def text_lines_of(index: str) -> Iterator[bytes]:
 
 
 def sets_of_texts(index: str) -> Iterator[bytes]:
-    r"""The sets of these texts.
+    r"""Yield the record lines of all packages, as shingles of their texts, sorted by id.
 
     >>> [line.split()[0] for line in sets_of_texts("Package: cat\nFilename: c.deb\n")]
     [b'cat']
@@ -87,7 +87,7 @@ def sets_of_texts(index: str) -> Iterator[bytes]:
 
 
 def stanzas(index: str) -> Iterator[Stanza]:
-    """The packages of the archive: one that is installed only has no file there."""
+    """Yield the stanzas of packages that have a file in the archive."""
     for text in re.split(r"\n(?:[ \t]*\n)+", index):
         stanza = dict(FIELD.findall(text))
         if "Package" in stanza and "Filename" in stanza:
@@ -95,7 +95,7 @@ def stanzas(index: str) -> Iterator[Stanza]:
 
 
 def words(stanza: Stanza) -> list[str]:
-    """In order, with repeats; the shingler folds their case.
+    """Return the words of a stanza in order, with repeats; the shingler folds their case.
 
     >>> words({"Package": " libcat-1", "Size": " 99", "Description": " a Cat,\\n for Unix"})
     ['libcat', '1', 'a', 'Cat', 'for', 'Unix']
@@ -109,14 +109,14 @@ def words(stanza: Stanza) -> list[str]:
 
 
 def by_id(all_stanzas: Iterable[Stanza]) -> dict[str, Stanza]:
-    """Each stanza under the shortest name that no other one has."""
+    """Return {id: stanza}; an id is the shortest name that no other stanza has."""
     named = [(possible_ids(stanza), stanza) for stanza in all_stanzas]
     uses = Counter(id_ for ids, _ in named for id_ in ids)
     return {next((id_ for id_ in ids if uses[id_] == 1), ids[-1]): s for ids, s in named}
 
 
 def possible_ids(stanza: Stanza) -> list[str]:
-    """From short to long; Debian's names and versions have no underscore.
+    """Return possible ids, the shortest first; Debian names and versions have no underscore.
 
     >>> possible_ids({"Package": " cat", "Version": " 1.2-3", "Architecture": " all"})
     ['cat', 'cat_1.2-3', 'cat_1.2-3_all']
@@ -126,7 +126,7 @@ def possible_ids(stanza: Stanza) -> list[str]:
 
 
 def record_line(id_: str, shingles: np.ndarray) -> bytes:
-    r"""A line of the record format: the set in ascending order.
+    r"""Format a record line: the id, and the distinct shingles in ascending order.
 
     >>> record_line("cat", np.array([7, 3, 7], np.uint64))
     b'cat 3 7\n'
@@ -143,7 +143,7 @@ def print_lines(output: Iterable[bytes]) -> None:
 
 
 def archive_index() -> str:
-    """What apt knows of the archive; SystemExit says what to do where that is nothing."""
+    """Return apt's index of the archive; SystemExit, with advice, if there is none."""
     try:
         run = subprocess.run(["apt-cache", "dumpavail"], stdout=subprocess.PIPE, check=True)
     except FileNotFoundError:
@@ -153,7 +153,7 @@ def archive_index() -> str:
     index = run.stdout.decode("utf-8", "replace")
     if next(stanzas(index), None) is None:
         raise SystemExit(
-            "bench.data.packages: apt has no index: as root, `apt-get update` or --update"
+            "bench.data.packages: apt has no index; as root, run `apt-get update` or use --update"
         )
     return index
 

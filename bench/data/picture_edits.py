@@ -1,4 +1,4 @@
-"""Edits of pictures as people and programs make them, each written as a file.
+"""Typical edits of pictures, by people and programs; each edited picture is written as a file.
 
     EDITS["half size"].write(image, Path("edited"))        # edited.jpg
 
@@ -28,7 +28,7 @@ SEPIA = (0.39, 0.77, 0.19, 0, 0.35, 0.69, 0.17, 0, 0.27, 0.53, 0.13, 0)
 
 
 class Edit(NamedTuple):
-    """A change, and how the result is saved."""
+    """An edit: a change of the picture, and the format and options with which it is saved."""
 
     group: str
     change: Change
@@ -36,7 +36,7 @@ class Edit(NamedTuple):
     options: dict[str, Any] = {}
 
     def write(self, image: Picture, to: Path) -> Path:
-        """Write the edited picture to a path with the format's suffix; return it."""
+        """Write the edited picture to `to`, with the suffix of its format; return the path."""
         file = to.with_suffix(self.suffix)
         defaults: dict[str, Any] = {"quality": 90} if self.suffix == ".jpg" else {}
         self.change(image).save(file, **{**defaults, **self.options})
@@ -55,7 +55,7 @@ def scaled(width: float, height: float) -> Change:
 
 
 def jpeg_again(image: Picture) -> Picture:
-    """Save at quality 70, halve, and save at quality 50."""
+    """Save as JPEG at quality 70, scale to half the size, and save again at quality 50."""
     for quality, share in ((70, 0.5), (50, 1.0)):
         file = io.BytesIO()
         image.save(file, "JPEG", quality=quality)
@@ -97,7 +97,7 @@ def sharp(image: Picture) -> Picture:
 
 
 def noise(sigma: float) -> Change:
-    """Add normal noise to each value."""
+    """Return a change that adds normal noise to each channel of each pixel."""
 
     def noisy(image: Picture) -> Picture:
         values = np.asarray(image, np.float32)
@@ -109,7 +109,7 @@ def noise(sigma: float) -> Change:
 
 
 def logo(share: float, opacity: float = 1.0, centre: bool = False) -> Change:
-    """Draw a badge of `share` of both sides, below on the right or in the centre."""
+    """Return a change that draws a badge, `share` of both sides, at the lower right or centre."""
 
     def marked(image: Picture) -> Picture:
         width, height = (round(side * share) for side in image.size)
@@ -128,7 +128,7 @@ def logo(share: float, opacity: float = 1.0, centre: bool = False) -> Change:
 
 
 def text_line(image: Picture) -> Picture:
-    """Write a line on the lower edge of the picture."""
+    """Write a line of text near the lower edge of the picture."""
     image = image.copy()
     size = max(8, round(0.05 * image.height))
     place = round(0.03 * image.width), image.height - 2 * size
@@ -138,7 +138,7 @@ def text_line(image: Picture) -> Picture:
 
 
 def two_lines(image: Picture) -> Picture:
-    """Write large letters above and below, as in memes."""
+    """Write large letters at the top and the bottom of the picture, as in memes."""
     image = image.copy()
     size = max(8, round(0.13 * image.height))
     draw, font = ImageDraw.Draw(image), ImageFont.load_default(size)
@@ -149,7 +149,7 @@ def two_lines(image: Picture) -> Picture:
 
 
 def bars(above: float, beside: float, colour: tuple[int, int, int] = BLACK) -> Change:
-    """Add bars above and below, and beside, of these shares of the sides each."""
+    """Return a change that adds bars at top and bottom (`above`) and at both sides (`beside`)."""
 
     def framed(image: Picture) -> Picture:
         border = round(image.width * beside), round(image.height * above)
@@ -159,7 +159,7 @@ def bars(above: float, beside: float, colour: tuple[int, int, int] = BLACK) -> C
 
 
 def screenshot(image: Picture) -> Picture:
-    """Show it as an app on a phone does: a head with a name, a line below, on white."""
+    """Show the picture as in a phone app: a head with a name above it, and a line below it."""
     head, foot = round(0.1 * image.height), round(0.15 * image.height)
     screen = Image.new("RGB", (image.width, image.height + head + foot), WHITE)
     screen.paste(image, (0, head))
@@ -171,7 +171,7 @@ def screenshot(image: Picture) -> Picture:
 
 
 def cut(left: float, above: float, right: float, below: float) -> Change:
-    """Cut off shares of the sides."""
+    """Return a change that cuts off the given shares of the width and the height."""
     return lambda image: image.crop(
         (
             round(image.width * left),
@@ -187,7 +187,7 @@ def centre(share: float) -> Change:
 
 
 def rotated(degrees: float) -> Change:
-    """Turn, and keep the largest part of the same shape without empty corners."""
+    """Return a change that rotates, and crops to the largest part without empty corners."""
 
     def turned(image: Picture) -> Picture:
         sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))

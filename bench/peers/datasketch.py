@@ -1,4 +1,4 @@
-"""datasketch: MinHash and MinHashLSH, and then its candidate pairs verified exactly.
+"""datasketch: MinHash and MinHashLSH; its candidate pairs are verified exactly.
 
 datasketch is Python on numpy, one set at a time.  Its fastest documented way is
 `MinHash.generator` ("avoids unnecessary overhead") and `MinHashLSH` in memory, filled within an
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def tokens(sets: Ragged) -> Iterator[list[int]]:
-    """Each set as hashes of 32 bits, which is what datasketch computes with."""
+    """Yield each set as a list of 32-bit hashes, which datasketch computes with."""
     hashes = mix(sets.values + np.uint64(1)) >> np.uint64(32)
     for start, stop in zip(sets.offsets[:-1], sets.offsets[1:]):
         yield hashes[start:stop].tolist()

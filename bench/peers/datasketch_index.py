@@ -1,4 +1,4 @@
-"""datasketch with an index that is kept: built of old records, and asked for those like new ones.
+"""datasketch with a stored index: built from old records, and queried for each new record.
 
 The index is a pickled `MinHashLSH`, and the sets beside it as arrays, since what a query gives has
 to be verified.  A new record is queried and then inserted, so that pairs of two new ones are found.
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def met(lsh: Any, sketches: Any, first: int) -> Iterator[tuple[int, int]]:
-    """The candidate pairs of new records, which are numbered from `first`."""
+    """Yield the candidate pairs (earlier, new) of new records, which are numbered from `first`."""
     with lsh.insertion_session() as session:
         for row, sketch in enumerate(sketches, first):
             yield from ((earlier, row) for earlier in lsh.query(sketch))
@@ -77,7 +77,7 @@ def saved(folder: Path) -> tuple[Any, Batch]:
 
 
 def joined(some: Batch, more: Batch) -> Batch:
-    """The records of both, end to end."""
+    """Concatenate two batches of records."""
     values = np.concatenate((some.sets.values, more.sets.values))
     offsets = np.concatenate((some.sets.offsets, more.sets.offsets[1:] + len(some.sets.values)))
     return Batch(some.ids + more.ids, Ragged(values, offsets))

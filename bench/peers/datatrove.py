@@ -1,4 +1,4 @@
-"""datatrove: the pairs of records that its MinHash pipeline puts into one bucket; nothing verified.
+"""datatrove: the pairs of records in one bucket of its MinHash pipeline; they are not verified.
 
 datatrove is Python on numpy, made for clusters of machines: `MinhashDedupSignature` writes sorted
 signatures to files, and `MinhashDedupBuckets` merges them and writes .dups files, in which each
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def pairs_of_chains(links: np.ndarray) -> np.ndarray:
-    """All pairs of the records that are linked one after the other, as in one .dups file.
+    """Return all pairs within each chain of links, such as those of one .dups file.
 
     >>> pairs_of_chains(np.array([[3, 5], [5, 8], [2, 4]])).tolist()
     [[3, 5], [3, 8], [5, 8], [2, 4]]
@@ -59,7 +59,7 @@ def pairs_of_chains(links: np.ndarray) -> np.ndarray:
 
 
 def run(folder: Path, path: str, bands: int, rows: int, threads: int) -> Any:
-    """Make the .dups files in folder/dups; returns the configuration."""
+    """Run the pipeline, which writes .dups files to folder/dups; return its configuration."""
     document = load("datatrove.data").Document
     minhash = load("datatrove.pipeline.dedup.minhash")
     normalisation = load("datatrove.utils.text").TextNormConfig
@@ -87,7 +87,7 @@ def execute(folder: Path, name: str, tasks: int, threads: int, pipeline: list[An
 
 
 def blanks() -> Any:
-    """A tokenizer of its kind that splits at blanks; its own needs spaCy even for that."""
+    """Return a datatrove tokenizer that splits at blanks; datatrove's own one requires spaCy."""
 
     class Blanks(load("datatrove.utils.word_tokenizers").WordTokenizer):  # type: ignore[misc]
         def word_tokenize(self, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""datatrove, what it removes: the records that `MinhashDedupCluster` marks.
+"""datatrove: the records that its `MinhashDedupCluster` marks for removal.
 
 Of each cluster it keeps one record; see `bench.peers.datatrove` for how it is run.
 """

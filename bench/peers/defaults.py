@@ -1,4 +1,4 @@
-"""Pairs of texts by other programs with their own defaults, as their documentation runs them.
+"""Pairs of texts found by other programs with their default settings.
 
     datasketch   MinHash of 128 hashes, MinHashLSH at 0.9, both defaults of the classes; words
     rensa        RMinHashDeduplicator of its README: 128 hashes, 0.8, use_lsh=True; `text.split()`
@@ -68,7 +68,7 @@ def textdedup(texts: list[str]) -> np.ndarray:
 
 
 def connected(edges: Iterable[Sequence[int]], records: int) -> np.ndarray:
-    """A number for each of n records (int64), equal for those that edges connect.
+    """Return a number for each of n records (int64), equal for records that edges connect.
 
     >>> connected([(0, 2), (2, 3)], 4).tolist()
     [0, 1, 0, 0]
@@ -79,7 +79,7 @@ def connected(edges: Iterable[Sequence[int]], records: int) -> np.ndarray:
 
 
 def pairs_within(groups: np.ndarray) -> np.ndarray:
-    """The pairs of rows of one group, the smaller row first: int64 of shape (P, 2).
+    """Return all pairs of rows in the same group, the smaller row first: int64 (P, 2).
 
     >>> pairs_within(np.array([7, 5, 7, 7])).tolist()
     [[0, 2], [0, 3], [2, 3]]
@@ -92,6 +92,6 @@ def pairs_within(groups: np.ndarray) -> np.ndarray:
 
 
 def missing() -> list[str]:
-    """The programs that are not installed here."""
+    """Return the names of the programs that are not installed."""
     names = {"datasketch": "datasketch", "rensa": "rensa", "text_dedup": "text-dedup"}
     return [name for module, name in names.items() if find_spec(module) is None]

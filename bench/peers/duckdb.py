@@ -1,4 +1,4 @@
-"""DuckDB: a self-join in SQL, as an analyst would write it, and its candidates verified exactly.
+"""DuckDB: a self-join in SQL, as an analyst would write it; candidates are verified exactly.
 
 With a banding, records join on the keys of their bands.  The min-hashes are made by our vector
 code: as 105 columns `min(…)` of SQL they took eight times as long.  Without one the join is exact:

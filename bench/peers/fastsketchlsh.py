@@ -1,4 +1,4 @@
-"""FastSketchLSH: Fast Similarity Sketching and banding, and then its candidates verified exactly.
+"""FastSketchLSH: Fast Similarity Sketching and banding; its candidates are verified exactly.
 
 FastSketchLSH is C++ with SIMD and OpenMP.  Its fastest documented way for numbers is `batch_csr`
 ("CSR layout for maximum throughput") on hashed tokens, `LSH.insert` of the matrix, and `query` of

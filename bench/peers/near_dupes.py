@@ -1,4 +1,4 @@
-"""near-dupes: MinHash and banding on the characters of texts, verified by itself.
+"""near-dupes: MinHash and banding on the characters of texts; it verifies its own candidates.
 
 near-dupes is Python on numpy.  Texts are sets of their runs of n_gram characters, and here each
 shingle is a character of its own, in runs of one, so that its sets are ours; normalize=False, as
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def texts(records: Records) -> list[str]:
-    """Each record with a character for each shingle.
+    """Return each record as a text, with one character for each shingle.
 
     >>> import numpy as np
     >>> texts(Records([b"a", b"b"], np.array([7, 9, 7], np.uint64), np.array([0, 2, 3])))

@@ -1,4 +1,4 @@
-"""Hashes of pictures by other libraries, and the pairs of them: what users of those write.
+"""Find similar pictures by the hashes of other libraries, as their users would do it.
 
     python3 -m bench.peers.picture_hashes imagehash-phash FOLDER 10
 
@@ -32,7 +32,7 @@ Bits = NDArray[np.uint8]
 
 
 def imagehash(function: str, side: int) -> Callable[[Path], Bits]:
-    """Return a function from a file to its bits."""
+    """Return a function that computes the hash of a picture file, as packed bits (uint8)."""
     of = getattr(import_module("imagehash"), function)
 
     def bits(file: Path) -> Bits:
@@ -60,7 +60,7 @@ LIBRARIES: dict[str, Callable[[], Callable[[Path], Bits | None]]] = {
 
 
 def opened(file: Path) -> Any:
-    """Open a picture as most programs do, in RGB."""
+    """Open a picture as RGB, as most programs do."""
     from PIL import Image
 
     with Image.open(file) as image:
@@ -68,7 +68,7 @@ def opened(file: Path) -> Any:
 
 
 def pairs(files: list[Path], of: Callable[[Path], Bits | None], most: int) -> Iterator[list[Path]]:
-    """Yield the files whose hashes are at most so many bits apart."""
+    """Yield the pairs of files whose hashes differ in at most `most` bits."""
     found = [(file, bits) for file in files for bits in [of(file)] if bits is not None]
     hashes = np.stack([bits for _, bits in found]).view("<u8")
     for i, own in enumerate(hashes):
@@ -78,7 +78,7 @@ def pairs(files: list[Path], of: Callable[[Path], Bits | None], most: int) -> It
 
 
 def czkawka(folder: Path, most: int) -> Iterator[tuple[Path, ...]]:
-    """Yield any two of each group."""
+    """Yield every two files of each group that czkawka finds."""
     finder = import_module("czkawka").ImageSimilarity()
     finder.set_directories([folder])
     finder.set_similarity(most)

@@ -1,4 +1,4 @@
-"""Polars: a self-join of data frames, as an analyst would write it, and its candidates verified.
+"""Polars: a self-join of data frames, as an analyst would write it; candidates are verified.
 
 The same two joins as `bench.peers.duckdb`, on the keys of bands or exact, as lazy frames.  The
 min-hashes are made by our vector code, which took half as long as 105 expressions `min`, and the
@@ -35,13 +35,13 @@ def main() -> int:
 
 
 def on_keys(polars: Any, keys: Any) -> Any:
-    """The pairs of records that share a key."""
+    """Return the pairs of rows that share a key, as a lazy frame."""
     pairs = keys.join(keys, on="key").filter(polars.col("row") < polars.col("row_right"))
     return pairs.select("row", "row_right").unique()
 
 
 def on_prefixes(polars: Any, tokens: Any, sizes: Any) -> Any:
-    """The pairs that share COMMON of their rarest tokens: all that are alike, and few others."""
+    """Return the pairs that share COMMON of their rarest tokens: similar pairs and few others."""
     col, larger = polars.col, polars.max_horizontal("fewest", "fewest_right")
     places = tokens.group_by("token").len().sort("len", "token").with_row_index("place")
     ordered = tokens.join(places, on="token").group_by("row").agg(col("place").sort())

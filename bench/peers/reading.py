@@ -1,4 +1,4 @@
-"""The file as the peers want it: numbers in flat arrays, or the text of each record.
+"""Read a file for the peers: as numbers in flat arrays, or as the text of each record.
 
 A peer reads a well-formed file, in one process, by the fastest way that was found: what stands
 behind the ids of a block of lines goes into one `np.fromstring`.  Nothing is sorted or compared
@@ -19,7 +19,7 @@ BLOCK_BYTES = 1 << 18  # stays in the cache
 
 
 class Records(NamedTuple):
-    """n records with T shingles in all, as they stand in the file: in any order, with repeats.
+    """n records with T shingles in total, as read from a file: in any order, and with repeats.
 
     values: uint64 (T,); offsets: int64 (n+1,), so that record i has values[offsets[i]:offsets[i+1]]
     """
@@ -29,13 +29,13 @@ class Records(NamedTuple):
     offsets: np.ndarray
 
     def take(self, rows: np.ndarray) -> Records:
-        """The records at these row numbers (int64)."""
+        """Return the records with these row numbers (int64)."""
         sizes = np.diff(self.offsets)[rows]
         values = self.values[spans(self.offsets[rows], sizes)]
         return Records([self.ids[row] for row in rows.tolist()], values, ends(sizes))
 
     def sets(self) -> Ragged:
-        """Each record's shingles, ascending and distinct.
+        """Return the shingles of each record, ascending and distinct.
 
         >>> Records([b"a", b"b"], np.array([3, 1, 3, 2], np.uint64), np.array([0, 3, 4])).sets()
         Ragged(values=array([1, 3, 2], dtype=uint64), offsets=array([0, 2, 3]), weights=None)
@@ -48,7 +48,7 @@ class Records(NamedTuple):
 
 
 def read_records(path: str) -> Records:
-    """All records of a well-formed file: single blanks, no blank lines."""
+    """Read all records of a well-formed file, which has single blanks and no blank lines."""
     ids: list[bytes] = []
     sizes: list[int] = []
     values = [np.empty(0, np.uint64)]
@@ -61,23 +61,23 @@ def read_records(path: str) -> Records:
                 values.append(np.fromstring(b"".join(rests), np.uint64, sep=" "))
     records = Records(ids, np.concatenate(values), ends(np.array(sizes, np.int64)))
     if records.offsets[-1] != len(records.values):
-        raise SystemExit(f"{path}: not lines of `ID SHINGLE…` with single blanks")
+        raise SystemExit(f"{path}: expected lines `ID SHINGLE…` with single blanks")
     return records
 
 
 def ends(sizes: np.ndarray) -> np.ndarray:
-    """0, and then where each of the rows ends."""
+    """Return the offsets of rows with these sizes: 0, and then the end of each row (int64)."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
 
 
 def read_sets(path: str) -> Batch:
-    """All records, and their sets ascending and distinct, for peers that need them so."""
+    """Read all records of a file as sets, ascending and distinct."""
     records = read_records(path)
     return Batch(records.ids, records.sets())
 
 
 def lists(rows: Records | Ragged) -> list[list[int]]:
-    """Each row as a list.
+    """Return each row as a list of integers.
 
     >>> lists(Ragged.from_rows([[5, 1], [7]]))
     [[1, 5], [7]]
@@ -87,7 +87,7 @@ def lists(rows: Records | Ragged) -> list[list[int]]:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """The rank of each among the distinct values (uint64), for peers that want small numbers.
+    """Return the rank of each value among the distinct values (uint64).
 
     >>> ranks(np.array([1 << 60, 7, 1 << 60], np.uint64)).tolist()
     [1, 0, 1]
@@ -101,7 +101,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def read_texts(path: str) -> Iterator[tuple[bytes, str]]:
-    """(id, what stands behind it: the shingles as words), for peers that tokenise."""
+    """Yield the id and the text of each line, for peers that split texts into words."""
     with open(path, encoding="utf-8") as file:
         for line in file:
             id_, text = line.rstrip().split(None, 1)

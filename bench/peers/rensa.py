@@ -1,4 +1,4 @@
-"""rensa, flags only: which records share a band with another one.
+"""rensa, flags only: the records that share a band with another record.
 
 rensa (Rust) makes signatures by Fast Similarity Sketching and looks for rows that share a band.
 Its fastest way for sets of numbers is `digest_matrix_from_flat_token_hashes`, which takes flat
@@ -37,14 +37,14 @@ def main() -> int:
 
 
 def digests(rensa: Any, records: Records, hashes: int) -> Any:
-    """rensa's matrix of signatures; it expects tokens that are hashes already."""
+    """Return rensa's matrix of signatures, computed from the hashed shingles of each record."""
     tokens = mix(records.values + np.uint64(1))
     offsets = records.offsets.astype(np.uint64)
     return rensa.RMinHash.digest_matrix_from_flat_token_hashes(tokens, offsets, hashes, SEED)
 
 
 def flagged(index: Any, matrix: Any) -> np.ndarray:
-    """The rows (int64) that share a band with another row."""
+    """Return the rows (int64) that share a band with another row."""
     return np.flatnonzero(index.query_duplicate_flags_matrix_one_shot(matrix))
 
 

@@ -1,4 +1,4 @@
-"""rensa with an index that is kept, flags only: which new records share a band with any other.
+"""rensa with a stored index, flags only: the new records that share a band with another record.
 
 The index is a pickled `RMinHashLSH`, into which the new records go by
 `insert_matrix_and_query_duplicate_flags`.  It names no pairs, and nothing is verified.  See

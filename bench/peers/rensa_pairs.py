@@ -1,4 +1,4 @@
-"""rensa made to give pairs: its flags, and then the pairs of the flagged records, verified exactly.
+"""rensa, extended to pairs: pairs of the records that it flags, verified exactly.
 
 rensa answers with pairs only one record at a time.  In bulk, the flags say which records share a
 band with any other, `RMinHashDigestMatrix.to_rows` hands out the signatures of those few, and
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def candidates(signatures: np.ndarray) -> np.ndarray:
-    """The pairs of rows that are equal in a band, once for each band: int64 of shape (P, 2).
+    """Return the pairs of rows that are equal in a band, once for each band: int64 (P, 2).
 
     signatures: uint64 array of shape (records, bands, rows).
 

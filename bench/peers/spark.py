@@ -1,4 +1,4 @@
-"""Spark MLlib: MinHashLSH and its similarity join, exact on what it finds.
+"""Spark MLlib: MinHashLSH and its similarity join, which verifies candidates exactly.
 
 `pyspark.ml.feature.MinHashLSH` keeps one hash a table and has no bands: two records meet when any
 of --tables hashes agrees, many of them with little in common.
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def write_libsvm(path: Path, sets: Ragged) -> int:
-    """Lines `ROW NUMBER:1 NUMBER:1 …`, numbers from 1 upwards; returns how many there are."""
+    """Write lines `ROW NUMBER:1 NUMBER:1 …`; return how many distinct numbers, 1 … n, there are."""
     numbers = ranks(sets.values)
     distinct = int(numbers.max()) + 1
     features = [b" %d:1" % (number + 1) for number in range(distinct)]
@@ -54,7 +54,7 @@ def write_libsvm(path: Path, sets: Ragged) -> int:
 
 
 def started(folder: str, threads: int) -> Any:
-    """A Spark session that leaves nothing behind outside the folder."""
+    """Start a Spark session that leaves no files outside the folder."""
     builder = load("pyspark.sql").SparkSession.builder.master(f"local[{threads}]")
     for option, value in {
         "spark.driver.host": "127.0.0.1",
@@ -72,7 +72,7 @@ def started(folder: str, threads: int) -> Any:
 
 
 def stop(session: Any) -> None:
-    """Stop Spark, and wait for the JVM: it must not outlive the folder, nor this process."""
+    """Stop Spark and wait for its JVM, which must not outlive the folder or this process."""
     gateway = session.sparkContext._gateway
     session.stop()
     gateway.shutdown()
@@ -83,7 +83,7 @@ def stop(session: Any) -> None:
 def joined(
     session: Any, folder: str, distinct: int, tables: int, threshold: Threshold
 ) -> list[tuple[int, int]]:
-    """Pairs of row numbers."""
+    """Return the similar pairs that MLlib finds, as row numbers."""
     reader = session.read.format("libsvm").option("numFeatures", distinct)
     sets = reader.load(f"{folder}/sets.libsvm").cache()
     lsh = load("pyspark.ml.feature").MinHashLSH(

@@ -20,23 +20,23 @@ COMMON = (
 
 
 def keys_of(records: Records, bands: int, rows: int) -> Columns:
-    """row, key: the bands of each record, as words (uint64) that differ from band to band."""
+    """Return the columns row and key: one key (uint64) for each record and band."""
     sets = Ragged(records.values, records.offsets)  # min-hashes ask for no order
     keys = band_words(sets, np.arange(bands), rows, SEED)
     return {"row": np.repeat(np.arange(len(sets), dtype=np.int32), bands), "key": keys.ravel()}
 
 
 def tokens_of(sets: Ragged) -> Columns:
-    """row, token: the members of each set, as small numbers."""
+    """Return the columns row and token: the members of each set, renumbered from 0."""
     row = np.repeat(np.arange(len(sets), dtype=np.int32), sets.sizes)
     return {"row": row, "token": ranks(sets.values).astype(np.int32)}
 
 
 def sizes_of(sets: Ragged, threshold: Threshold) -> Columns:
-    """row, size, fewest, prefix: a partner has at least so many members, all of them shared.
+    """Return the columns row, size, fewest and prefix: the size and two limits of each set.
 
-    Of those that are shared, COMMON (or all, if they are fewer) are among the first `prefix` of
-    both sets, in any order that is the same for all sets.
+    A partner shares at least `fewest` members.  Of those, COMMON (or all, if they are fewer) are
+    among the first `prefix` of both sets, in any order that is the same for all sets.
     """
     sizes = sets.sizes.astype(np.int32)
     fewest = threshold.smallest_partner(sets.sizes).astype(np.int32)

@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def choice(args: argparse.Namespace) -> list[str]:
-    """The options of the command that ours stand for, which make its sets ours."""
+    """Return the options of text-dedup's command that correspond to ours, with the same sets."""
     chosen = ["--threshold", str(args.threshold), "--num_proc", str(args.threads)]
     chosen += ["--ngram", "1", "--min_length", "1", "--hash_func", "xxh3"]
     if args.bands:
@@ -47,7 +47,7 @@ def choice(args: argparse.Namespace) -> list[str]:
 
 
 def run(folder: Path, texts: list[str], choice: list[str]) -> None:
-    """Make folder/output: a data set of the records that stay, and the union-find."""
+    """Run text-dedup, which writes the kept records and its union-find to folder/output."""
     # Nothing is asked of the Hub, and what it caches goes away with the folder.
     os.environ.update(HF_HOME=str(folder / "cache"), HF_HUB_OFFLINE="1")
     with quiet():
@@ -61,7 +61,7 @@ def run(folder: Path, texts: list[str], choice: list[str]) -> None:
 
 
 def roots_in(folder: Path) -> dict[int, int]:
-    """Record → the root of its cluster; records alone may be left out."""
+    """Return {record: root of its cluster}; records without duplicates may be missing."""
     union_find = load("text_dedup.utils.union_find")  # which the pickle needs
     with open(folder / "output" / "uf.pkl", "rb") as file:
         forest = pickle.load(file)

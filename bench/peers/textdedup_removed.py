@@ -1,4 +1,4 @@
-"""text-dedup, what it removes: the records that its MinHash command leaves out of its output.
+"""text-dedup: the records that its MinHash command leaves out of its output.
 
 Of each cluster it keeps one record; see `bench.peers.textdedup` for how it is run.
 """

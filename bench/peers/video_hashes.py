@@ -1,4 +1,4 @@
-"""Copies among the videos of a folder, by other programs: what users of those write.
+"""Find copies among the videos of a folder with other programs, as their users would do it.
 
     python3 -m bench.peers.video_hashes vpdq FOLDER
 

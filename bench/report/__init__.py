@@ -1,1 +1,1 @@
-"""From the results of the benchmark to the tables and plots of docs."""
+"""Make the tables and plots of the documentation from the results of the benchmark."""

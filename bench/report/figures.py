@@ -1,4 +1,4 @@
-"""The figures of the tables and plots, from the single runs in .bench/results.json."""
+"""Compute the figures of tables and plots from the single runs in .bench/results.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GROWTH = ("W1 10k", "W1 30k", "W1 100k", "W1 300k", "W1 1M")
 
 
 class Figures(NamedTuple):
-    """Of one contestant on one workload; None where it gives no such figure."""
+    """The figures of a contestant on a workload; None for a figure that it does not have."""
 
     tool: str
     banding: str
@@ -37,7 +37,7 @@ Table = dict[str, Figures]  # by contestant
 
 
 def figures(results: dict[str, Any]) -> dict[str, Table]:
-    """Of each workload that was run, in the order of the contestants' table."""
+    """Return {workload: {contestant: figures}} for the workloads that were run."""
     tables: dict[str, Table] = {}
     for workload in results["workloads"]:
         for contestant in results["contestants"]:
@@ -53,7 +53,7 @@ def figures(results: dict[str, Any]) -> dict[str, Table]:
 
 
 def summed_up(contestant: dict[str, Any], runs: list[dict[str, Any]], size: int) -> Figures:
-    """All runs in one; one that failed stands for all."""
+    """Summarize the runs of a contestant on a workload; if some failed, only the failed runs."""
     failed = [run for run in runs if run["status"] != DONE]
     runs = failed or runs
     last = runs[-1]
@@ -76,7 +76,7 @@ def summed_up(contestant: dict[str, Any], runs: list[dict[str, Any]], size: int)
 
 
 def growth(of: dict[str, Table], results: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
-    """Contestant → (records, seconds) on W1 of each size, for those with three sizes or more."""
+    """Return {contestant: [(records, seconds) on W1]}, if it ran on three sizes or more."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for workload in sorted(results["workloads"], key=lambda workload: workload["records"]):
         if workload["name"] in GROWTH:
@@ -87,7 +87,7 @@ def growth(of: dict[str, Table], results: dict[str, Any]) -> dict[str, list[tupl
 
 
 def curve(results: dict[str, Any]) -> list[tuple[float, int, int]]:
-    """(similarity, pairs found, pairs there) of the workload S-curve; empty if it was not run."""
+    """Return (similarity, pairs found, all pairs) of the workload S-curve; [] if it was not run."""
     for run in reversed(results["runs"]):
         if run["contestant"] == OURS and run.get("met"):
             return [(float(text), found, there) for text, (found, there) in run["met"].items()]

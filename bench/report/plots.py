@@ -1,4 +1,4 @@
-"""The plots of docs/benchmarks.md, as SVG: what `tables` draws where matplotlib is installed.
+"""The plots of docs/benchmarks.md, as SVG; `tables` draws them if matplotlib is installed.
 
 growth.svg    seconds against the number of records, both logarithmic
 recall.svg    seconds, what is missed and what is wrong, on 100,000 records
@@ -23,12 +23,13 @@ NONE = 1e-6  # where a share of nothing stands on a logarithmic axis
 
 
 def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
-    """Those plots for which there are figures: name → file."""
+    """Draw the plots for which there are figures; return {name: file}."""
     try:
         matplotlib = import_module("matplotlib")
     except ImportError:
         print(
-            "bench.report.tables: no plots: no matplotlib: pip install '.[bench]'", file=sys.stderr
+            "bench.report.tables: no plots without matplotlib: pip install '.[bench]'",
+            file=sys.stderr,
         )
         return {}
     matplotlib.rcParams["svg.hashsalt"] = "neardup"  # same figures, same bytes
@@ -66,7 +67,7 @@ def of_growth(figure: Any, results: dict[str, Any]) -> bool:
 
 
 def of_recall(figure: Any, results: dict[str, Any]) -> bool:
-    """A line for each contestant, the fastest above; left is better everywhere."""
+    """Draw seconds, missed and wrong pairs of each contestant, the fastest at the top."""
     table = figures(results).get("W1 100k", {})
     shown = [item for item in table.items() if item[1].prints in ("pairs", "flags")]
     lines = sorted(shown, key=lambda item: (not item[1].done, item[1].seconds))
@@ -98,14 +99,14 @@ def of_recall(figure: Any, results: dict[str, Any]) -> bool:
 
 
 def mark(axes: Any, x: float, y: int, text: str, dot: dict[str, Any]) -> None:
-    """A point, and its figure to the right of it."""
+    """Draw a point, with its value as text on the right."""
     axes.plot([x], [y], linestyle="", markersize=5, **dot)
     offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
     axes.annotate(text, (x, y), fontsize=7, color=dot["color"], **offset)
 
 
 def label(name: str, one: Figures) -> str:
-    """With its own banding, where it has one, and what it prints, unless pairs."""
+    """Return a contestant's label: its name with its own banding, and its output unless pairs."""
     name = name.replace(DEFAULT, one.banding)
     return name if one.prints == "pairs" else f"{name}: {one.prints}"
 
@@ -115,7 +116,7 @@ def seconds_of(one: Figures) -> str:
 
 
 def percent(share: float) -> str:
-    """In words where it is nothing.
+    """Format a share in percent; "none" if it is 0.
 
     >>> percent(0.0), percent(1 - 0.999933), percent(0.1)
     ('none', '0.0067 %', '10 %')

@@ -45,7 +45,7 @@ PLOTS = {
 
 
 def tables(results: dict[str, Any], plots: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the whole document; plots: name → path from the document."""
+    """Return the whole document in Markdown; plots: {name: path relative to the document}."""
     of = figures(results)
     parts = [OPENING, about(results), "## Targets\n\n" + target_table(of)]
     for workload in results["workloads"]:
@@ -124,7 +124,7 @@ def number(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Rounded down, so that only 1 looks like 1.
+    """Format a share, rounded down, so that only 1 is shown as 1.
 
     >>> share(1.0), share(0.99999996), share(None)
     ('1', '0.999999', '–')
@@ -183,12 +183,14 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=FOLDER / "results.json")
     parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
     parser.add_argument("--plots", type=Path, default=ROOT / "docs", metavar="FOLDER")
-    parser.add_argument("--print", action="store_true", help="to stdout, and no plots")
+    parser.add_argument("--print", action="store_true", help="print the document; no plots")
     args = parser.parse_args()
     try:
         results = json.loads(args.results.read_text())
     except FileNotFoundError:
-        raise SystemExit(f"bench.report.tables: no {args.results}: run bench.run first") from None
+        raise SystemExit(
+            f"bench.report.tables: {args.results} is missing; run python3 -m bench.run first"
+        ) from None
     if args.print:
         print(tables(results))
         return 0

@@ -1,4 +1,4 @@
-"""What the project wants of itself, and whether a benchmark shows it."""
+"""The project's performance targets, and whether the results of a benchmark meet them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def against_peers(of: dict[str, Table]) -> Iterator[Target]:
 
 
 def of_our_own(of: dict[str, Table]) -> Iterator[Target]:
-    """The other roads beside run_local.sh, and what it needs for nothing."""
+    """Yield targets for our other commands and options, and for the start-up of run_local.sh."""
     w1 = of.get("W1 100k", {})
     yield at_most(f"{PIPE} / {OURS}, W1 100k", 3, inverse(ratio(w1, w1, PIPE)))
     yield at_most(f"{MRJOB} / {OURS}, W1 100k", 4, inverse(ratio(w1, w1, MRJOB)))
@@ -66,7 +66,7 @@ def of_our_own(of: dict[str, Table]) -> Iterator[Target]:
 
 
 def of_size(of: dict[str, Table]) -> Iterator[Target]:
-    """What grows with the records, or with the hot ones among them."""
+    """Yield targets for growth with the number of records, for memory, and for the shuffle."""
     w1, million, ten = (of.get(f"W1 {size}", {}) for size in ("100k", "1M", "10M"))
     yield at_most("growth: W1 1M / W1 100k", 10.5, ratio(million, w1, OURS))
     yield at_most("growth: W1 10M / W1 1M", 10.5, ratio(ten, million, OURS))
@@ -80,7 +80,7 @@ def of_size(of: dict[str, Table]) -> Iterator[Target]:
 
 
 def of_decisions(of: dict[str, Table]) -> Iterator[Target]:
-    """What an output costs, beside pairs of the same file, or links."""
+    """Yield targets for the time of each decision, relative to pairs or links of the same file."""
     for workload in ("W1 100k", "W2"):
         table = of.get(f"{workload} decisions", {})
         for output in DECISIONS:
@@ -104,7 +104,7 @@ def at_most(what: str, most: float, value: float | None) -> Target:
 
 
 def ratio(ours: Table, theirs: Table, name: str) -> float | None:
-    """Our seconds in one table over those of a contestant in another."""
+    """Return our seconds in one table divided by a contestant's seconds in another."""
     us, them = ours.get(OURS), theirs.get(name)
     return us.seconds / them.seconds if us and them and us.done and them.done else None
 
@@ -119,8 +119,10 @@ def ratios_to(table: Table, others: Iterable[str]) -> dict[str, float]:
 
 
 def largest_ratios(workload: str, table: Table) -> Iterator[Target]:
-    """To the fastest peer that gives pairs with our recall, and to the fastest at all, which is
-    told only: some get fast by missing many pairs, as the column of recall shows.
+    """Yield targets relative to the fastest peer that prints pairs, with our banding and any.
+
+    There is no limit for any banding: some peers are fast because they miss many pairs, as the
+    column of recall shows.
     """
     peers = [name for name, one in table.items() if one.peer and one.prints == "pairs"]
     ratios = ratios_to(table, peers)
@@ -134,7 +136,7 @@ def largest_ratios(workload: str, table: Table) -> Iterator[Target]:
 
 
 def fastest_of(what: str, most: float | None, ratios: dict[str, float]) -> Target:
-    """most: None if the ratio is told only."""
+    """Return a target for the largest ratio, to the fastest peer; most: its limit, or None."""
     fastest = max(ratios, key=ratios.__getitem__, default="")
     value = ratios.get(fastest)
     target = Target(what, NONE, value, None) if most is None else at_most(what, most, value)

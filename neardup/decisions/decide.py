@@ -31,7 +31,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """The line positions of kept members of each dense cluster, and of removed ones with copies."""
+    """The line positions of each dense cluster's kept members and removed members with copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
@@ -83,7 +83,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later record, line of the earlier) for pairs in a cluster, one at least in `open_`."""
+    """Yield (later record, line of the earlier) for pairs in a cluster with a record in `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]

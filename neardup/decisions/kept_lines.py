@@ -93,7 +93,7 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
 
 
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (place, id) of the decided lines in a file, from the first one at or after `place`.
+    """Read a sorted file of removed records; yield (place, id) of those at or after `place`.
 
     It begins with a binary search, so that each of many tasks reads only its own lines.
     """

@@ -175,7 +175,7 @@ class Columns:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Context manager: turns errors about values into a StageError that names what to type."""
+        """Context manager: turns errors about values into a StageError with a command to type."""
         try:
             yield
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:

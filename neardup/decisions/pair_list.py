@@ -47,7 +47,7 @@ def removed(
 
 
 def clusters(pairs: Iterable[RankedPair], folder: Path) -> Iterator[tuple[int, int]]:
-    """Yield (first record of the cluster, record) for each record in a pair, in their order."""
+    """Yield (first record of its cluster, record) for each record in a pair, in record order."""
     with _edges(pairs, 0, folder) as edges:
         for first, record in decide.clusters(edges, Counters("")):
             yield _rank(first), _rank(record)

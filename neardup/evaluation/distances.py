@@ -1,4 +1,4 @@
-"""Estimates, from a sample, of the pairs and the cost of each distance of fingerprints.
+"""Estimate, from a sample of fingerprints, the pairs and the cost at each distance.
 
 All pairs of the sample are compared, and counted by the number of differing bits; a sampled pair
 stands for many pairs of the input (`line_sample`).  The candidates of drawn masks are a weighted
@@ -33,10 +33,10 @@ from neardup.sets.ragged import Batch
 COUNTED = 1 << 18  # keys that are computed from a part of the sample
 QUARTERS = (2, 3, 4, 5, 6)  # of the given distance; the cost is shown for these multiples
 NOTES = """
-by chance: expected if all bits were independent coin flips; those of real fingerprints are not
-recall: at the distance; all: every pair is found without --exact, too
-candidate pairs: share a key; work: keys and candidate pairs; all as in a shuffle, of a pipe, Hadoop
-or Spark: run_local.sh sends few of the keys, and --exact costs it little"""
+by chance: expected if all bits were independent coin flips; bits of real fingerprints are not
+recall: for pairs at the distance; all: every pair is found even without --exact
+candidate pairs: pairs that share a key; work: keys and candidate pairs; both are for a pipe, Hadoop
+or Spark: run_local.sh sends few of the keys, so that --exact costs it little"""
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Estimate the input's candidate pairs from those of the sample, or None if it has too many."""
+    """Estimate the input's candidate pairs from the sample; return None if that has too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -190,7 +190,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, from two halves of the sample unless it is complete.
+        """Return a survey and token counts, each from half of the sample unless that is complete.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  Otherwise a token that two compared records share would never be rare.

@@ -88,7 +88,7 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hammi
 
 
 def pair_options(options: table.Options) -> list[str]:
-    """Return the options that define a pair, as arguments, without defaults."""
+    """Return the options that define a pair as arguments `FLAG=VALUE`, except for defaults."""
     flags = ("--threshold", "--measure", *SHARED, WEIGHTS.flag)
     given = {flag: options.value(flag) for flag in flags}
     return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard", ONE)]

@@ -217,7 +217,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
 
 
 def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
-    """Estimate the angle (radians) and its interval, which misses the true angle with P ≤ alpha.
+    """Estimate an angle (radians) from equal bits, and an interval that misses it with P ≤ alpha.
 
     >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]

@@ -126,7 +126,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return lines that begin in the cell at `start`, the count of overlong ones, bytes read."""
+    """Return the lines that begin in the cell at `start`, how many are overlong, and bytes read."""
     with open(name, "rb", buffering=0) as file:
         before = min(start, 1)  # if this byte is a line end, a line begins with the cell
         file.seek(start - before)
@@ -171,7 +171,7 @@ def _from_start(
     whole = all(share == 1 for share in shares)
     origin = "everything was read"
     if not whole:
-        origin = "only the start was read, as packed files, tables and pipes allow"
+        origin = "only the start was read: packed files, tables and pipes are read in order"
     if None in shares:
         origin += "; how much more a pipe holds is unknown, and not in these figures"
     return LineSample(

@@ -155,7 +155,7 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare two texts by words in canonical form; equal words and line breaks are those of A.
+    """Compare two texts by words in canonical form; common words are written as in A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]

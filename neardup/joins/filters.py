@@ -25,7 +25,7 @@ Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int
 
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
-    """Return how many of its first tokens a set must look up to find every partner.
+    """Return how many first tokens of a set to look up so that every partner is found.
 
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4
@@ -70,7 +70,7 @@ def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -
 
 
 def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: int) -> np.ndarray:
-    """Return a lower bound of the number of tokens in which parts x and y of two records differ.
+    """Return a lower bound of the number of tokens that are in only one of parts x and y.
 
     keys: record·2^k + token for all records, ascending (uint64); step: the record of x minus that
     of y, times 2^k (uint64, wrapping).  Depth 0 compares lengths.  Otherwise the middle token of y

@@ -65,7 +65,7 @@ class FolderTree:
         self._put(self._number(root, dirname(path)), content)
 
     def add_unknown(self, folder: bytes, content: int) -> None:
-        """Add a content to an unreadable folder, or to the nearest known folder above it."""
+        """Add unknown content to a folder, or to the nearest known folder above it."""
         while folder and folder not in self._numbers and dirname(folder) != folder:
             folder = dirname(folder)
         if folder in self._numbers:
@@ -147,7 +147,7 @@ class FolderPair(NamedTuple):
 def similar_folders(
     tree: FolderTree, sizes: np.ndarray, measure: str, threshold: Threshold, by_bytes: bool
 ) -> list[FolderPair]:
-    """Return the similar pairs of folders, the largest first, without pairs folded into others.
+    """Return the similar pairs of folders, the largest first, without pairs that others cover.
 
     sizes: int64, the bytes of each content.  By containment, `a` is contained in `b`, and each
     class of folders is `a` in one pair only: `b` is the folder that has most of it.
@@ -234,7 +234,7 @@ def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
 def _unfolded(
     tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs that no earlier one covers; by containment, one for each contained folder."""
+    """Yield pairs that no earlier pair covers; by containment, one pair for a contained folder."""
     folding = Folding(tree, {folder for pair in pairs for folder in pair[:2]})
     contained: set[int] = set()
     for a, b, common in pairs:

@@ -118,7 +118,7 @@ def each_once(pairs: Iterable[Pairs]) -> Pairs:
 
 
 def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide vectors into own and other ones; return each part with its record numbers."""
+    """Split vectors into each record's own one and the others; return both with record numbers."""
     vectors, counts = rows
     of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
     own[np.cumsum(counts) - counts] = True
@@ -152,7 +152,7 @@ def parts_of(bits: int) -> int:
 
 
 def gathered(pairs: Iterable[Pairs]) -> Iterator[Pairs]:
-    """Merge arrays of pairs to arrays of up to PAIRS_AT_ONCE pairs; larger ones are not split."""
+    """Merge arrays of pairs into arrays of up to PAIRS_AT_ONCE pairs; larger ones are not split."""
     held: list[np.ndarray] = []
     size = 0
     for some in pairs:
@@ -220,7 +220,7 @@ class BitBlocks(NamedTuple):
 
 
 class Sorted(NamedTuple):
-    """Parts of rows, sorted by their values in a block, and the position where each begins."""
+    """Parts of rows, sorted by their values in a block, and where each value begins."""
 
     words: np.ndarray  # uint64 (n, 1)
     order: np.ndarray  # int64 (n,), the row of each part
@@ -235,7 +235,9 @@ class Sorted(NamedTuple):
         return cls(words[:, np.newaxis], order, np.append(0, np.cumsum(sizes)))
 
     def beside(self, other: "Sorted", width: int, most: int) -> Iterator[np.ndarray]:
-        """Yield int64 (k, 4): ranges of these and of other rows; values differ in ≤ `most` bits.
+        """Yield ranges of rows of self and of `other` whose values differ in at most `most` bits.
+
+        Each array is int64 (k, 4): start and stop in self, start and stop in `other`.
 
         If `other` is self, each pair of ranges is yielded once.
         """

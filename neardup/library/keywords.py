@@ -122,8 +122,8 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
             raise ValueError(f"{name} is an option of neardup.deduplicate only")
         if name == "keep" and ":" in str(value):
             raise ValueError(
-                f"keep={value!r}: records have no fields here; give those to keep first, as by "
-                "records.sort(key=…)"
+                f"keep={value!r}: records have no fields here; put the records to keep first, "
+                "for example with records.sort(key=…)"
             )
         if value is None:
             continue

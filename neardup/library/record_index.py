@@ -71,7 +71,7 @@ class Index:
     """
 
     def __init__(self, path: Path):
-        """Not for users, who call `Index.open` or `Index.create`."""
+        """Open the index in a folder; users call `Index.open` or `Index.create` instead."""
         self._path = path
         self._state = self._read()
 
@@ -188,7 +188,7 @@ class Index:
 
 
 class _State(NamedTuple):
-    """What was read of an index; threads replace all of it at once, never a part."""
+    """What was read from an index; it is replaced as a whole, so that threads never see a mix."""
 
     options: Options
     settings: Settings
@@ -210,7 +210,7 @@ def _manifest(
 
 
 def _records(records: Iterable[Any], settings: Settings) -> UserRecords:
-    """Convert records to those that the index holds; UsageError if they are of another kind."""
+    """Check and convert records; UsageError if the index holds another kind of records."""
     given = UserRecords.of(records)
     texts = settings.form.shingle is not None
     if len(given) and given.texts != texts:

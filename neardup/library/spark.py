@@ -39,7 +39,7 @@ def pairs(
     rounds: int = 2,
     **options: Unpack[Keywords],
 ) -> DataFrame:
-    """Return DataFrame(a, b, similarity): each pair at or above the threshold (0.9), once.
+    """Return DataFrame(a, b, similarity): each pair at or above the threshold (default 0.9), once.
 
     `id` names a column of strings or integers, and a and b have its type; `text` one of strings, or
     of arrays of integers, which are shingles, or with measure="hamming" one of fingerprints, in

@@ -172,7 +172,7 @@ def _as_list(values: Any) -> "list[Any] | None":
 
 
 def _copied(record: Any) -> Any:
-    """Return a copy of a record, or of an (id, record) tuple with its record."""
+    """Return a copy of a record, or an (id, record) tuple with copies of both."""
     if type(record) is tuple:
         return tuple(map(_copied, record))
     return record.copy() if hasattr(record, "copy") else record
@@ -186,7 +186,10 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
     if not records or not isinstance(records[0], tuple):
         if tuple in set(map(type, records)):
             first = next(i for i, record in enumerate(records) if isinstance(record, tuple))
-            raise ValueError(f"record {first} is a tuple, (id, record), and record 0 is not")
+            raise ValueError(
+                f"record {first} is a tuple (id, record), but record 0 is not; give every record "
+                "an id, or none"
+            )
         return None, records
     for i, record in enumerate(records):
         if not isinstance(record, tuple):

@@ -49,7 +49,7 @@ class UserVectors:
             digits = _of_texts(texts, found, (bits or DEFAULT_BITS) // DIGIT_BITS)
         here = digits.shape[1] * DIGIT_BITS
         if bits is not None and here != bits:
-            raise ValueError(f"record 0 has {here} bits, and bits={bits}")
+            raise ValueError(f"record 0 has {here} bits, but bits={bits}")
         if not MIN_BITS <= here <= MAX_BITS:
             raise ValueError(f"record 0 has {here} bits; expected {MIN_BITS} to {MAX_BITS}")
         return cls(ids, digits)

@@ -99,7 +99,7 @@ def agreement(cosine: float) -> float:
 def sides(
     sets: Ragged, weights: "TokenWeights | None", seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return a bit for each set and hyperplane low … high-1, the set's side: uint64 (n, words)."""
+    """Return the side of each set at hyperplanes low … high-1, one bit each: uint64 (n, words)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)

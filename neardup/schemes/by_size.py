@@ -61,7 +61,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return the take[i] (int64) rarest tokens of set i; without counts, those of smallest hashes.
+    """Return the take[i] (int64) rarest tokens of set i; without counts, the smallest hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
@@ -98,14 +98,14 @@ def first_tokens(
     if len(unknown):
         raise StageError(
             f"--counts: not the counts of this input, which has a record of {unknown[0]} "
-            "shingles; step.py count makes them"
+            "shingles; make its counts with step.py count"
         )
     return prefixes.where(counts.of(prefixes.values) > 1)
 
 
 @dataclass(eq=False)
 class Groups:
-    """G size groups: the largest set size of each, and the maximum difference of a pair in it.
+    """G size groups: the largest set size of each, and in how many elements its pairs may differ.
 
     highs: int64 (G,), ascending; differ: int64 (G,), the number of elements.
 
@@ -125,7 +125,7 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: each row's group, and the one before if partners are in it.
+        """Return (row, group), int64: each row's group, and the previous one if partners are there.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]

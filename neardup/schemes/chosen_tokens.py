@@ -149,7 +149,7 @@ class IMatch(Scheme):
 
 
 def _digests(sets: Ragged) -> Iterator[int]:
-    """Yield the first 40 bits of the SHA-1 of the tokens of each non-empty set."""
+    """Yield, for each non-empty set, the first 40 bits of the SHA-1 of its tokens."""
     data = memoryview(sets.values.astype("<u8").tobytes())
     offsets = (8 * sets.offsets).tolist()
     for start, stop in zip(offsets, offsets[1:]):

@@ -141,7 +141,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return the digest of keys made without counts: complete counts reject unknown sets."""
+        """Return a digest of keys of fixed sets, made without counts, which reject such sets."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ class Auto(BySize):
         if not long[0]:
             return self.minhash.promise
         short = self.groups.highs[long[0] - 1]
-        return f"exact for a set of up to {short} in a pair, and else {self.minhash.promise}"
+        return f"exact if a set of a pair has at most {short} elements; else {self.minhash.promise}"
 
     def cost(self) -> list[str]:
         return self.minhash.cost()
@@ -272,7 +272,7 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate, by size group, a set's first-token keys and the sets that share one: float64 (G,).
+    """Estimate, by size group, the number of a set's keys and of sets that share one: float64 (G,).
 
     Returns the mean number of each for one set.  A group without a sample gets the largest numbers.
     """

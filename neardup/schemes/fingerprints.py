@@ -140,7 +140,7 @@ def exact_ways(bits: int, distance: int) -> bit_keys.Ways:
 
 
 def cost_of(ways: bit_keys.Ways) -> float:
-    """Return the microseconds that one record costs among MANY unrelated records."""
+    """Estimate the microseconds that one record costs among MANY unrelated records."""
     return len(ways) * KEY + ways.by_chance(UNRELATED) * MANY / 2 * PAIR
 
 
@@ -174,7 +174,7 @@ class Fingerprints(bit_keys.BitScheme):
             able = [ways] if by_hand else [ways, exact_ways(bits, distance)]
             return cls(bits, distance, min(able, key=cost_of))
         if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
-            raise ValueError(f"{given[0]} has no use with --exact, which finds every pair")
+            raise ValueError(f"{given[0]} has no use with --exact, which finds all; leave it out")
         return cls(bits, distance, exact_ways(bits, distance))
 
     @property

@@ -159,7 +159,7 @@ class Supers:
 
     @cached_property
     def choices(self) -> np.ndarray:
-        """Combinations of super-shingles, int64 (C(S, B), B); the first ones need few of them."""
+        """Combinations of B super-shingles in colexicographic order: int64 (C(S, B), B)."""
         choices = combinations(range(self.number), self.agree)
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
@@ -171,7 +171,7 @@ SUPERSHINGLES = Option(
     "min-hashes in each find more (default: 84:6:2)",
     Supers.parse,
     default=Supers(),
-    finds_more="--supershingles with a smaller M/S, more S or less B misses fewer",
+    finds_more="--supershingles with a smaller M/S, a larger S or a smaller B misses fewer",
 )
 
 

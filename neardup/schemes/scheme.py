@@ -68,12 +68,12 @@ class Request(NamedTuple):
 
     @property
     def least(self) -> Threshold:
-        """The minimum resemblance; only for schemes all of whose measures imply one."""
+        """The minimum resemblance of a pair; only for schemes whose measures all imply one."""
         assert self.resemblance is not None
         return self.resemblance
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed that differs by scheme, threshold and counts: reducers detect a mix."""
+        """Return a seed made from scheme, threshold and counts: reducers detect a mismatch."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")

@@ -106,7 +106,10 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (common, all, exact) for P pairs: counts in the union's sample; exact: all of it."""
+    """Return counts of common and of all values in the sample of each pair's union, and if exact.
+
+    Three arrays (P,): int64, int64, and bool, which is True if the sample is the whole union.
+    """
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))

@@ -123,7 +123,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 
 def _left_by_a_run(entry: Path) -> bool:
-    """Return whether a run writes such a file or folder before the manifest lists it."""
+    """Return whether a file or folder is of a kind that runs write before the manifest lists it."""
     if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
@@ -147,7 +147,7 @@ def check_counts(options: Options) -> None:
             f"{COUNT} > counts.tsv; then give the index --counts counts.tsv"
         )
     if options.own_counts:
-        raise UsageError("--own-counts cannot be used for an index, as more records will come")
+        raise UsageError("--own-counts cannot be used for an index, which grows; leave it out")
 
 
 def given_options(options: Options) -> dict[str, str | bool]:
@@ -157,7 +157,7 @@ def given_options(options: Options) -> dict[str, str | bool]:
 
 
 def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[Options, list[str]]:
-    """Return a run's options, completed with those of the index, and a list of what was added.
+    """Return a run's options, completed from the index, and a list of the added options.
 
     `names`: of the run's files.  UsageError where its scheme or its input is another.
     """
@@ -174,7 +174,7 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
         of_rows = prints and options.text is None and not kinds & {"shingles", "text"}
         if of_rows and not of_fingerprints(options) and "--fingerprint" not in manifest.given:
             raise UsageError(
-                f"{index} has fingerprints; name the field of yours: --fingerprint NAME"
+                f"{index} has fingerprints; name the field that holds yours: --fingerprint NAME"
             )
         kind = FINGERPRINTS if of_fingerprints(options) or of_rows else kind
         _compare(index, "--input", manifest.options["--input"], kind)

@@ -168,7 +168,7 @@ class CheckedFile:
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Group ranges of bytes to read at once: yield (low, high), ranges low:high make up to 1 MiB.
+    """Group byte ranges for one read each: yield (low, high), ranges low:high span up to 1 MiB.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -249,7 +249,7 @@ class Segment:
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rotated fences, and where the postings of each piece start and stop (int64)."""
+        """The first key (rotated), the start and the stop (int64) of each piece of the postings."""
         counts = np.array(self.partitions)
         ends = np.cumsum(counts)
         pieces = -(-counts // FENCE)

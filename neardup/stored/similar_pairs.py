@@ -74,7 +74,7 @@ class SharedTokens:
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return two int64 arrays: how many first hashes are tokens, and how many are paired."""
+        """Return, for each size, how many first hashes are tokens, and how many are paired."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)

@@ -82,7 +82,7 @@ def write_sketches(
 
 
 def probe(kind: Kind) -> str:
-    """Return a hash of the sketches of fixed sets; it differs if a version sketches otherwise."""
+    """Return a hash of the sketches of fixed sets, by which other versions' files are detected."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
     sketches = kind.sketches(sets, seed=0).values.astype("<u8")
     return blake2b(sketches.tobytes(), digest_size=8).hexdigest()

@@ -39,7 +39,7 @@ Rows = np.ndarray  # int64, numbers of rows
 Counted = tuple[np.ndarray, np.ndarray, np.ndarray]
 EXPECTED = (
     "expected min:S, mod:M, signature:L or signature:L:B, with S to 65536, M from 1 to 2^32, L "
-    "to 32768 and B, bits of a place, from 1 to 32"
+    "to 32768 and B, bits of each min-hash, from 1 to 32"
 )
 
 
@@ -58,10 +58,10 @@ class Kind(ABC):
 
     @abstractmethod
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        """Return, for each pair: items that agree, items compared, and whether it is exact."""
+        """Return, for each pair: items that agree, items compared, and whether both are exact."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
-        """Return the number of values of each sketch in memory (int64), given its items."""
+        """Return the number of values in memory of each sketch (int64), given its item count."""
         return items
 
     def hashes(self, sketches: Ragged) -> np.ndarray:
@@ -141,7 +141,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """Min-hash signatures: `bits` bits of each of `length` min-hashes; 32 bits are all."""
+    """Min-hash signatures: `bits` bits of each of `length` min-hashes; a whole one has 32 bits."""
 
     length: int
     bits: int

@@ -58,5 +58,6 @@ OUTPUTS = {
 }
 # --output pairs if pairs are verified by samples (--verify sketch).
 ESTIMATED = Output(
-    "every pair that may be one, with an interval", JoinParts(lines=record_pairs.IntervalLines)
+    "every pair that may reach the threshold, with an interval",
+    JoinParts(lines=record_pairs.IntervalLines),
 )

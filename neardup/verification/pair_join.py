@@ -86,7 +86,7 @@ class PairJoin:
         yield from self._written(batch, *batch.windows(self.measure))
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
-        """Join each piece of a bucket with itself, and with the later ones that sizes allow."""
+        """Join each piece of a bucket with itself and with later pieces whose sizes allow pairs."""
         starts, counts = list(spilled.starts()), []
         for start in starts:
             self.counters.alive()
@@ -124,7 +124,7 @@ class PairJoin:
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the similar pairs in the windows whose owner key is the key of the bucket."""
+        """Yield the similar pairs in the windows whose smallest common key is the bucket's key."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             yield self._similar(batch, left, right)
@@ -178,7 +178,7 @@ class PairJoin:
         return first
 
     def _owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """Return which sets (int64) have their bucket's key among the keys made again (bool)."""
+        """Return for which sets (int64) the bucket's key is one of their computed keys (bool)."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)

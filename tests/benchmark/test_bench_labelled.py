@@ -74,7 +74,7 @@ def test_a_folder_without_sets_is_named(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (
         1,
-        f"bench.labelled: {tmp_path}: has none of the sets\n",
+        f"bench.labelled: {tmp_path}: has no data set that bench/data/labelled_sets.py names\n",
     )
 
 

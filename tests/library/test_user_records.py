@@ -128,7 +128,11 @@ def test_a_whole_table_is_refused(package):
             "record 1: nan cannot be an element of a set; None, NaN and values that are not "
             "hashable cannot",
         ),
-        (["a", ("b", "c")], "record 1 is a tuple, (id, record), and record 0 is not"),
+        (
+            ["a", ("b", "c")],
+            "record 1 is a tuple (id, record), but record 0 is not; give every record an id, or "
+            "none",
+        ),
         (
             [("b", "c"), "a"],
             "record 1 is not a tuple (id, record), but record 0 is; give every record an id, or "

@@ -138,8 +138,8 @@ REFUSED = [
     ([5], {"bits": 24}, "bits='24' is not an integer from 32 to 1024"),
     (["abc"], {}, "record 0 has 12 bits; expected 32 to 1024"),
     ([""], {}, "record 0 has 0 bits; expected 32 to 1024"),
-    ([HEX], {"bits": 128}, "record 0 has 64 bits, and bits=128"),
-    (VECTORS, {"bits": 64}, "record 0 has 256 bits, and bits=64"),
+    ([HEX], {"bits": 128}, "record 0 has 64 bits, but bits=128"),
+    (VECTORS, {"bits": 64}, "record 0 has 256 bits, but bits=64"),
     (
         [{1, 2}],
         {},

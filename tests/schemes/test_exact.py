@@ -192,7 +192,7 @@ def test_what_cannot_be_promised_is_refused(name: str, measure: str) -> None:
 def test_auto_keeps_the_promise_where_it_is_not_exact() -> None:
     scheme = settings_for([frozenset([1])], "--scheme=auto", "--recall=0.99").scheme
     assert 0.99 <= scheme.recall(0.9) < 1
-    assert "exact for a set of up to" in scheme.promise
+    assert "exact if a set of a pair has at most" in scheme.promise
 
 
 def test_counts_of_another_input_are_noticed() -> None:
