@@ -72,6 +72,7 @@ def test_reducer_gets_unsorted_lines(tmp_path: Path) -> None:
         assert f"line {number}: keys are not in order" in result.err
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "flags", ["--seed=1", "--bands=9 --rows=7", "--threshold=0.8", "--bands=15 --rows=6"]
 )
@@ -175,4 +176,4 @@ def test_shared_keys_of_other_options_are_refused(flags: str, tmp_path: Path) ->
     blocks = in_order(succeed([*SHARE_KEYS, "map", VIDEOS, *flags.split()], tmp_path).out)
     result = run([*SHARE_KEYS, "reduce"], tmp_path, blocks)
     assert result.code == 1
-    assert "map had other options: give reduce the same" in result.err
+    assert "run share map again, and share reduce with the same options" in result.err

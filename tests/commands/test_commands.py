@@ -15,6 +15,7 @@ import pytest
 
 from neardup.__main__ import COMMANDS
 from neardup.reading.compressed import unpacked
+from tests.support.cases import crossed
 from tests.support.drawn_pictures import drawing, saved
 from tests.support.drawn_videos import write_scene
 from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
@@ -241,8 +242,7 @@ ROWS = {  # the fields behind the two ids
 }
 
 
-@pytest.mark.parametrize("command", ROWS)
-@pytest.mark.parametrize("name", ["x.tsv", "x.jsonl.gz", "x.csv"])
+@crossed(command=[*ROWS], name=["x.tsv", "x.jsonl.gz", "x.csv"])
 def test_an_answer_in_a_file(command: str, name: str, tmp_path: Path) -> None:
     """It has what is printed otherwise; rows have the same values."""
     words = [word for word in call(command, tmp_path) if word != "--output=clean"]

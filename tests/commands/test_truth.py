@@ -108,6 +108,7 @@ def test_every_join_and_measure_by_the_definition(
     assert capfdbinary.readouterr().out == oracle(records, measure, t)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("measure", [*FILTERED, "overlap", "containment"])
 def test_it_is_what_the_job_writes(measure: str, tmp_path: Path) -> None:
     (tmp_path / "records.txt").write_bytes(lines_of(families()))

@@ -190,6 +190,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.first_case
 @crossed(asked={"-".join(each): each for each in ANSWERS}, engine=DECIDING)
 def test_the_answer(
     asked: tuple[str, str, str], engine: Deciding, new: Collection, tmp_path: Path
@@ -246,6 +247,7 @@ def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
         assert found == (data if output == "kept" else b"")
 
 
+@pytest.mark.first_case
 @every_engine
 def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
     """Each of its lines is a record of its own place; nothing is lost, and nothing twice."""

@@ -209,6 +209,7 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
     assert "input-files" not in result.out.decode()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("gigabytes", "flags", "maps", "reducers"),
     [

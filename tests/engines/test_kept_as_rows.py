@@ -163,6 +163,7 @@ def test_bad_and_blank_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     assert "1 bad line left out of the answer" in result.err
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("data", [b"", b"id,text\n"])
 @pytest.mark.parametrize("target", ["x.jsonl", "x.parquet"])
 def test_an_empty_file(data: bytes, target: str, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_the_library(threshold: str) -> None:
     assert sorted(line.rsplit(b"\t", 1)[0] for line in lines) == ids
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("flags", "promise"),
     [

@@ -139,6 +139,7 @@ def test_mrjob_in_tasks(tmp_path: Path) -> None:
 TEXTS = b"a\tx x x x y\nb\tx y y y y\nc\tz\n"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("engine", ["pipe", "run_local 2", "mrjob inline"])
 @pytest.mark.parametrize(
     ("weights", "expected"), [("tf", b"a\tb\t0.470588\n"), ("one", b"a\tb\t1.000000\n")]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import neardup
+from tests.support.cases import crossed
 from tests.support.programs import RUN_LOCAL, succeed
 
 HAMMING = {"measure": "hamming"}
@@ -50,8 +51,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("asked", [HAMMING, {"scheme": "fingerprints"}], ids=str)
+@crossed(kind=[*KINDS], asked={"hamming": HAMMING, "scheme": {"scheme": "fingerprints"}})
 def test_every_kind_of_vector(kind: str, asked: dict[str, str]) -> None:
     expected = by_definition(VECTORS, 31)
     assert neardup.pairs(KINDS[kind](VECTORS), exact=True, **asked) == expected

@@ -100,6 +100,7 @@ def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
         assert f"{path}: " in result.err
 
 
+@pytest.mark.first_case
 @suffixes
 def test_what_is_written_is_read(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
@@ -146,6 +147,7 @@ def test_without_the_package_for_zst(tmp_path: Path) -> None:
     assert "pip install backports.zstd; or unpack the file first: zstd -d FILE" in result.err
 
 
+@pytest.mark.first_case
 @suffixes
 def test_a_run_reads_and_writes_them(suffix: str, tmp_path: Path) -> None:
     path, answer = tmp_path / f"a{suffix}", tmp_path / f"pairs{suffix}"

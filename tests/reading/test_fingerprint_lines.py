@@ -235,6 +235,7 @@ def parquet_columns() -> dict[str, Any]:
     }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "kind",
     [

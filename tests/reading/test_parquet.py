@@ -28,6 +28,7 @@ from tests.support.parquet_files import (
 from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 
+@pytest.mark.first_case
 @writers
 def test_all_that_is_in_them(write: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"

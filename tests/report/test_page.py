@@ -76,6 +76,7 @@ def report(
     return (tmp_path / "report.html").read_text("utf-8")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_is_only_shown(text: str, tmp_path: Path) -> None:
     """As an id, as a text, as a difference, as a shingle."""

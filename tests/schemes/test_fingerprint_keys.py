@@ -77,6 +77,7 @@ def test_the_kind_of_masks(flags: str) -> None:
     assert all(0 < mask < 1 << ways.bits for mask in masks)
 
 
+@pytest.mark.first_case
 @every_kind
 @settings(max_examples=8)
 @given(st.data())
@@ -125,6 +126,7 @@ def test_a_key_is_the_bits_under_its_mask(flags: str) -> None:
 # What is promised.
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("bits", BITS)
 def test_exact_masks_miss_no_pair_at_the_distance(bits: int) -> None:
     rng = np.random.default_rng(bits)

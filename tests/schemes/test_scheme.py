@@ -144,6 +144,7 @@ def test_the_angle_is_all_that_counts_however_few_tokens_outweigh_the_others(x, 
     assert not low <= banding.recall(3 / 4, 4, 8) <= high
 
 
+@pytest.mark.first_case
 @every_weighted
 @settings(max_examples=12)
 @given(some_sets)

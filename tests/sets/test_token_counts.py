@@ -327,6 +327,7 @@ def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Pa
     assert "line 2: no shingles: 'bad'" in result.err
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
 @pytest.mark.parametrize(
     "data", [b"", b"bad\na 1\n", b"a 1\nb 2\n"], ids=["empty", "bad", "dissimilar"]

@@ -217,6 +217,7 @@ def test_what_is_packed_is_unpacked(kind):
     assert again.offsets.tolist() == made.offsets.tolist()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["min:32", "mod:4", "signature:64", "signature:64:1"])
 @pytest.mark.parametrize("common", [60, 90])
 def test_intervals_miss_as_rarely_as_they_say_and_estimates_are_right_on_average(kind, common):

@@ -54,6 +54,7 @@ def made(times: np.ndarray, pictures: np.ndarray, step: int) -> tuple[np.ndarray
     return maker.finish()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("many", [1, 7, BATCH, BATCH + 5, 2 * BATCH + 60])
 def test_spans_are_those_of_the_definition(many: int) -> None:
     times, pictures = ticks(many, many)
