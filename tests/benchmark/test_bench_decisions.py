@@ -1,4 +1,4 @@
-"""The tables of decisions and of increments: what they say of a run."""
+"""The tables of decisions and of increments state the figures of a benchmark run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all other programs are run with: their reader, the check of candidates, joins of tables."""
+"""The parts shared by all peer programs: their reader, the candidate check, and table joins."""
 
 from __future__ import annotations
 

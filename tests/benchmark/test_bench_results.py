@@ -1,4 +1,4 @@
-"""What is made of results: problems that are told, and the tables of the report."""
+"""Benchmark results: problems are reported, and the tables of the report are written."""
 
 from __future__ import annotations
 

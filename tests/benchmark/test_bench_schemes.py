@@ -1,4 +1,4 @@
-"""The tables of schemes: what they say of a run."""
+"""The tables of schemes state the figures of a benchmark run."""
 
 from __future__ import annotations
 

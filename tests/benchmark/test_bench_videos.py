@@ -1,4 +1,4 @@
-"""The benchmark of videos: edits, clips in an hour, and how hits and false pairs are counted."""
+"""The video benchmark: edits, clips in an hour of video, and the counts of hits and false pairs."""
 
 from __future__ import annotations
 

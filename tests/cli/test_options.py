@@ -1,4 +1,4 @@
-"""Options: what the defaults are, and that anything wrong or impossible is refused at once."""
+"""Options: their defaults, and the refusal of anything wrong or impossible at the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real input that nobody here wrote: news articles, some of which are known to be plagiarised."""
+"""Real input that was not made for tests: news articles, some known to be plagiarised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences as wdiff shows them: both texts can be read from a short one, a long one is cut."""
+"""Differences in wdiff's form: both short texts can be restored, and long texts are cut."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def values(count: int, bits: int, distance: int) -> list[int]:
 
 
 def found(parts: Iterable[near_bits.Pairs]) -> set[tuple[int, int]]:
-    """Each must be there once."""
+    """Return the pairs as a set, after checking that each occurs once."""
     pairs = [pair for left, right in parts for pair in zip(left.tolist(), right.tolist())]
     assert len(pairs) == len(set(pairs))
     return set(pairs)

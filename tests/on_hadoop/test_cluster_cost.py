@@ -1,4 +1,4 @@
-"""The cost table can be made anywhere; what it costs is for docs/benchmarks.md to say."""
+"""The program that measures costs on a cluster can make its table on any machine."""
 
 from __future__ import annotations
 
