@@ -45,7 +45,10 @@ class Result(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program to test: its path, the module to load, its messages' names, and its arguments."""
+    """A program to test, and the words that every call of it needs.
+
+    path: or the module's name; loads: the module to load before; names: what messages begin
+    with; before, after: words without which it does nothing."""
 
     path: str
     loads: str

@@ -247,7 +247,7 @@ def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
 
 @every_engine
 def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
-    """The lines of a file that is given twice are records of their own, and the copies are removed."""
+    """Lines of a file that is given twice are separate records, and the copies are removed."""
     path = tmp_path / "some.txt"
     path.write_bytes(b"a 1 2\n\nb 3 4\n")
     given = Input(b"", [str(path)] * 2)

@@ -286,7 +286,7 @@ def test_one_mark_in_one_answer(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_characters_with_two_forms(tmp_path: Path) -> None:
-    """Both forms of a character, NEC's and IBM's, are read; output that would change one is refused."""
+    """Both forms of a character, NEC's and IBM's, are read; output that changes one is refused."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"a \x87\x90\nb \x81\xe0\n")
     words = [*RUN_LOCAL, "--input=text", "--encoding=cp932", "a.txt"]

@@ -123,7 +123,7 @@ def by_one_content(a: set[int], b: set[int], options: Options) -> bool:
 def with_a_third(
     tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
 ) -> bool:
-    """Return whether a third folder is a pair with, or an ancestor or descendant of, both folders."""
+    """Return whether a third folder is a pair with, or above or below, each of x and y."""
     linked = [
         {z for z in range(len(sets)) if in_line(tree, i, z) or covered(tree, sets, pairs, i, z)}
         for i in (x, y)

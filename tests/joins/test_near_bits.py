@@ -1,5 +1,6 @@
-"""All near bit vectors, against the product of all rows: in one part or several, with and without
-kernels, for every number of blocks."""
+"""All near bit vectors are found, as in the product of all rows.
+
+In one part or several, with and without kernels, for every number of blocks."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_that_of_pairs(tmp_path: Path) -> None:
-    """Index.query finds the pairs of neardup.pairs with MinHash, whose keys do not depend on data."""
+    """Index.query finds the pairs of neardup.pairs with MinHash, whose keys need no counts."""
     index = Index.create(tmp_path / "index", "sets", threshold=0.8)
     index.add(OLD)
     found = {tuple(sorted(m[:2])) for m in index.query(OLD) if m.query != m.id}

@@ -68,7 +68,7 @@ def cluster_lines(found) -> list[str]:
 
 
 def check_all(path, records, tmp_path, given, **options) -> None:
-    """Check pairs, clusters and decisions; `given` are the options that the command needs besides."""
+    """Check pairs, clusters and decisions; the command also gets the options `given`."""
     command = {**given, **options}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", **command)

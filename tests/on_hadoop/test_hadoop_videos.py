@@ -1,4 +1,4 @@
-"""Videos on a real Hadoop: the lines of `neardup videos`, from prints and from files."""
+"""Videos on a real Hadoop, as fingerprints and as files, give the lines of `neardup videos`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HERE = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb
 
 
 def sixty() -> list[VideoPrint]:
-    """Return prints of films, with copies, clips, compilations, and eight with one opening."""
+    """Return fingerprints of films with copies, clips, compilations, and eight with one opening."""
     random = np.random.default_rng(60)
     films = [made_up(random, f"film {k}", 20 + k) for k in range(24)]
     opening = made_up(random, "opening", 6)

@@ -58,7 +58,7 @@ def attempt(tmp: Path, *words: str) -> Result:
 
 
 def test_the_same_as_on_one_machine(videos: list[Path], in_hdfs: str, tmp_path: Path) -> None:
-    """Compressed files, and files on the nodes' disks, give the same lines and counts as locally."""
+    """Compressed files and files outside HDFS give the lines and counts of run_local.sh."""
     old = videos[0].with_name("old.txt")
     old.write_bytes(b"".join(videos[0].read_bytes().splitlines(keepends=True)[:2000]))
     flags, output = ["-v", "--output=removed", "--against"], new_output()
@@ -108,7 +108,7 @@ def test_what_ends_a_run_is_said_in_its_last_line(in_hdfs: str, tmp_path: Path) 
 
 @contextmanager
 def started(tmp: Path, *words: str) -> Iterator[tuple[subprocess.Popen, Callable[[], str]]]:
-    """Yield run_spark.sh, running in a session of its own, and a function that returns its stderr."""
+    """Yield run_spark.sh, running in its own session, and a function that returns its stderr."""
     log = tmp / "said"
     with log.open("wb") as stderr:
         client = subprocess.Popen(

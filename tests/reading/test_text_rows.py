@@ -1,4 +1,4 @@
-"""Names of fields: of rows, of columns, of fields of fields, and numbers."""
+"""Names of fields: of rows, columns and nested fields, and numbers of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two rows hold the same values, against plain loops."""
+"""Positions at which two rows hold the same value, compared with plain loops."""
 
 from __future__ import annotations
 

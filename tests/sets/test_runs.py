@@ -1,4 +1,4 @@
-"""Runs of equal values."""
+"""Runs of equal values in an array."""
 
 from __future__ import annotations
 

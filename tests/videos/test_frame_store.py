@@ -1,4 +1,4 @@
-"""Prints in files of a folder."""
+"""Video fingerprints in the files of a folder."""
 
 import pickle
 from pathlib import Path

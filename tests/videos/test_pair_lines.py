@@ -1,4 +1,4 @@
-"""Pairs of videos as lines and as JSON objects, and back."""
+"""Pairs of videos as lines and as JSON objects, in both directions."""
 
 from __future__ import annotations
 

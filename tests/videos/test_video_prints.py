@@ -1,4 +1,4 @@
-"""Prints of videos as lines."""
+"""Video fingerprints as lines."""
 
 import json
 from typing import Any
