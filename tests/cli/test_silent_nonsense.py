@@ -498,7 +498,7 @@ def test_a_task_counts_and_its_log_names_the_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(9))
 def test_an_id_on_most_records_is_counted_batch_by_batch(seed: int) -> None:
-    """Each worker counts the id that is frequent in its first batch, as a plain count does."""
+    """Each worker counts the id that is frequent in its first batch, over all of its batches."""
     dice = random.Random(seed)
     ids = [b"often"] * 700 + [b"v%d" % dice.randrange(10**6) for _ in range(300)]
     dice.shuffle(ids)

@@ -98,7 +98,7 @@ def test_rule_cluster(keep, lines, threshold, sizes):
 )
 @example("longest", named(star(0, 11), old=5), "0.8", False, Sizes(dense=2, batch=1))
 def test_of_new_records(keep, lines, threshold, between, sizes):
-    """Old records are always kept; new records are removed because of old ones first."""
+    """With old records, a decision equals the greedy oracle's, and removes no old record."""
     pairs = pairs_of(lines, threshold, between)
     assume(pairs)
     assert has_both(lines, pairs)

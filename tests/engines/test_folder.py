@@ -1,4 +1,4 @@
-"""The folder of a run is removed when the run ends; the next run removes that of a killed one."""
+"""A run removes its folder when it ends, and the folders of runs that were killed."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_a_long_bucket_gives_signs_of_life(
 
 @pytest.mark.hadoop
 def test_a_cluster_ends_with_its_command(clone: Path, tmp_path: Path) -> None:
-    """A second cluster on other ports ends with its command, even if a signal ends that."""
+    """A signal ends a second cluster with its command, and leaves the first cluster running."""
     (clone / ".hadoop").mkdir()
     (clone / ".hadoop" / "lib").symlink_to(daemons.HOME / "lib")
     ready = tmp_path / "ready"

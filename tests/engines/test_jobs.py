@@ -58,7 +58,7 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
 def test_numpy_for_this_python_and_for_another(
     flag: str, version: str, wheels: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--ship-numpy asks pip for this Python or another one; without a value it takes no INPUT."""
+    """--ship-numpy asks pip for the right wheels, and without a value does not consume INPUT."""
     asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))
@@ -225,7 +225,7 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
 def test_tasks_by_the_size_of_the_input(
     gigabytes: float, flags: str, maps: int, reducers: int, tmp_path: Path
 ) -> None:
-    """One query for the input's size sets all numbers of maps and reducers that are not given."""
+    """One listing of the input sets the numbers of maps and reducers that the user leaves open."""
     told = listing(tmp_path)
     half = f"-rw-r--r--   1 me us {int(gigabytes * 10**9 / 2)} 2026-01-31 09:00"
     (tmp_path / "new").write_text(f"{half} /in/a\n{half} /in/b\n{half} /in/_c\n")

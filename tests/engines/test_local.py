@@ -92,7 +92,7 @@ def test_a_name_that_looks_like_an_option(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_more_workers_than_there_is_work(tmp_path: Path) -> None:
-    """--jobs 999 starts only as many workers as there is work, not a million files."""
+    """With --jobs 999, only as many workers start as there is work, so few files are made."""
     sort = shutil.which("sort")
     script = f'ls "${{TMPDIR}}" >>{tmp_path}/files; exec {sort} "$@"'
     folder = program(tmp_path / "bin" / "sort", script).parent

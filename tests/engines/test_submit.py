@@ -220,7 +220,7 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     + [("_temporary/1/task_1_0001_r_000000/part-00000", False)],
 )
 def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_path: Path) -> None:
-    """After a failed job, OUTPUT is left unchanged if it has another run's mark."""
+    """After a failed job, an OUTPUT that another run has written is left unchanged."""
     listed = f'case "$4" in /out) echo "{FILE} /out/{file}" ;; esac'
     job = 'echo "INFO mapreduce.Job: Running job: job_1_0001" >&2; exit 1'
     hadoop = f'case "$1 $2" in "fs -ls") {listed} ;; jar*) {job} ;; esac'

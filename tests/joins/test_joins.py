@@ -138,7 +138,7 @@ def test_no_depth_of_the_suffix_filter_changes_the_pairs(monkeypatch, depth, t):
 @every_threshold
 @pytest.mark.parametrize("seed", range(4))
 def test_both_ppjoins_have_the_same_candidates(t, seed):
-    """Both versions of ppjoin have the same candidates after each filter."""
+    """ppjoin and ppjoin_plus count the same candidates after the filters that both have."""
     rows = Ragged.from_rows(families(seed, range(25), 14))
     loops, steps = (JOINS[name](rows, Threshold.parse(t)) for name in ("ppjoin", "ppjoin_plus"))
     assert loops.candidates["prefix"] > 0

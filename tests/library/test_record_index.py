@@ -86,7 +86,7 @@ def test_texts_and_other_ids(tmp_path: Path) -> None:
 
 
 def test_words_as_elements(tmp_path: Path) -> None:
-    """Strings have the same hashes in every call and in every process."""
+    """Elements may be strings, which have the same hashes when added and when queried."""
     index = Index.create(tmp_path / "index", "sets", threshold=0.5)
     index.add([("a", ["x", "y", "z"])])
     assert index.query([{"z", "y", "x"}]) == [Match(0, "a", Fraction(1))]

@@ -119,7 +119,7 @@ def test_what_has_no_place_is_refused(keep, byte, position):
 
 
 def test_blanks_do_not_pass_for_digits_however_many_there_are():
-    """Blanks between digits are refused, even if other ids make up the total number of digits."""
+    """A place with blanks instead of digits is refused, however many such places there are."""
     wrong = b"1" + b"0 " * 8 + b"v"
     with pytest.raises(WireError, match="got '10 0 0"):
         tag_of("first").places([wrong, wrong])

@@ -1,4 +1,4 @@
-"""The program that measures costs on a cluster can make its table on any machine."""
+"""The measurement of cluster costs produces its table on any machine, with a floor row."""
 
 from __future__ import annotations
 

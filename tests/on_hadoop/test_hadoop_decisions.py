@@ -73,7 +73,7 @@ def summary(result: Result) -> dict[str, int]:
 
 
 def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -> None:
-    """A collection is cleaned against an old one, from split and compressed files, under C locale."""
+    """A collection is cleaned against an old one from split and compressed files, with LC_ALL=C."""
     new, old = [files[name] for name in NAMES[:2]], files["old.bz2"]
     flags = ["--output=kept", "--keep=longest"]
     gone = tmp_path / "gone.tsv"

@@ -194,7 +194,7 @@ def test_a_folder_of_plain_and_packed_files(videos: bytes, tmp_path: Path) -> No
 
 
 def test_the_second_reduce(tmp_path: Path) -> None:
-    """The second reduce merges repeated ids, and an existing output is refused."""
+    """With --dedup, a second reduce removes repeated pairs; an existing output is refused."""
     data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
     hdfs, output = hadoop_cluster.put(data, "/in/again.txt"), hadoop_cluster.new_output()
     command = [*RUN_HADOOP, "-v", "--python", hadoop_cluster.PYTHON, "--reducers=2"]

@@ -60,7 +60,7 @@ def test_prints(tmp_path: Path) -> None:
 
 
 def test_paths(tmp_path: Path) -> None:
-    """Paths of a folder that all nodes have are read as videos, and other files are counted."""
+    """Paths of a folder that all nodes have are read as videos, and a text file is skipped."""
     films = tmp_path / "films"
     films.mkdir()
     for seed in (1, 2):

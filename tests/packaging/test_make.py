@@ -1,4 +1,4 @@
-"""Without network: on a machine that lacks a program, `make` and the scripts name it."""
+"""Without network: if something is missing, `make` and the scripts name it."""
 
 from __future__ import annotations
 

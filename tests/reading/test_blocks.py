@@ -179,7 +179,7 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_how_much_of_the_files_is_behind(tmp_path, monkeypatch, share):
-    """The bytes reported as read add up to the files' sizes on disk, compressed or not."""
+    """The position reported for a block is within its file's bytes on disk, compressed or not."""
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 1 << 16)
     names = [str(tmp_path / name) for name in ("a", "b.gz", "c.bz2", "d")]
     for name, open_ in zip(names, (open, gzip.open, bz2.open, open)):

@@ -90,7 +90,7 @@ def test_the_most_and_the_least_similar(seed: int) -> None:
     edges = sorted((min(a, b), max(a, b), alike) for a, b, alike in graph.edges.data("alike"))
 
     def best(edges: list) -> list[int]:
-        """Return the similarities to show: each cluster's best pair first, then other pairs."""
+        """Return the similarities of the pairs to show: each cluster's best, and further pairs."""
         firsts = {cluster_of[a]: i for i, (a, _, _) in reversed(list(enumerate(edges)))}
         chosen = sorted(firsts.values())[:SHOWN]
         rest = [i for i in range(len(edges)) if i not in chosen]

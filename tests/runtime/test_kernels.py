@@ -267,7 +267,7 @@ def test_a_million_drawn_lines() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
 def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
-    """The tests pass under sanitizers, which stop at accesses out of bounds or undefined results."""
+    """The tests pass under sanitizers, which end the process at an access out of bounds."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     library, source = tmp_path / "libkernels.so", ROOT / "neardup" / "runtime" / "kernels.c"

@@ -1,4 +1,4 @@
-"""The job and the keys of every scheme agree, and pairs meet with the promised probability.
+"""With every scheme, the job prints once each pair that shares a key and reaches the threshold.
 
 As in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """

@@ -61,7 +61,7 @@ def test_one_more_or_less_of_any_would_show(other):
 
 
 def test_a_mega_shingle_needs_both_of_its_super_shingles():
-    """A mega-shingle is shared exactly if both super-shingles are: a pair shares 0, 1, 3 … 15."""
+    """A mega-shingle needs both super-shingles, so a pair shares 0, 1, 3, 6, 10 or 15 keys."""
     sets, left, right = pairs_of_similarity(90, 100, "random")
     counts = np.unique(shared(SuperShingle().keys(sets), left, right).sizes)
     assert {0, 1, 3} <= set(counts.tolist()) <= {0, 1, 3, 6, 10, 15}

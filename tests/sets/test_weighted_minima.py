@@ -61,7 +61,7 @@ def points_of(token, strip, cell, functions):
 
 
 def naive_samples(vector, functions, seed):
-    """Return the samples of a set, from all its cells in order of height, while one can still win."""
+    """Return a set's samples, from all its cells in order of height, while one can still win."""
     best = {}
     total, height = sum(vector.values()), 1
     salt = int(random_words(seed, 1, stream=6)[0])

@@ -105,7 +105,7 @@ def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragge
 def test_near_records_have_the_smallest_of_their_common_keys(
     flags: list[str], variants: int, seed: int, turns: int, every: bool, count: int
 ) -> None:
-    """Near records get the smallest of their common keys or, with `every`, all of these keys."""
+    """Near records share the smallest of their common keys or, with `every`, all of these keys."""
     scheme = scheme_of(*flags)
     records = [Print(id_, values[:variants]) for id_, values in mirrored(count, seed)]
     sets = sets_of(records, BITS)
