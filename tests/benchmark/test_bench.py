@@ -1,4 +1,4 @@
-"""The synthetic data have the promised shape, and the exact answers are exact."""
+"""The synthetic data have the promised shape, and the exact answers are the nested loop's."""
 
 from __future__ import annotations
 

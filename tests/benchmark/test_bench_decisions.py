@@ -1,4 +1,4 @@
-"""The tables of decisions and of increments state the figures of a benchmark run."""
+"""Benchmark tables of decisions and of increments judge each run by the exact pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture benchmarks: edits, distances, and the reference for other programs' pairs."""
+"""Tests of the picture benchmarks: edits, distances, and the judging of other programs' pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets labelled by people are read, split and scored; so is a tiny set in a table."""
+"""Data sets labelled by people are read, split and scored, and a tiny one gives the right table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts shared by all peer programs: their reader, the candidate check, and table joins."""
+"""All peer programs share a correct reader, candidate check and table join."""
 
 from __future__ import annotations
 

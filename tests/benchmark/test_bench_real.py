@@ -1,4 +1,4 @@
-"""The real data of the benchmarks: exact words and shingles, unique ids, no network access."""
+"""The benchmarks' real data have exact words and shingles and unique ids, and need no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmark results: problems are reported, and the tables of the report are written."""
+"""Benchmark results: faults are reported as problems, and the report's tables are correct."""
 
 from __future__ import annotations
 

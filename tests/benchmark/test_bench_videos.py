@@ -1,4 +1,4 @@
-"""The video benchmark: edits, clips in an hour of video, and the counts of hits and false pairs."""
+"""The video benchmark makes edits and clips, and counts hits and false pairs correctly."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_dedup_gets_garbage(data: bytes, tmp_path: Path) -> None:
 
 
 def test_dedup_gets_partners_in_any_order(tmp_path: Path) -> None:
-    """Lines with one first id may come in any order: Hadoop and mrjob group by the first field."""
+    """dedup_reducer.py accepts the lines of one first id in any order, as Hadoop may give them."""
     lines = b"a\tb\t0.900000\na\tc\t0.950000\na\tb\t1.000000\n"
     assert succeed(DEDUP, tmp_path, lines).out == b"a\tb\t1.000000\na\tc\t0.950000\n"
 

@@ -1,4 +1,4 @@
-"""The messages and help of all programs, as text files in tests/cli/golden.
+"""The messages and help of all programs are those in the text files of tests/cli/golden.
 
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py  writes them; review the diff
 """

@@ -1,4 +1,4 @@
-"""Each option of each program is given nonsense values, and each program odd file names.
+"""Nonsense values of all options, and odd file names for all programs, end in no traceback.
 
 Nothing ends in a traceback, or in silence: the exit code is 0, 1 or 2, and what refuses names the
 program and what it refuses.

@@ -1,4 +1,4 @@
-"""Options: their defaults, and the refusal of anything wrong or impossible at the start."""
+"""Options have the documented defaults; wrong or impossible ones are refused at the start."""
 
 from __future__ import annotations
 

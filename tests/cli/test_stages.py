@@ -1,4 +1,4 @@
-"""The stages, called in this process: their counters, and the errors they stop at."""
+"""The stages, called in this process, count correctly and stop at errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evaluate` and `audit`: their counts, compared with counts from sets of lines."""
+"""`evaluate` and `audit` count what set operations on the lines count."""
 
 from __future__ import annotations
 

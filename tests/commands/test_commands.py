@@ -1,4 +1,4 @@
-"""Behaviour shared by all commands of `python3 -m neardup`: messages, exit codes, closed pipes."""
+"""All commands of `python3 -m neardup` handle messages, exit codes and closed pipes alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`documents` as a program: pairs, paths, NULs, skipped files, refusals, names, 10,000 files."""
+"""Tests of `documents` as a program: pairs, paths, NULs, skipped files, refusals, 10,000 files."""
 
 from __future__ import annotations
 

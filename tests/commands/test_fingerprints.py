@@ -1,4 +1,4 @@
-"""The commands that judge runs or choose settings, on fingerprints, against the definition."""
+"""Commands that judge runs or choose settings agree with the definition on fingerprints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`folders` as a program: lines, words, the cache, links, unreadable files, 10,000 files."""
+"""Tests of `folders` as a program: lines, words, the cache, links, unreadable and many files."""
 
 from __future__ import annotations
 

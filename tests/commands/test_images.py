@@ -1,4 +1,4 @@
-"""`images` as a program: lines, counts, refusals, names, interruption."""
+"""Tests of `images` as a program: lines, counts, refusals, names, interruption."""
 
 from __future__ import annotations
 

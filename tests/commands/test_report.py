@@ -1,4 +1,4 @@
-"""`report`: the sources of its pairs and records, and its refusals."""
+"""`report` takes pairs, records and options from the right sources, and refuses wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sketch` and `similar` as programs: their files, their lines and their refusals."""
+"""Tests of `sketch` and `similar` as programs: their files, their lines and their refusals."""
 
 from __future__ import annotations
 

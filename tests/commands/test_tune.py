@@ -179,7 +179,7 @@ def bytes_read() -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="only Linux counts what is read")
 def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
-    """A terabyte file with a hole, 160 MB of lines and an endless pipe are not read whole."""
+    """A sparse file of a terabyte, 160 MB of lines and an endless pipe are not read whole."""
     hole = tmp_path / "hole.txt"
     with open(hole, "wb") as file:
         file.truncate(1 << 40)

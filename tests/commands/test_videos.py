@@ -1,4 +1,4 @@
-"""`videos` as a program: pairs, decisions, prints, counts, refusals, names, interruption."""
+"""Tests of `videos` as a program: pairs, decisions, fingerprints, counts, interruption."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def named(sets: list[frozenset[int]], old: int = 0) -> list[Line]:
 
 
 def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
-    """Return whether some, but not all, records are pairs."""
+    """Return whether some records are pairs and some are not."""
     return 0 < len(pairs) < len(lines) * (len(lines) - 1)
 
 
@@ -166,7 +166,7 @@ def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
 
 
 def reasons(lines: list[Line], result: Decision) -> dict[bytes, tuple[bytes, str]]:
-    """Return the kept record and the similarity that each removed record is removed for."""
+    """Return, for each removed id, the kept record that it duplicates and their similarity."""
     found = {}
     for line in result.lines:
         _, id_, kept, similarity = line.rstrip(b"\n").split(b"\t")
@@ -267,7 +267,7 @@ def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
 
 
 def test_of_equal_reasons_the_first_record_is_named():
-    """Of equally similar kept records, the first is named, whatever the order of the edges."""
+    """Of equally similar kept records, the first is the reason, whatever the order of the edges."""
     sets = (range(1, 13), range(7, 19), range(4, 16))
     lines = named([frozenset(some) for some in sets])
     first, _, third = (line.id for line in lines)

@@ -1,4 +1,4 @@
-"""The kept records of a file, in its own format; several files that are to be one output."""
+"""Kept records have the file's own format, and several files can become one output."""
 
 from __future__ import annotations
 

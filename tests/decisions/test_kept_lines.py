@@ -1,4 +1,4 @@
-"""Kept lines and removed places are right, however the bytes are split into chunks."""
+"""Kept lines and the places of removed ones are correct, however the bytes are split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions on pairs in memory, against the definition."""
+"""Decisions on pairs in memory agree with the definition."""
 
 from __future__ import annotations
 

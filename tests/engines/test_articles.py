@@ -1,4 +1,4 @@
-"""Real input that was not made for tests: news articles, some known to be plagiarised."""
+"""On real news articles, some of them plagiarised, the answer is the known truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--delimiter and --encoding: what is read, and that kept records have the original bytes."""
+"""--delimiter and --encoding apply to the input, and kept records have their original bytes."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_many_rows_in_utf_16(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
-    """Lines outside the encoding are counted as bad if unreadable, and kept unchanged."""
+    """Lines with bytes outside the encoding are counted as bad and kept unchanged."""
     path = tmp_path / "a.txt"
     lines = [b"a to be\xe9\n", b"b to be\xe9\n", b"c \x81\x8d\n", b"d \xc3\x81\n", b"e to\n"]
     path.write_bytes(b"".join(lines))

@@ -1,4 +1,4 @@
-"""--verify sketch: the same bytes on every engine, correct intervals, and refusals."""
+"""--verify sketch gives the same bytes on every engine, and intervals with the exact values."""
 
 from __future__ import annotations
 

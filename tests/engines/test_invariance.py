@@ -1,4 +1,4 @@
-"""Changes that must not change the answer, and the effect of a higher threshold."""
+"""The order of lines, blocks and tasks does not change the answer; a higher t gives a subset."""
 
 from __future__ import annotations
 

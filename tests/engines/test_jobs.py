@@ -1,4 +1,4 @@
-"""The commands that run_hadoop.sh --show prints: their jobs and numbers of tasks."""
+"""run_hadoop.sh --show prints the right commands: jobs, options and numbers of tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept rows of tables in another format, by the name of -o: their values, and refusals."""
+"""Kept rows of tables in another format, named by -o, keep their values or are refused."""
 
 from __future__ import annotations
 

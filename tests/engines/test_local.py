@@ -1,4 +1,4 @@
-"""Features of run_local.sh alone: pipes as input, ignored signals, and its use of the disk."""
+"""run_local.sh handles named pipes, ignored signals and full disks, within bounded memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_messages_name_a_pipe_as_the_user_does(tmp_path: Path) -> None:
 
 
 def stuck(*names: str | Path) -> str:
-    """Return the message that refuses these names of one pipe, which would wait for ever."""
+    """Return the message for two names of one pipe, which can be read only once."""
     return f"run_local.sh: {names[-1]}: the same as {names[0]}, and can be read only once"
 
 

@@ -1,4 +1,4 @@
-"""job.py around its stages: its input, its failures, and the files it leaves."""
+"""job.py reads the right input around its stages, reports failures, and leaves no files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings for mrjob on a cluster: by the size of the input, or as the user gives them."""
+"""mrjob on a cluster gets settings by the size of the input, or as the user gives them."""
 
 from __future__ import annotations
 

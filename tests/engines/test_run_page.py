@@ -1,4 +1,4 @@
-"""run_local.sh --report: the page of a run, made from its pairs or edges."""
+"""run_local.sh --report writes the page of a run from its pairs or edges."""
 
 from __future__ import annotations
 

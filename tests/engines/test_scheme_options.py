@@ -1,4 +1,4 @@
-"""Options of schemes: the same lines from each engine, each pair once, and early messages."""
+"""Options of schemes give the same lines on each engine, each pair once, and early messages."""
 
 from __future__ import annotations
 

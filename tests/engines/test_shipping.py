@@ -1,4 +1,4 @@
-"""The scripts as Hadoop runs them, linked into an empty task folder, and the shipping of numpy.
+"""The scripts run as Hadoop runs them, linked into an empty folder, and numpy can be shipped.
 
 Every file of `-files` gets a folder of its own in the file cache, and a symbolic link in the task's
 folder.  Python resolves the link, so beside a script there is no package.
@@ -152,7 +152,7 @@ esac"""
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the user's home on a cluster, which has this machine's archive of numpy."""
+    """Return the user's empty home on a cluster; this machine's numpy archive exists already."""
     archive = tmp_path / "numpy-cp39.tar.gz"
     archive.write_bytes(b"numpy")
     monkeypatch.setattr(shipping, "numpy", lambda version: archive)

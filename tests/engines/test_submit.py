@@ -1,4 +1,4 @@
-"""run_hadoop.sh around its jobs: what it requires, sends, removes and prints, and how it ends."""
+"""run_hadoop.sh around its jobs: requirements, files sent and removed, messages, interruption."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_pat
 
 
 def test_nodes_without_snappy(tmp_path: Path) -> None:
-    """Nodes without Snappy get a message that names the option to type."""
+    """If the nodes lack Snappy, the message names the option to type."""
     task = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"
     error = "Error: java.lang.RuntimeException: native snappy library not available: this version"
     hadoop = f'if [ "$1" = jar ]; then printf "{task}\\n{error}\\n" >&2; exit 1; fi'

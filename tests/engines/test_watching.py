@@ -19,7 +19,7 @@ TASK = MASTER + "\\nLogType:stderr\\nmapper.py: line 3: no shingles: \\x27d\\x27
 
 
 def yarn(tmp_path: Path, answers: list[tuple[str, str]]) -> str:
-    """Return a client that answers with each (status, logs) in turn, and repeats the last one."""
+    """Return a fake `yarn` that answers with each (status, logs) in turn, then repeats the last."""
     for i, (status, logs) in enumerate(answers):
         (tmp_path / f"status.{i}").write_text(f"\tLog Aggregation Status : {status}\n")
         (tmp_path / f"logs.{i}").write_text(logs.encode().decode("unicode_escape"))

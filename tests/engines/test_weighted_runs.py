@@ -146,7 +146,7 @@ TEXTS = b"a\tx x x x y\nb\tx y y y y\nc\tz\n"
 def test_two_texts_of_the_same_words(
     engine: str, weights: str, expected: bytes, tmp_path: Path
 ) -> None:
-    """Repeated words count in --weights tf: two texts with the same words have the cosine 8/17."""
+    """With --weights tf, two texts with the same words in other counts have the cosine 8/17."""
     flags = ["--input=text", "--shingle=word:1", "--scheme=projection", "--threshold=0.4"]
     given = Input(TEXTS, ["-"])
     assert ENGINES[engine](given, [*flags, f"--weights={weights}"], tmp_path) == expected

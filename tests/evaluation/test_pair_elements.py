@@ -1,4 +1,4 @@
-"""Differences in wdiff's form: both short texts can be restored, and long texts are cut."""
+"""Differences in wdiff's form show both texts if these are short, and are cut if long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cache of results: later reads, several runs, damage, and the limit of its size."""
+"""The result cache finds results again, serves several runs, survives damage, and is bounded."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
 
 
 def as_nobody(task: Callable[[], None]) -> None:
-    """Run a task in a process without privileges and with a limit on the size of its files."""
+    """Run a task in a child process that must end well, as the user nobody where possible."""
     pid = os.fork()
     if not pid:
         with contextlib.suppress(PermissionError):

@@ -1,4 +1,4 @@
-"""Walking folders: order, links, names that are hard to write, and ids."""
+"""Folders are walked in byte order; hidden files and links are skipped; ids are the paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes of pictures: symmetries, crops, order of bits, and their distance from PDQ's."""
+"""Hashes of pictures have the right symmetries, crops and bit order, and are close to PDQ's."""
 
 from __future__ import annotations
 

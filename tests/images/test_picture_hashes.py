@@ -1,4 +1,4 @@
-"""From files to lines: which hashes are computed, cached or left out, and their order."""
+"""From picture files to lines: hashes are computed, cached or left out, and ordered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoding: formats, colours, transparency, orientation, limits, and damaged files."""
+"""Decoding handles formats, colours, transparency, orientation, limits and damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Similar folders are those of nested loops: the numbers, and the pairs that are left out."""
+"""Similar folders are those of nested loops, and implied pairs are left out."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def reaches(a: set[int], b: set[int], options: Options) -> bool:
 
 
 def drawn(seed: int) -> dict[str, set[int]]:
-    """Return up to nine folders, at most four deep, each with up to four contents."""
+    """Return up to nine folders, at most four deep, each with up to four files of its own."""
     rng = random.Random(seed)
     contents = range(rng.choice([3, len(SIZES)]))
     paths = ["/".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(1, 9))]
@@ -173,7 +173,7 @@ def test_containment_names_the_nearest_container() -> None:
 
 @pytest.mark.slow
 def test_a_file_in_very_many_folders() -> None:
-    """A licence in each of 20,000 folders does not make any two of them be compared."""
+    """Folders that have only a licence in common, 20,000 of them, are not compared."""
     tree = FolderTree()
     for i in range(20_000):
         for content in (0, 2 * i + 1, 2 * i + 2):

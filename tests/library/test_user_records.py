@@ -1,4 +1,4 @@
-"""Valid forms of records, the hashes of their elements, and the refusals."""
+"""Records of all valid kinds are accepted, and equal elements have equal hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of "By hand" in docs/hadoop.md work beside the files that it names."""
+"""The commands in the section "By hand" of docs/hadoop.md work beside the files named there."""
 
 from __future__ import annotations
 

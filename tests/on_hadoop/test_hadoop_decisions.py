@@ -1,4 +1,4 @@
-"""From pairs to a clean collection on a real Hadoop: the bytes of run_local.sh."""
+"""From pairs to a clean collection, a real Hadoop gives the bytes of run_local.sh."""
 
 from __future__ import annotations
 

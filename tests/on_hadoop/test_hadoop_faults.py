@@ -73,7 +73,7 @@ def run_and_break(videos: tuple[str, bytes], fault: Callable[[], None], tmp: Pat
 
 
 def lost(job: str, kind: str) -> list[hadoop_cluster.Attempt]:
-    """Return the attempts that failed; a later attempt of each of their tasks succeeded."""
+    """Return the attempts that failed; another attempt of each of their tasks succeeded."""
     all_ = [attempt for attempt in hadoop_cluster.attempts(job) if attempt.kind == kind]
     failed = [attempt for attempt in all_ if attempt.state != "SUCCEEDED"]
     done = {attempt.task for attempt in all_ if attempt.state == "SUCCEEDED"}
@@ -121,7 +121,7 @@ def test_python_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("script", "kind"), TASKS.items(), ids=TASKS.values())
 def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path) -> None:
-    """If a NodeManager and all its processes die, no pair is lost, even of maps already done."""
+    """If a NodeManager and all its processes die, no pair is lost, not even of finished maps."""
 
     def fault() -> None:
         node = at_work(script, away_from_master=True).node

@@ -88,7 +88,7 @@ def expected(
     inputs: dict[str, Input],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Expected:
-    """Put an input into HDFS; return it with run_local.sh's pairs, checked by the exact ones."""
+    """Put an input into HDFS; return it with run_local.sh's pairs, compared with the exact ones."""
     file, flags, exact, promised = inputs[request.param]
     pairs = succeed([*RUN_LOCAL, *flags, file], tmp_path_factory.mktemp("local")).out
     found = {frozenset(line.split()[:2]) for line in pairs.splitlines()}

@@ -1,4 +1,4 @@
-"""From files to a folder: the bytes and counts of one machine, whatever the files contain."""
+"""From files to a folder, run_spark.sh gives the bytes and counts of one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a DataFrame of records to a DataFrame of pairs."""
+"""neardup.library.spark.pairs turns a DataFrame of records into a DataFrame of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents in files and archives: which are texts, which are skipped, and which fail."""
+"""Documents in files and archives are recognised as texts, skipped, or reported as failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a page: generated pages with known text, broken pages, and slow pages."""
+"""Texts are extracted from generated and broken pages, and from slow ones in linear time."""
 
 from __future__ import annotations
 
@@ -133,5 +133,5 @@ def test_nothing_is_too_broken(page):
     end=["", "'></form>"],
 )
 def test_what_could_take_the_square_of_its_length(trap, end):
-    """Traps that could take quadratic time are read in linear time: 256 KiB would take minutes."""
+    """Traps for quadratic time are read in linear time; else 256 KiB would take minutes."""
     body_text(trap * ((1 << 18) // len(trap)) + end)

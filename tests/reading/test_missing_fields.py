@@ -1,4 +1,4 @@
-"""If rows lack the requested fields, the message lists their fields and a command that works."""
+"""If rows lack the requested fields, the message lists existing fields and a working command."""
 
 from __future__ import annotations
 

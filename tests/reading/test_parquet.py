@@ -170,7 +170,7 @@ def test_texts_that_are_none(texts: list, why: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapped", ["string", "struct"])
 def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
-    """Texts that are not UTF-8, which writers do not check, are bad rows."""
+    """Rows whose text is not UTF-8, which writers do not check, are bad."""
     texts = arrow.array([b"to be", b"caf\xe9", b"to be"]).view(arrow.string())
     column = {
         "string": lambda: texts,

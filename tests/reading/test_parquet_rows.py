@@ -1,4 +1,4 @@
-"""The rows of Parquet files: shared among mappers, damaged, and kept."""
+"""Rows of Parquet files are shared among mappers, kept, or reported as damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places: numbers in the order of the input; each line of a block has its own."""
+"""Places number the input's lines in order; each line of a block has its own."""
 
 from __future__ import annotations
 

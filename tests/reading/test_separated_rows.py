@@ -1,4 +1,4 @@
-"""CSV and TSV become rows: their columns, their bad rows, and the content of their fields."""
+"""CSV and TSV rows: columns are found, bad rows have reasons, and fields keep their content."""
 
 from __future__ import annotations
 

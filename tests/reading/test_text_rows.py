@@ -1,4 +1,4 @@
-"""Names of fields: of rows, columns and nested fields, and numbers of columns."""
+"""Names of fields find columns, fields of rows and nested fields, and may be numbers."""
 
 from __future__ import annotations
 

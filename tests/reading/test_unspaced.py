@@ -1,4 +1,4 @@
-"""Words in scripts without blanks between words."""
+"""Words are found in scripts without blanks between words."""
 
 from __future__ import annotations
 

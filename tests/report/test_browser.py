@@ -1,4 +1,4 @@
-"""The page in a real browser: no console messages, nothing loaded, and something shown."""
+"""The page in a real browser shows content, prints no console message and loads nothing."""
 
 from __future__ import annotations
 

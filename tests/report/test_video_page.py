@@ -1,4 +1,4 @@
-"""The page of videos: frames at the matched times, from files that may be hostile or missing."""
+"""The page of videos shows frames at the matched times, also for hostile or missing files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before any import: which code runs, under which Python, and on which terminal."""
+"""Programs run only their own code, under a Python with numpy, and print to any terminal."""
 
 from __future__ import annotations
 

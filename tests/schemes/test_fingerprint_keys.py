@@ -1,4 +1,4 @@
-"""The scheme fingerprints: its keys keep the promise; its measure and its refusals.
+"""The scheme fingerprints keeps its promise, measures correctly, and refuses wrong options.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -101,7 +101,7 @@ def test_keys_are_ascending_and_those_of_each_record_alone(flags: str, data: st.
 
 @every_kind
 def test_a_key_is_the_bits_under_its_mask(flags: str) -> None:
-    """Two vectors share a key exactly if they are equal under its mask, in all of their words."""
+    """Two vectors share a key exactly if all their bits under the key's mask are equal."""
     ways = scheme_of(*flags.split()).ways
     rng = np.random.default_rng(1)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - ways.bits

@@ -1,4 +1,4 @@
-"""Random projection: recall on the S-curve of the angle, for plain and weighted sets."""
+"""Random projection has the recall of the angle's S-curve, for plain and weighted sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token counts: by three stages, by a tally on one machine, by mrjob, and from a given file."""
+"""Token counts are the same by three stages, a local tally, mrjob and a given file."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ def test_lines_that_nobody_has_sorted() -> None:
 
 
 def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample does not depend on the order of the sets or on who draws it."""
+    """A sample does not depend on the order of the sets or on their batches."""
     monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 60)
     monkeypatch.setattr(token_counts, "WAITING", 15)
     sets = some_sets(40)

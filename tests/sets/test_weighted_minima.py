@@ -182,7 +182,7 @@ def test_hash_functions_agree_by_themselves():
 
 
 def test_a_token_is_sampled_as_often_as_it_weighs():
-    """A token is sampled as often as its weight, from the points of the set that has it alone."""
+    """A token is sampled in proportion to its weight, by the points that it has when alone."""
     x = {1: 1, 2: 2, 3: 5}
     alone = 0
     for seed in range(SEEDS):

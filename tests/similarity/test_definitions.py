@@ -1,4 +1,4 @@
-"""The definitions of similarities on small sets, and which of the distances are metrics."""
+"""Similarities have the expected values on small sets, and the right distances are metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys at which records meet: the smallest key that two records share."""
+"""Lines are sent at the smallest key that two records share, where the records meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries in order of keys, also if a partition or a single key is too large to sort in memory."""
+"""Entries come in order of keys, even if a partition or one key is too large to sort in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks as lines of text, and lines gathered into blocks."""
+"""Blocks are written as lines of text, and lines are gathered into blocks."""
 
 from __future__ import annotations
 

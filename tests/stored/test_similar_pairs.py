@@ -126,7 +126,7 @@ def pieces(request, monkeypatch) -> None:
 
 @pytest.fixture(params=[False, True], ids=["alone", "two and two"])
 def paired(request, monkeypatch) -> None:
-    """Choose by the fixture's parameter how hashes meet: in pairs or as groups."""
+    """Choose, by the fixture's parameter, whether records meet by single hashes or by pairs."""
     monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", -1 if request.param else 10**9)
     monkeypatch.setattr(similar_pairs, "MOST_PAIRED", 10**6)
 
@@ -191,7 +191,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
 
 
 def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
-    """Where no hash is rare, hashes meet in pairs: fewer candidates, and the same pairs."""
+    """Where no hash is rare, records meet by pairs of hashes: fewer candidates, the same pairs."""
     rng = np.random.default_rng(4)
     sets = [rng.choice(50, 16, replace=False).tolist() for _ in range(300)]
     sets += [x[1:] for x in sets[:20]]

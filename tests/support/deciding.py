@@ -128,12 +128,12 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def path(base: int, count: int) -> list[frozenset[int]]:
-    """Return sets in a chain: neighbours are pairs up to 9/11; from 0.7 on, no others are."""
+    """Return a chain of sets: neighbours are pairs up to 9/11; no others are, from 0.7 on."""
     return [frozenset(range(base + i, base + i + 10)) for i in range(count)]
 
 
 def star(base: int, count: int) -> list[frozenset[int]]:
-    """Return a set that is a pair with all others at 9/10, while these reach only 8/10."""
+    """Return a centre, a pair with all other sets at 9/10, and the others, which reach 8/10."""
     centre = frozenset(range(base, base + 10))
     return [centre, *(centre - {base + i} for i in range(count - 1))]
 

@@ -32,7 +32,7 @@ def squared_cosine(x: Vector, y: Vector) -> Fraction:
 
 
 def millionths_of_root(square: Fraction) -> int:
-    """Return the root of a fraction in millionths, rounded half to even exactly."""
+    """Return the root of a fraction in millionths, exactly rounded half to even."""
     floor = isqrt(square.numerator * 10**12 // square.denominator)
     middle = Fraction(2 * floor + 1, 2 * 10**6) ** 2
     return floor + (square > middle or (square == middle and floor % 2))

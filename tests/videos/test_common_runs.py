@@ -1,4 +1,4 @@
-"""Runs common to two videos: copies, trims, splices, rates, mirror images, stray matches."""
+"""Runs common to two videos are found in copies, trims, splices, rates and mirror images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are videos, by their content, and the reasons that refuse others."""
+"""Files are recognised as videos by their content, and others are refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames at ticks, from real files in which each frame shows its number."""
+"""The frames at the ticks of real files are the expected ones; each frame shows its number."""
 
 from __future__ import annotations
 

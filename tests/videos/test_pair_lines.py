@@ -1,4 +1,4 @@
-"""Pairs of videos as lines and as JSON objects, in both directions."""
+"""Pairs of videos are written as lines and as JSON objects, and read back."""
 
 from __future__ import annotations
 

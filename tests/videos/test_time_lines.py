@@ -1,4 +1,4 @@
-"""The line with the most votes equals the best of all corners of the votes, at each rate."""
+"""The line with the most votes is that of a search of all corners of the votes, at each rate."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_no_order_of_the_matches_changes_a_line() -> None:
 
 
 def test_calm_frames_weigh_less() -> None:
-    """A frame that matches ten others weighs about a third."""
+    """A frame that matches ten others weighs about a third of a frame with one match."""
     calm = np.array([[0, 1, b, b + 1] for b in range(10)], float)
     single = np.array([[1, 2, 30, 31]], float)
     weights = weights_of(np.concatenate((calm, single)))

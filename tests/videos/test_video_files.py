@@ -1,4 +1,4 @@
-"""Fingerprints of video files: facts, times, failures, damaged files, and bounded memory."""
+"""Video files give fingerprints, or failures if they are damaged, in bounded memory."""
 
 from __future__ import annotations
 

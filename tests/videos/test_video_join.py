@@ -1,4 +1,4 @@
-"""The join of videos: all pairs, the measures, and the same answer however it is computed."""
+"""The join of videos finds all pairs, with the right measures, however it is computed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.made_up_prints import (
 
 
 def library(random: np.random.Generator) -> list[VideoPrint]:
-    """Return videos, edited copies, a compilation, episodes with one opening, and takes."""
+    """Return videos, edited copies, a compilation, episodes with an opening, and camera takes."""
     first = [made_up(random, f"v{k}", 30) for k in range(8)]
     opening = made_up(random, "", 8)
     episodes = [

@@ -1,4 +1,4 @@
-"""Video fingerprints as lines."""
+"""Video fingerprints are written as lines, and read back."""
 
 import json
 from typing import Any
