@@ -1,4 +1,4 @@
-"""What every test may use."""
+"""Fixtures and hooks shared by all tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The repository's folder."""
+    """Return the repository's folder."""
     return Path(__file__).resolve().parent.parent
 
 

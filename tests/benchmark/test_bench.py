@@ -1,4 +1,4 @@
-"""The synthetic data have the promised shape, and the exact answers are exact."""
+"""The synthetic data have the promised shape, and the exact answers are the nested loop's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = Threshold.parse("0.9")
 
 
 def run(*arguments: str, **environment: str) -> bytes:
-    """What `python3 -m arguments…` prints."""
+    """Return what `python3 -m arguments…` prints."""
     return subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=ROOT,
@@ -48,7 +48,7 @@ def videos() -> tuple[list[bytes], Ragged]:
 
 @pytest.fixture(scope="module")
 def all_pairs(videos: tuple[list[bytes], Ragged]) -> Pairs:
-    """The pairs of data/videos.txt with 0.8 or more, from the nested loop."""
+    """Return the pairs of data/videos.txt at or above 0.8, from the nested loop."""
     return nested_loop(videos[1], Threshold.parse("0.8"))
 
 
@@ -97,7 +97,7 @@ def test_the_partition_join_agrees_on_the_videos() -> None:
 
 
 def random_sets(seed: int, smallest: int, largest: int, universe: int) -> Ragged:
-    """60 sets, two thirds of which are an earlier one with some elements taken out or put in."""
+    """Return 60 sets, two thirds of which are an earlier set with some elements changed."""
     words = iter(random_words(seed, 60 * (largest + 20)).tolist())
     sets: list[list[int]] = []
     for i in range(60):
@@ -132,7 +132,7 @@ def test_partition_is_the_nested_loop(
 
 
 def triples(pairs: Pairs) -> list[tuple[int, int, int]]:
-    """Sorted (smaller row, larger row, common), so that a pair found twice shows."""
+    """Return the sorted (smaller row, larger row, common) of all pairs, duplicates included."""
     columns = (column.tolist() for column in pairs)
     return sorted((min(i, j), max(i, j), common) for i, j, common in zip(*columns))
 

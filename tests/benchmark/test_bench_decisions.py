@@ -1,4 +1,4 @@
-"""The tables of decisions and of increments: what they say of a run."""
+"""Benchmark tables of decisions and of increments judge each run by the exact pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurements of pictures: edits, distances, and what other programs' pairs are judged by."""
+"""Tests of the picture benchmarks: edits, distances, and the judging of other programs' pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets that people have marked: they are read, split and scored; the table of a tiny set."""
+"""Data sets labelled by people are read, split and scored, and a tiny one gives the right table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ RESPIRATORY = "respiratory-records_pre_merged.csv", "respiratory-merged_record_i
 
 
 def record(number: int, last: str) -> str:
-    """Twelve words and a last one; records of different numbers share few."""
+    """Return twelve words and `last`; records with different numbers have few words in common."""
     rng = np.random.default_rng(number)
     return " ".join([*(f"w{word}" for word in rng.integers(100, size=12)), last])
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """30 references with a copy that differs in the last word, and 30 without one."""
+    """Write 30 references with a copy that differs in the last word, and 30 without a copy."""
     rows, groups = ['"ID","title","year"'], ['"merged_ids"']
     for number in range(60):
         rows.append(f'"r{number}","{record(number, "one")}",1999')

@@ -1,4 +1,4 @@
-"""What the benchmark measures of a command: its output, its seconds, its memory, and its end."""
+"""The benchmark measures a command's output, its seconds, its memory and its exit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shell(script: str) -> list[str]:
 
 
 def eventually_gone(pid: int) -> bool:
-    """Does the process end within five seconds?  A zombie has ended."""
+    """Return whether the process ends within five seconds; a zombie counts as ended."""
     for _ in range(100):
         status = Path(f"/proc/{pid}/stat")
         try:

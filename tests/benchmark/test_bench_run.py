@@ -1,4 +1,4 @@
-"""The benchmark program: it tells a wrong answer from a right one, and keeps what it has found."""
+"""The benchmark program detects wrong answers, and keeps the results it already has."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_quick_run_fails_where_an_answer_is_wrong(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture,
 ) -> None:
-    """The whole way: prepared workload, run, quality, checks, exit code."""
+    """A quick run returns 1 if a contestant's answer lacks a pair or has a wrong one."""
     answer = {"missing": b"", "wrong": TRUTH + b"a\ty\t0.900000\n"}[fault]
     records = truth.with_name("records.txt")
     records.write_bytes(b"a 1\n")
@@ -120,7 +120,7 @@ def test_a_quick_run_fails_where_an_answer_is_wrong(
 
 
 def quick_main(tmp_path: Path, records: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """bench.run --quick with one workload, and a contestant that prints answer.tsv."""
+    """Run bench.run --quick with one workload and a contestant that prints answer.tsv."""
     workload = Workload("mine", "quick", str(records), [], [])
     (tmp_path / "records.pairs.tsv").write_bytes(TRUTH)
     command = ["cat", str(tmp_path / "answer.tsv")]

@@ -1,4 +1,4 @@
-"""The tables of schemes: what they say of a run."""
+"""Benchmark table of schemes: a row has keys, compared pairs, recall and seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of videos: edits, clips in an hour, and how hits and false pairs are counted."""
+"""The video benchmark makes edits and clips, and counts hits and false pairs correctly."""
 
 from __future__ import annotations
 

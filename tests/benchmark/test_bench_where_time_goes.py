@@ -1,4 +1,4 @@
-"""Seconds go to the file of ours that they were spent for, and none are lost."""
+"""Seconds are attributed to the project file that spent them, and none are lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SORT = ("~", 0, "sort")
 
 
 def called(seconds: float, **by: tuple[tuple[str, int, str], float]) -> tuple:
-    """What pstats has of a function: its own seconds, and which of them are whose."""
+    """Return a function's entry in pstats: its own seconds, and each caller's share of them."""
     callers = {caller: (1, 1, share, share) for caller, share in by.values()}
     return (1, 1, seconds, seconds, callers)
 

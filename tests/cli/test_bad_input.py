@@ -1,4 +1,4 @@
-"""No input, however bad, makes a traceback, a hang or a wrong pair; and each has a defined answer.
+"""Bad input never causes a traceback, a hang or a wrong pair; each kind has a defined answer.
 
 `run` fails on any traceback and on whatever hangs.
 """
@@ -69,7 +69,7 @@ quick = each(*QUICK)
 
 
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
-    """data/videos.txt in three blocks, and (line number, reason) of the bad lines in it."""
+    """Return data/videos.txt with bad lines inserted, and the (line number, reason) of each."""
     lines = VIDEOS.read_bytes().splitlines()
     for i, line in enumerate([*BAD, b"", b" \t", b"long" + b" x" * (MEBIBYTE // 2)]):
         lines.insert(130 * i + 100, line)
@@ -131,7 +131,7 @@ def test_strict_stops_at_the_first_bad_line(
 
 @pytest.mark.slow
 def test_strict_in_mrjob_local(tmp_path: Path) -> None:
-    """The second of two tasks meets it, and counts lines from the start of the file."""
+    """The second of two tasks reports the bad line, numbered from the start of the file."""
     path = tmp_path / "bad.txt"
     path.write_bytes(GOOD * 20 + b"bad x\n")
     result = run([*LOCAL, "--strict", path], tmp_path)
@@ -142,7 +142,7 @@ def test_strict_in_mrjob_local(tmp_path: Path) -> None:
 
 
 def test_strict_says_so_once(tmp_path: Path) -> None:
-    """Every mapper meets bad lines."""
+    """Only one message is printed, although every mapper reads bad lines."""
     path = tmp_path / "bad.txt"
     path.write_bytes(b"bad %b\n" % (b"x" * 1000) * 4000)
     result = run([*JOBS_2, "--strict", path], tmp_path)
@@ -154,7 +154,7 @@ def test_strict_says_so_once(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("form", ["shingles", "text"])
 def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
-    """It is never held: the mapper stays small."""
+    """A line of 100 MB is never held in memory: the mapper stays small."""
     command = [*MEASURED, *MAPPER, "--input", form]
     with subprocess.Popen(
         command,
@@ -180,7 +180,7 @@ def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
-    """An mrjob task that starts far into a file looks for its line number without holding it."""
+    """An mrjob task that starts far into a file finds its line number in bounded memory."""
     path = tmp_path / "huge.txt"
     with path.open("wb") as file:
         file.truncate(500_000_000)  # takes no room on the disk
@@ -193,7 +193,7 @@ def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
 
 @quick
 def test_the_longest_line(command: list[str], tmp_path: Path) -> None:
-    """--max-line counts bytes without the line end."""
+    """The limit of --max-line excludes the line end: a line of exactly that length is read."""
     path = tmp_path / "long.txt"
     longest = b"x 1" + b" 2" * (MEBIBYTE // 2 - 2) + b"3"
     assert len(longest) == MEBIBYTE
@@ -208,7 +208,7 @@ def test_the_longest_line(command: list[str], tmp_path: Path) -> None:
 
 @each("run_local", "inline")
 def test_ids_that_come_again(command: list[str], tmp_path: Path) -> None:
-    """With the same set: counted.  With another: both count.  Never paired with itself."""
+    """Lines with a repeated id are counted and compared, but an id is never paired with itself."""
     path = tmp_path / "again.txt"
     path.write_bytes(
         b"x 1 2 3 4 5 6 7 8 9\nx 9 8 7 6 5 4 3 2 1\ny 1 2 3 4 5 6 7 8 9\n"

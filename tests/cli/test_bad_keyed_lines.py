@@ -1,4 +1,4 @@
-"""Lines between the stages that are wrong: each is refused, and makes no wrong pair."""
+"""Wrong lines between the stages are refused, and never make a wrong pair."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_dedup_gets_garbage(data: bytes, tmp_path: Path) -> None:
 
 
 def test_dedup_gets_partners_in_any_order(tmp_path: Path) -> None:
-    """Hadoop and mrjob group by the first field alone."""
+    """dedup_reducer.py accepts the lines of one first id in any order, as Hadoop may give them."""
     lines = b"a\tb\t0.900000\na\tc\t0.950000\na\tb\t1.000000\n"
     assert succeed(DEDUP, tmp_path, lines).out == b"a\tb\t1.000000\na\tc\t0.950000\n"
 
@@ -128,7 +128,7 @@ KEYED = mapped(GOOD, settings_of())
 )
 @example(place=0, cut=0, put=b"\n", at_once=50)
 def test_damaged_keyed_lines(place: int, cut: int, put: bytes, at_once: int) -> None:
-    """A wrong pair cannot be told from a right one here, but anything else can."""
+    """Damaged keyed lines are refused, or give lines of three fields; never an unexpected error."""
     data = b"".join(KEYED)
     data = data[:place] + put + data[place + cut :]
     lines = [line + b"\n" for line in data.split(b"\n") if line or put]
@@ -161,7 +161,7 @@ def keyed_ways(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 def test_reducer_refuses_lines_that_travel_in_another_way(
     reducer: int, keyed_ways: list[bytes], tmp_path: Path
 ) -> None:
-    """Internal ids, or pairs of two old records, would be printed as if they were an answer."""
+    """A reducer refuses keyed lines made for another --output, --keep, --against or --between."""
     assert succeed([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[reducer]).out
     for mapper in {0, reducer - 1} - {reducer}:
         result = run([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[mapper])
@@ -172,7 +172,7 @@ def test_reducer_refuses_lines_that_travel_in_another_way(
 
 @pytest.mark.parametrize("flags", ["--seed=1", "--threshold=0.8", "--bands=9 --rows=7"])
 def test_shared_keys_of_other_options_are_refused(flags: str, tmp_path: Path) -> None:
-    """The keys of another seed would leave hardly a line for the second round."""
+    """Shared keys made with other options, such as another seed, are refused."""
     blocks = in_order(succeed([*SHARE_KEYS, "map", VIDEOS, *flags.split()], tmp_path).out)
     result = run([*SHARE_KEYS, "reduce"], tmp_path, blocks)
     assert result.code == 1

@@ -1,4 +1,4 @@
-"""Standard output, input and error that fail: nothing is lost in silence, and nothing stays."""
+"""If standard output, input or error fails, nothing is lost silently, and no file is left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Stages = dict[str, tuple[list[str], bytes]]
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], bytes]]:
-    """Each script with an input that gives more output than a pipe holds."""
+    """Return each script with an input whose output is larger than a pipe holds."""
     folder = tmp_path_factory.mktemp("stages")
     path = folder / "copies.txt"
     path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
@@ -67,7 +67,7 @@ def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
-    """PYTHONUNBUFFERED=1, as in many containers: a write may then take a part only."""
+    """A full disk is an error with PYTHONUNBUFFERED=1, too, where one write may be partial."""
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
     lines = b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:100])
     result = run(limited, tmp_path, lines, cwd=tmp_path, PYTHONUNBUFFERED="1")
@@ -110,7 +110,7 @@ def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: P
 
 
 def test_nobody_hears_the_messages(tmp_path: Path) -> None:
-    """A closed pipe at stderr is no reason to leave lines out and say all is well."""
+    """A run whose stderr is a closed pipe must not skip bad lines and report success."""
     read, write = os.pipe()
     os.close(read)
     command = ["bash", "-c", f'exec "$@" 2>&{write}', "-", *MAPPER]
@@ -131,7 +131,7 @@ def test_nobody_hears_the_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @SCRIPTS
 def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
-    """As cron and some schedulers do."""
+    """A script works, or reports an error, if a standard stream is closed at its start."""
     command, data = stages[name]
     result = run(["bash", "-c", f'exec "$@" {closed}', "-", *command], tmp_path, data)
     if closed == ">&-":  # nothing is lost in silence
@@ -165,7 +165,7 @@ def test_what_never_ends_is_refused(command: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
-    """As a file of some MB may hold GB."""
+    """A compressed file without a line end is refused, since a few MB may unpack to many GB."""
     mebibyte = gzip.compress(bytes(1 << 20))
     path = tmp_path / "zeros.gz"
     path.write_bytes(mebibyte * 1100)

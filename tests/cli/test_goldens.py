@@ -1,4 +1,4 @@
-"""What the programs say, in files to read: tests/cli/golden.
+"""The messages and help of all programs are those in the text files of tests/cli/golden.
 
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py  writes them; review the diff
 """
@@ -168,7 +168,7 @@ def check(name: str, text: str) -> None:
 
 
 def steady(text: str) -> str:
-    """What does not depend on the machine or on the version of Python."""
+    """Return a text without the parts that depend on the machine or on the version of Python."""
     text = text.replace("optional arguments:", "options:")  # Python 3.9
     text = re.sub(r"\[FILE \[FILE \.\.\.\]\]|\[FILE \.\.\.\]", "[FILE ...]", text)
     text = re.sub(r"\(default: \d+\)(?=\s+--sort)", "(default: cores)", text)
@@ -202,7 +202,7 @@ def test_the_nearest_name_is_proposed(tmp_path: Path) -> None:
 
 
 def test_help_of_the_others(tmp_path: Path) -> None:
-    """reducer.py has the mapper's options; job.py has them among mrjob's."""
+    """The help of reducer.py and of job.py includes all options of mapper.py."""
     for command in (REDUCER, JOB):
         result = run([*command, "--help"], tmp_path, COLUMNS="100")
         assert result.code == 0
@@ -223,7 +223,7 @@ def test_refusals() -> None:
 
 @pytest.mark.parametrize("flag", [flag for flag, spec in OPTIONS.items() if "metavar" in spec])
 def test_an_empty_value_is_refused(flag: str) -> None:
-    """As from a shell variable that is not set."""
+    """An empty value, such as that of an unset shell variable, is refused."""
     others = {"--bands": ["--rows=5"], "--rows": ["--bands=5"], "--shingle": ["--input=text"]}
     others["--clean"] = ["--input=text"]
     with pytest.raises(UsageError):
@@ -248,7 +248,7 @@ def test_refusals_of_the_runners(name: str, refused: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["mapper.py", "run_local.sh", "job.py"])
 def test_a_refusal_reads_nothing(name: str, tmp_path: Path) -> None:
-    """Exit code 2 and one line, before any file is looked at."""
+    """Impossible options end with exit code 2 and one line, before any file is read."""
     command = {**SCRIPTS, "job.py": INLINE}[name]
     flags = ["--bands=5", "--rows=10", "--recall=0.99"]
     result = run([*command, *flags, "no such file"], tmp_path)

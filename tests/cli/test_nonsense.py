@@ -1,4 +1,4 @@
-"""Every option of every program gets nonsense, and every program every kind of file name.
+"""Nonsense values of all options, and odd file names for all programs, end in no traceback.
 
 Nothing ends in a traceback, or in silence: the exit code is 0, 1 or 2, and what refuses names the
 program and what it refuses.
@@ -45,7 +45,9 @@ class Result(NamedTuple):
 
 
 class Program(NamedTuple):
-    """path: or the module's name; loads: the module to load before; names: what messages begin
+    """A program to test, and the words that every call of it needs.
+
+    path: or the module's name; loads: the module to load before; names: what messages begin
     with; before, after: words without which it does nothing."""
 
     path: str
@@ -102,7 +104,7 @@ every_program = pytest.mark.parametrize("name", PROGRAMS)
 
 @pytest.fixture(scope="module")
 def sketches(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Of the records."""
+    """Return the sketches of the test's records."""
     made = tmp_path_factory.mktemp("sketches") / "made"
     succeed([*NEARDUP, "sketch", "-", "--to", made], made.parent, RECORDS)
     return made.read_bytes()
@@ -110,7 +112,7 @@ def sketches(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path, sketches: bytes) -> Path:
-    """Where the programs run."""
+    """Return the folder in which the programs run, with their input files."""
     (tmp_path / "records.sketches").write_bytes(sketches)
     (tmp_path / "records.txt").write_bytes(RECORDS)
     (tmp_path / "pairs.tsv").write_bytes(PAIRS)
@@ -141,7 +143,7 @@ def results(it: Program, calls: list[Call], folder: Path) -> list[Result]:
 
 
 def check(it: Program, call: Call, result: Result) -> None:
-    """Whatever it was: a message, or a result."""
+    """Check that a call succeeded, or failed with a message that begins with the program's name."""
     about = f"{call}\n{result}"
     assert result.code in (0, 1, 2), about
     assert "Traceback" not in result.err, about
@@ -152,7 +154,7 @@ def check(it: Program, call: Call, result: Result) -> None:
 
 
 def flags_of(it: Program, folder: Path) -> list[str]:
-    """Those that take a value, by its own --help; of job.py only ours."""
+    """Return the options that take a value, from --help; for job.py, only the project's options."""
     if it.loads == "job":
         return [flag for flag, spec in OPTIONS.items() if "action" not in spec]
     (help_,) = results(it, [Call([*it.before, "--help"])], folder)
@@ -211,7 +213,7 @@ def write_files(folder: Path) -> None:
 
 
 def calls_with(name: str, it: Program, file: str) -> list[Call]:
-    """A file of this name in each place that there is for one."""
+    """Return calls that name `file` in each place where the program accepts a file."""
     alone = [*it.before, "--", file]
     first, last = [*alone, "pairs.tsv"], [*it.before, "--", "records.txt", file]
     new = [f"-o{file}"] if file else ["-o", ""]
@@ -265,7 +267,7 @@ def test_every_kind_of_file_name(name: str, folder: Path) -> None:
 
 
 def test_forks_are_the_program(folder: Path) -> None:
-    """What these tests call is what a person calls."""
+    """A forked call prints the same bytes as the program in a new process."""
     (quick,) = results(PROGRAMS["mapper.py"], [Call([], RECORDS.decode())], folder)
     command = [sys.executable, ROOT / "mapper.py"]
     real = subprocess.run(command, input=RECORDS, capture_output=True, check=True, cwd=folder)

@@ -1,4 +1,4 @@
-"""Options: what the defaults are, and that anything wrong or impossible is refused at once."""
+"""Options have the documented defaults; wrong or impossible ones are refused at the start."""
 
 from __future__ import annotations
 

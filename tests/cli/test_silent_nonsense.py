@@ -1,4 +1,4 @@
-"""What was taken for something else ends in one message, with the line to type; and that one works.
+"""Misread input ends in one message with a corrected command, and that command works.
 
 The line is taken from the message, and run by bash as it stands.
 """
@@ -41,7 +41,7 @@ PAIRS = b"p0\tp1\t1.000000\np2\tp3\t1.000000\n"
 
 
 def texts() -> list[tuple[str, str]]:
-    """Sixty, of which two are twice."""
+    """Return sixty texts, two of which occur twice."""
     dice = random.Random(5)
     drawn = [" ".join(dice.choices(WORDS, k=12)) for _ in range(58)]
     both = [drawn[0], drawn[0], drawn[1], drawn[1], *drawn[2:]]
@@ -63,7 +63,7 @@ def zstd(data: bytes) -> bytes:
 
 
 def parquet(_: bytes) -> bytes:
-    """Of the texts."""
+    """Return the texts as a Parquet file."""
     arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     ids, of_ids = zip(*texts())
     sink = arrow.BufferOutputStream()
@@ -339,7 +339,7 @@ COMMANDS = {"mapper": MAPPER, "local": RUN_LOCAL, "inline": INLINE}
 def test_a_share_of_bad_lines(
     case: tuple[int, int, str, int], command: list[str], tmp_path: Path
 ) -> None:
-    """The answer is there in any case."""
+    """A share of bad lines above --max-bad changes the exit code, but the answer is printed."""
     good, bad, flags, code = case
     path = tmp_path / "some.txt"
     path.write_bytes(some_bad(good, bad))
@@ -373,7 +373,7 @@ def test_max_bad_of_nothing_is_strict(tmp_path: Path) -> None:
 
 
 def test_a_task_alone_is_not_judged(tmp_path: Path) -> None:
-    """Its split may be bad alone; the launcher judges by the counters of all."""
+    """A single task with only bad lines succeeds; the launcher judges the counters of all tasks."""
     task = {"mapreduce_task_attempt_id": "attempt_1", "mapreduce_map_input_file": "hdfs:///in.txt"}
     result = succeed(MAPPER, tmp_path, TEXT, **task)
     assert "reporter:counter:neardup,bad lines: not an integer,60" in result.err
@@ -498,7 +498,7 @@ def test_a_task_counts_and_its_log_names_the_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(9))
 def test_an_id_on_most_records_is_counted_batch_by_batch(seed: int) -> None:
-    """Against a plain count: of each worker the id that is frequent in its first batch."""
+    """Each worker counts the id that is frequent in its first batch, over all of its batches."""
     dice = random.Random(seed)
     ids = [b"often"] * 700 + [b"v%d" % dice.randrange(10**6) for _ in range(300)]
     dice.shuffle(ids)

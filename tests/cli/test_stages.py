@@ -1,4 +1,4 @@
-"""The stages in this process: what they count, where they stop."""
+"""The stages, called in this process, count correctly and stop at errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATA = record_lines(RECORDS)
 
 
 def read(blocks, *flags):
-    """The ids that `parsed` finds, and the counters."""
+    """Return the ids that `parsed` finds, and the counters."""
     counters = Counters("mapper")
     batches = parsed(blocks, settings_of(*flags), counters)
     return [id_ for batch in batches for id_ in batch.ids], counters
@@ -124,7 +124,7 @@ def test_pairs_need_no_order_inside_their_first_id():
 
 
 def test_pairs_may_come_in_the_order_of_lines_or_in_that_of_first_ids():
-    """An id may hold bytes below the tab, and then sort and Hadoop differ."""
+    """Pairs are accepted in the order of lines or in the order of first ids."""
     lines = [b"a\x01\tc\t0.900000\n", b"a\tc\t0.900000\n"]
     assert lines == sorted(lines)
     assert deduped(*lines)[0] == lines
@@ -141,7 +141,7 @@ def test_pairs_out_of_order_are_refused_with_the_line(firsts, end):
 
 
 def test_pairs_must_keep_to_one_of_both_orders():
-    """Or else an id could come first twice."""
+    """Pairs that mix the two orders are refused: a first id could otherwise occur in two places."""
     lines = [b"%b\tz\t0.900000\n" % id_ for id_ in (b"a\x01", b"a", b"b", b"b\x01", b"c")]
     with pytest.raises(StageError, match=r"^line 4: pairs are not in order"):
         deduped(*lines)

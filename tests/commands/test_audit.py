@@ -1,4 +1,4 @@
-"""`evaluate` and `audit`: what they count, against sets of lines."""
+"""`evaluate` and `audit` count what set operations on the lines count."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def ends(line: bytes) -> list[bytes]:
 
 
 def number(result: Result, name: str) -> str:
-    """What stands in the row of this name, without the note."""
+    """Return the value in the row with this name, without the note."""
     found = re.search(rf"^{name} +(\S+)", result.out.decode(), re.M)
     assert found, result.out
     return found[1]
 
 
 def damaged(lines: list[bytes], missing: int, extra: int) -> list[bytes]:
-    """Without some lines, with some that are no pairs, and in another order."""
+    """Return the lines shuffled, without `missing` of them, and with `extra` wrong pairs."""
     rng = random.Random(1)
     lines = rng.sample(lines, len(lines) - missing)
     lines += [b"VIDEO_%09d\tVIDEO_%09d\t0.950000\n" % (2 * i + 1, 2 * i + 2) for i in range(extra)]
@@ -78,7 +78,7 @@ def test_evaluate_says_what_else_differs(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv", "x.parquet"])
 def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
-    """What -o wrote counts as the lines do, on both sides and in an audit."""
+    """Pairs written as rows by -o count like lines, in evaluate and in audit."""
     if name == "x.parquet":
         pytest.importorskip("pyarrow")
     succeed([*RUN_LOCAL, "-o", tmp_path / name, VIDEOS], tmp_path)
@@ -91,7 +91,7 @@ def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
 
 
 def test_evaluate_without_pairs(tmp_path: Path) -> None:
-    """0 of 0 is no number; a share of 1 is not what rounds up to it."""
+    """A share of 0 of 0 is printed as "-", and recall is not rounded up to 1."""
     (tmp_path / "none").write_bytes(b"")
     result = succeed([*EVALUATE, tmp_path / "none", ANSWER], tmp_path)
     assert (number(result, "precision"), number(result, "recall")) == ("-", "0.000000")
@@ -126,7 +126,7 @@ precision                           0.961538
 @pytest.mark.first_case
 @pytest.mark.parametrize("seed", [0, 7])
 def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
-    """In two files, one packed; the pairs from standard input."""
+    """An audit of a sample reads two files, one compressed, and the pairs on standard input."""
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     (tmp_path / "1.gz").write_bytes(gzip.compress(b"".join(lines[:700])))
     (tmp_path / "2").write_bytes(b"".join(lines[700:]))
@@ -176,7 +176,7 @@ def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["tf", "tfidf"])
 def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
-    """Some numbers come twice in a line; and `why` explains what is missed."""
+    """An audit counts weighted pairs, and `why` explains a missed pair."""
     videos = tmp_path / "videos.txt"
     lines = VIDEOS.read_bytes().splitlines()[:1000]
     videos.write_bytes(b"".join(b"%b %b\n" % (x, b" ".join(x.split()[1:9])) for x in lines))
@@ -198,7 +198,7 @@ def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> None:
-    """As in the job; and it is never a pair of its own."""
+    """A repeated id has its highest similarity, as in the job, and is never paired with itself."""
     (tmp_path / "records").write_bytes(
         b"a 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9 10\nb 1 2 3 4 5 6 7 8 9\n"
         b"c 1 2 3 4 5 6 7 8 9 10\n"
@@ -211,7 +211,7 @@ def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> No
 
 
 def test_the_hint_leads_to_the_reason(tmp_path: Path) -> None:
-    """The command that audit shows, with the options of the job, says MISSED."""
+    """The command that audit prints, with the job's options, reports MISSED."""
     weak = ["--bands", "2", "--rows", "12"]
     text = tmp_path / "it's text"
     text.write_bytes(
@@ -270,7 +270,7 @@ def batch(ids: list[bytes]) -> Batch:
 
 
 def test_a_sample_does_not_depend_on_order_or_blocks() -> None:
-    """And has all records of an id or none."""
+    """A sample depends on neither order nor blocks, and has all records of an id or none."""
     ids = [b"%d" % (i % 70) for i in range(300)]
     wanted = None
     for size in (1, 7, 300):
@@ -297,7 +297,7 @@ def test_a_sample_knows_whether_it_is_whole(ids: int, whole: bool) -> None:
 
 @pytest.mark.slow
 def test_every_id_is_as_likely() -> None:
-    """Each of 20 ids is in a sample of 5 with probability 1/4; false alarms below 1e-9 in all."""
+    """Each of 20 ids is in a sample of 5 with probability 1/4; false alarms below 1e-9 in total."""
     counts = np.zeros(20)
     for seed in range(1000):
         sample = IdSample(5, seed)
@@ -312,7 +312,7 @@ def test_every_id_is_as_likely() -> None:
 def test_an_input_that_changed_between_its_two_readings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The sample would be of other records than those that it is compared with."""
+    """An audit fails if its input changed between the two readings."""
     data = tmp_path / "data.txt"
     data.write_bytes(VIDEOS.read_bytes())
     monkeypatch.setattr(sys, "argv", ["audit", str(data), str(ANSWER)])

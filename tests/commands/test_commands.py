@@ -1,4 +1,4 @@
-"""What all commands of `python3 -m neardup` have in common: messages, exit codes, closed pipes."""
+"""All commands of `python3 -m neardup` handle messages, exit codes and closed pipes alike."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_no_command(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
-    """As a reader types them, one after the other."""
+    """The commands shown by --help work when typed one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
     assert len(commands) == 14
@@ -221,7 +221,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:
-    """As where the system's python3 is called, and `make` has put numpy beside the package."""
+    """Without numpy, the program continues under .venv, where `make` has installed it."""
     shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
     venv = tmp_path / ".venv" / "bin"
     venv.mkdir(parents=True)
@@ -244,7 +244,7 @@ ROWS = {  # the fields behind the two ids
 
 @crossed(command=[*ROWS], name=["x.tsv", "x.jsonl.gz", "x.csv"])
 def test_an_answer_in_a_file(command: str, name: str, tmp_path: Path) -> None:
-    """It has what is printed otherwise; rows have the same values."""
+    """-o writes the lines that are otherwise printed; rows have the same values."""
     words = [word for word in call(command, tmp_path) if word != "--output=clean"]
     if command == "leaks":
         (tmp_path / "tests.txt").write_bytes(b"q 1 2 3\n")

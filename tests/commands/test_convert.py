@@ -1,4 +1,4 @@
-"""`neardup convert`: any form as JSON lines, with the same pairs."""
+"""`neardup convert` turns every input format into JSON lines with the same pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.engines import (
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """What there is to find in the texts as lines."""
+    """Return the pairs of the texts, found in them as lines."""
     tmp = tmp_path_factory.mktemp("pairs")
     found = succeed([*RUN_LOCAL, *FLAGS, "--input=text", "-"], tmp, TEXT).out
     assert found.count(b"\n") > 40

@@ -1,4 +1,4 @@
-"""`curve`: its table and its picture against the formula."""
+"""`curve`: its table and its picture agree with the formula."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def rows_of(out: bytes) -> list[tuple[float, float, str]]:
-    """(similarity, probability, what follows) of each row."""
+    """Return the (similarity, probability, rest of the line) of each row."""
     rows = re.findall(r"^([\d.]+) +(\d\.\d{6}) *(.*)$", out.decode(), re.M)
     return [(float(place), float(chance), rest) for place, chance, rest in rows]
 
@@ -48,7 +48,7 @@ def test_the_table(flags: list[str], bands: int, rows: int, mark: float, tmp_pat
 
 
 def test_the_table_of_bits_that_agree(tmp_path: Path) -> None:
-    """By the share of them: 50 of 64, whose masks of 10 are all equal with C(50,10)/C(64,10)."""
+    """In the table, a pair with 50 of 64 equal bits meets as often as C(50,10)/C(64,10) implies."""
     flags = ["--scheme", "projection", "--measure", "agreement", "--bits", "64"]
     by_hand = ["--threshold", "25/32", "--bands", "9", "--rows", "10"]
     table = rows_of(succeed([*CURVE, *flags, *by_hand], tmp_path).out)
@@ -71,7 +71,7 @@ def test_the_table_of_super_shingles(supers: str, tmp_path: Path) -> None:
 
 
 def test_the_picture(tmp_path: Path) -> None:
-    """An SVG whose points lie on the curve, with the threshold, the promise and both areas."""
+    """The SVG's points are on the curve; it shows the threshold, the promise and both areas."""
     flags = ["--threshold", "0.8", "--bands", "10", "--rows", "4"]
     succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path)
     root = ElementTree.parse(tmp_path / "curve.svg").getroot()
@@ -106,7 +106,7 @@ def test_the_picture(tmp_path: Path) -> None:
 
 
 def area_of(polygon: ElementTree.Element) -> float:
-    """By the shoelace formula."""
+    """Return the area of a polygon, by the shoelace formula."""
     corners = [tuple(map(float, each.split(","))) for each in polygon.get("points", "").split()]
     pairs = zip(corners, corners[1:] + corners[:1])
     return abs(sum(x1 * y2 - x2 * y1 for (x1, y1), (x2, y2) in pairs)) / 2
@@ -125,7 +125,7 @@ def test_a_long_promise_has_two_lines(tmp_path: Path) -> None:
 
 
 def test_nothing_is_promised_below_the_threshold(tmp_path: Path) -> None:
-    """By `auto`: the curve jumps there, and nothing left of it is shaded."""
+    """With `auto`, the curve jumps at the threshold, and nothing below the threshold is shaded."""
     out = succeed([*CURVE, "--scheme", "auto", "--svg", tmp_path / "curve.svg"], tmp_path).out
     assert b"\nfalse positives  -  " in out
     root = ElementTree.parse(tmp_path / "curve.svg").getroot()
@@ -145,7 +145,7 @@ def test_the_areas_are_told(threshold: str, bands: int, rows: int, tmp_path: Pat
 
 
 def test_without_a_threshold_on_the_axis_there_are_no_areas(tmp_path: Path) -> None:
-    """Projection goes by the cosine, on which no Jaccard threshold has a place."""
+    """A curve of projection has no areas: its axis is the cosine, without a Jaccard threshold."""
     flags = ["--scheme", "projection", "--measure", "jaccard", "--svg", tmp_path / "curve.svg"]
     assert b"false" not in succeed([*CURVE, *flags], tmp_path).out
     assert "<polygon" not in (tmp_path / "curve.svg").read_text()
@@ -169,7 +169,7 @@ def test_refusals(tmp_path: Path) -> None:
 
 
 def test_a_promise_in_the_picture_is_no_higher_than_in_words(tmp_path: Path) -> None:
-    """20 bands of 5 rows miss 2 of 100 million pairs at 0.9, and do not find all."""
+    """The picture rounds a recall down as the text does: a miss of 2 in 100 million is not 1."""
     flags = ["--bands", "20", "--rows", "5", "--max-bands", "20"]
     out = succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path).out.decode()
     assert "with probability 0.999999\n" in out

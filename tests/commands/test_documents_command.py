@@ -1,4 +1,4 @@
-"""`documents` as a program: pairs, paths, NULs, what is skipped, refusals, names, 10,000 files."""
+"""Tests of `documents` as a program: pairs, paths, NULs, skipped files, refusals, 10,000 files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def documents(tmp: Path, *words: str | Path) -> Result:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three similar documents and another, and what must not stop a run."""
+    """Return a folder of three similar documents, a different one, and files to be skipped."""
     top = tmp_path / "docs"
     (top / "sub").mkdir(parents=True)
     (top / "a.txt").write_text(TEXT)
@@ -70,7 +70,7 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_encoding(folder: Path, tmp_path: Path) -> None:
-    """The texts are the same in any encoding, and so are the paths."""
+    """Texts and paths are the same in any encoding; bytes outside the encoding are reported."""
     (folder / "latin.txt").write_bytes((TEXT + " caf\u00e9").encode("latin-1"))
     (folder / "marked.txt").write_bytes((TEXT + " caf\u00e9").encode("utf-16"))
     result = documents(tmp_path, "--encoding=latin-1", "--threshold=1", folder)
@@ -183,7 +183,7 @@ def test_as_the_nested_loop(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
-    """The message names it, and not the folder of temporary files."""
+    """If standard output is full, the message names it, not the folder of temporary files."""
     with open("/dev/full", "wb") as full:
         words = [*NEARDUP, "documents", "--output=lines", folder]
         result = run(words, tmp_path, stdout=full.fileno(), process=True)

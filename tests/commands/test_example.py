@@ -1,4 +1,4 @@
-"""The synthetic videos have the promised shape, and come from a command like the others."""
+"""The synthetic videos have the promised shape, and their command behaves as the others do."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
-    """And a reader that has seen enough ends it, quietly: of 999,999,999 records here."""
+    """Memory is bounded by a window, and a closed pipe ends the program without a message."""
     command = [*NEARDUP, "example", "--records", "999999999"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -69,7 +69,7 @@ def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
 
 
 def high_water(pid: int, stdout: IO[bytes], lines_read: int) -> int:
-    """In KiB, after so many lines more."""
+    """Return the peak memory in KiB after reading `lines_read` more lines."""
     assert all(islice(stdout, lines_read))
     (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     return int(found)

@@ -1,4 +1,4 @@
-"""The commands that judge runs and choose settings, on fingerprints, against the definition."""
+"""Commands that judge runs or choose settings agree with the definition on fingerprints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_64 = [*INPUT, "--bits", "64"]
 
 
 def drawn(count: int, bits: int = BITS, variants: int = 3, seed: int = 3) -> Prints:
-    """Records, half of which have a fingerprint that differs little from one before."""
+    """Return records, half of which have a fingerprint close to an earlier one."""
     rng = random.Random(seed)
     known: list[int] = []
     records = []
@@ -278,7 +278,7 @@ def test_tune_counts_distances_and_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_tune_names_the_distance_of_strangers(tmp_path: Path) -> None:
-    """Of 2,000 records of 32 bits, 2.5 pairs differ in 3 bits or fewer by chance, 0.2 in 2."""
+    """`tune` names the distance from which unrelated records make pairs by chance."""
     rng = random.Random(0)
     (tmp_path / "prints.txt").write_text(
         "".join(f"p{i} {rng.getrandbits(32):08x}\n" for i in range(2000))
@@ -308,7 +308,7 @@ def test_tune_of_a_part_of_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_index(records: Prints, file: Path, tmp_path: Path) -> None:
-    """Added to, and asked: the same lines as of the files; other options are refused."""
+    """An index with added records gives the lines of its files, and refuses other options."""
     old, more, new = (tmp_path / name for name in ("old.txt", "more.txt", "new.txt"))
     for path, some in (old, records[:60]), (more, records[60:100]), (new, records[100:]):
         path.write_text(lines_of([(id_, values[:1]) for id_, values in some]))

@@ -1,4 +1,4 @@
-"""`folders` as a program: lines, words, the cache, links, what cannot be read, 10,000 files."""
+"""Tests of `folders` as a program: lines, words, the cache, links, unreadable and many files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lines(result: Result) -> list[list[str]]:
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    """A folder of 20 files, a copy of it with two more, and what must not stop a run."""
+    """Return a folder of 20 files, a copy with two more, and entries that must not stop a run."""
     top = tmp_path / "top"
     for i in range(20):
         file = top / "photos" / f"{i % 3}" / f"{i}.txt"
@@ -110,7 +110,7 @@ def test_the_cache(top: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_read(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A file that cannot be read may differ, so that no folder is said to have all of it."""
+    """A folder with an unreadable file is not reported as contained, since the file may differ."""
     from neardup.commands import folders as command
 
     def digest(path: bytes) -> bytes:

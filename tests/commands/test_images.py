@@ -1,4 +1,4 @@
-"""`images` as a program: lines, counts, refusals, names, interruption."""
+"""Tests of `images` as a program: lines, counts, refusals, names, interruption."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def images(tmp: Path, *words: str | Path, output: str = "fingerprints", **env: s
 
 
 def found(result: Result) -> dict[str, list[np.ndarray]]:
-    """The name of each file, and its hashes."""
+    """Return the hashes of each file, by its name."""
     lines = [line.decode().split() for line in result.out.splitlines()]
     return {
         os.path.basename(os.fsdecode(path_of(id_))): [
@@ -35,7 +35,7 @@ def found(result: Result) -> dict[str, list[np.ndarray]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four pictures of two things, and what must not stop a run."""
+    """Return a folder with four pictures of two scenes, and files that must not stop a run."""
     top = tmp_path / "photos"
     saved(drawing(1), top / "a.png")
     saved(drawing(1).resize((160, 120)), top / "small" / "a.jpg", quality=60)
@@ -76,7 +76,7 @@ def test_variants(folder: Path, tmp_path: Path) -> None:
 
 
 def names_in(result: Result) -> list[tuple[str, ...]]:
-    """The names of the files on each line, without their folders."""
+    """Return the names of the files on each line, without their folders."""
     assert result.code == 0
     paths = [[f for f in line.split(b"\t") if b"/" in f] for line in result.out.splitlines()]
     return sorted(tuple(os.path.basename(os.fsdecode(path_of(f))) for f in row) for row in paths)
@@ -231,7 +231,7 @@ def test_no_picture_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
-    """As on a file system that does not answer, it costs that file only."""
+    """A decoder that hangs, as on a file system that does not answer, costs only that file."""
     script = (
         "import sys, time; from neardup.images import pictures, picture_hashes\n"
         "decoded = pictures.decoded\n"
@@ -246,7 +246,7 @@ def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
 
 
 def many(folder: Path) -> Path:
-    """Enough pictures for a run of seconds."""
+    """Return a folder with enough pictures for a run of several seconds."""
     path = saved(drawing(1).resize((1600, 1200)), folder / "0.png")
     for k in range(1, 150):
         shutil.copy(path, folder / f"{k}.png")
@@ -265,7 +265,7 @@ def test_interruption(how: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_kill_9_and_the_cache(tmp_path: Path) -> None:
-    """What is left is read by the next run, which gives the same as without it."""
+    """After kill -9, the next run reads the cache, and gives the same answer as without it."""
     top = many(tmp_path / "p")
     command = [*NEARDUP, "images", str(top)]
     with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:

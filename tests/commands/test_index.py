@@ -1,4 +1,4 @@
-"""An index gives the lines that its files give; damaged, or with other options, it is refused."""
+"""An index gives the lines that its files give; damage and other options are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Files = dict[str, Path]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """Parts of the videos, in which near-copies lie apart; texts; and an index of two parts."""
+    """Return parts of the videos, which share near-copies, and an index of two parts, by name."""
     folder = tmp_path_factory.mktemp("videos")
     for number, name in enumerate(["old", "more", "new"]):
         (folder / name).write_bytes(b"".join(LINES[number::3]))
@@ -52,7 +52,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def made(tmp: Path, name: str, given: list[Path], *flags: str) -> Path:
-    """An index of these files."""
+    """Write an index of these files; return its path."""
     succeed([*INDEX, *flags, *given, "--to", tmp / name], tmp)
     return tmp / name
 
@@ -107,7 +107,7 @@ def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
 def test_an_index_of_an_exact_scheme_keeps_its_counts(
     flags: list[str], files: Files, tmp_path: Path
 ) -> None:
-    """Records that are added, and new ones, have tokens which it has not counted."""
+    """An index of an exact scheme keeps its counts, even if later records have uncounted tokens."""
     index = made(tmp_path, "index", [files["old"]], *flags)
     succeed([*INDEX, files["more"], "--to", index, "--add"], tmp_path)
     old = [files["old"], files["more"]]
@@ -184,7 +184,7 @@ def test_another_scheme_or_input_is_refused_before_options_are_taken_over(
 
 
 def test_who_asks_for_counts_is_told(files: Files, tmp_path: Path) -> None:
-    """What is similar depends on the counts."""
+    """An index for a scheme that needs counts is refused, with a message that names the scheme."""
     for flags, told in [
         (["--scheme=imatch"], "--scheme imatch"),
         (["--weights=idf"], "--scheme minhash --weights idf"),
@@ -214,7 +214,7 @@ def test_of_texts(tmp_path: Path) -> None:
     "flags", [[], ["--output=removed"], ["--output=removed", "--keep=longest"]]
 )
 def test_files_and_indexes_in_any_order(flags: list[str], tmp_path: Path) -> None:
-    """Of equal records the first stays, so that the order of collections is to be seen."""
+    """Files and indexes may be mixed in any order; of equal records, the first one is kept."""
     parts = [b"".join(line.replace(b"VIDEO", b"V%d" % i) for line in LINES[:40]) for i in range(4)]
     names = ["c", "a", "d", "new"]
     for name, part in zip(names, parts):
@@ -357,7 +357,7 @@ def test_keys_of_another_version_are_refused(files: Files, tmp_path: Path) -> No
 
 @pytest.fixture
 def stuck(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts a command that waits for more of its input than some records."""
+    """Yield a function that starts a command which waits for more input after some records."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*flags: str | Path) -> subprocess.Popen[bytes]:

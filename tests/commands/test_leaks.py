@@ -1,4 +1,4 @@
-"""Which test records are in the training data: as a nested loop over runs of words says."""
+"""`leaks` finds the test records in the training data that a nested loop over word runs finds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def similarity(test: str, train: str, width: int, measure: str) -> Fraction:
 
 
 def made(seed: int) -> tuple[Records, Records]:
-    """Test records, and training data with some of them, whole or in part; ids repeat."""
+    """Return test records, and training data with some of them, whole or in part; ids repeat."""
     rng = random.Random(seed)
 
     def text(length: int) -> list[str]:
@@ -125,7 +125,7 @@ def test_as_a_nested_loop(
 @pytest.mark.first_case
 @crossed(measure=["containment", "jaccard"], jobs=[1, 2])
 def test_clean(measure: str, jobs: int, files: Files, tmp_path: Path) -> None:
-    """The lines of the training data as they are, in order."""
+    """--output=clean prints the training lines without leaks, unchanged and in order."""
     options = [f"--measure={measure}", "--shingle=word:2", "--threshold=0.2", f"--jobs={jobs}"]
     gone = {j for _, j, _ in files.expected(2, "0.2", measure)}
     assert 5 < len(gone) < 100
@@ -153,7 +153,7 @@ def test_shingles_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_training_record_inside_a_test_record_is_no_leak(tmp_path: Path) -> None:
-    """A quotation is not the question."""
+    """A training record inside a test record, such as a quotation in a question, is not a leak."""
     train = write(tmp_path / "train.jsonl", [("t", "to be")])
     test = write(tmp_path / "test.jsonl", [("q", "to be or not to be that is the question")])
     words = [*LEAKS, train, "--test", test, "--shingle=word:1"]

@@ -1,4 +1,4 @@
-"""`report`: where it takes things from, and what it refuses."""
+"""`report` takes pairs, records and options from the right sources, and refuses wrong ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "") -> Result:
-    """With `records` relative to the folder; `words` may be written with {folder}."""
+    """Run `report`, with `records` relative to the folder and {folder} replaced in `words`."""
     given = [f"--records={folder}/{records}"] if records else []
     more = [word.format(folder=folder) for word in words]
     command = [*NEARDUP, "report", f"{folder}/{pairs}", "-o", f"{folder}/page.html", *given, *more]
@@ -141,7 +141,7 @@ def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
 def test_a_run_that_wrote_rows(suffix: str, folder: Path) -> None:
-    """The page of pairs and of removed records as rows is that of the lines."""
+    """Pairs and removed records that were written as rows give the same page as lines."""
     if suffix == "parquet":
         pytest.importorskip("pyarrow")
     options = ["--input=text", "--shingle=word:1", "--threshold=0.6"]

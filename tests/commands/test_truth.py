@@ -1,4 +1,4 @@
-"""`truth` against the definitions, by every join and measure, and against the job."""
+"""`truth` agrees with the definitions for every join and measure, and with the job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FILTERED = ["jaccard", "dice", "cosine"]
 
 
 def families() -> list[tuple[bytes, frozenset[int]]]:
-    """Sets with near copies; some ids stand for the same record twice, some for different ones."""
+    """Return sets with near-copies; some ids repeat with the same set, some with different sets."""
     rng = random.Random(5)
     records = []
     for family in range(25):
@@ -54,7 +54,7 @@ def decimals(value: Fraction) -> bytes:
 
 
 def similar(measure: str, x: frozenset[int], y: frozenset[int], t: Fraction) -> bytes | None:
-    """By the definition: six decimals, or None below the threshold."""
+    """Return the similarity by its definition, with six decimals, or None below the threshold."""
     if measure != "cosine":
         value = EXACTLY[measure](x, y) if measure in EXACTLY else containment(x, y)
         return decimals(value) if value >= t else None
@@ -99,7 +99,7 @@ def test_every_join_and_measure_by_the_definition(
     monkeypatch: pytest.MonkeyPatch,
     capfdbinary: pytest.CaptureFixture[bytes],
 ) -> None:
-    """In this process, which saves half a minute."""
+    """Every join and measure gives the pairs of the definition (in this process, for speed)."""
     records = families()
     (tmp_path / "records.txt").write_bytes(lines_of(records))
     flags = ["--measure", measure, "--join", join, "--threshold", t]
@@ -207,7 +207,7 @@ WEIGHTED = [
 
 
 def weighted_lines(weights: str) -> bytes:
-    """Records in which some tokens come often, or, for `own`, weigh more than others."""
+    """Return records with repeated tokens or, for `own`, with heavier tokens."""
     lines = []
     for id_, tokens in families():
         fields = [b"%d" % token for token in sorted(tokens)]
@@ -240,7 +240,7 @@ def test_weighted_truth_is_what_a_weighted_job_writes(
 
 
 def test_idf_by_the_formula(tmp_path: Path) -> None:
-    """Of 8 records 1 is in all, which weighs 1, 2 in two, which weighs 16, others in one: 24."""
+    """Idf weights in 8 records are 1 for a token in all, 16 for one in two, 24 for one in one."""
     data = b"a 1 2\nb 1 2 3\n" + b"".join(b"x%d 1 1%d\n" % (i, i) for i in range(6))
     flags = ["--weights", "idf", "--threshold", "17/41"]
     assert succeed([*TRUTH, *flags, "-"], tmp_path, data).out == b"a\tb\t0.414634\n"
@@ -263,7 +263,7 @@ def test_weights_of_one_are_none(tmp_path: Path) -> None:
 
 @given(st.lists(shingle_sets, max_size=8), st.lists(shingle_sets, max_size=8), st.integers(1, 30))
 def test_overlaps(indexed: list, asking: list, step: int) -> None:
-    """In steps of any size."""
+    """`overlaps` finds the same common elements whatever its step size."""
     before, inverted_index.STEP = inverted_index.STEP, step
     try:
         index = InvertedIndex.of(Ragged.from_rows([[*x] for x in indexed]))

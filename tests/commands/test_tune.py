@@ -1,4 +1,4 @@
-"""`python3 -m neardup tune`: a bounded sample, estimates against the truth, a recommendation.
+"""`python3 -m neardup tune`: a bounded sample, estimates close to the truth, a recommendation.
 
 Statistical tests have fixed seeds, and bounds of at least four standard deviations.
 """
@@ -33,7 +33,7 @@ MEASURE = Jaccard(NINE_TENTHS)
 
 
 def words(records: int, seed: int = 1) -> bytes:
-    """Records of 10 to 40 tokens, of which most have the common ones: dissimilar records are alike.
+    """Return records of 10 to 40 tokens; common tokens make even unrelated records similar.
 
     Token k is in a record with probability 1/(1 + k/12); one record in ten copies the one before
     it, but for one token.
@@ -84,7 +84,7 @@ def test_texts_without_spots_are_records_that_meet_nobody(tmp_path: Path) -> Non
 
 
 def costs_of(survey: Survey, *names: str) -> dict[str, Cost]:
-    """Of these settings, or of all."""
+    """Return the cost of each named setting, or of all settings."""
     found = [
         each for each in settings(MEASURE, "jaccard", 0.9999) if each.name in names or not names
     ]
@@ -92,7 +92,7 @@ def costs_of(survey: Survey, *names: str) -> dict[str, Cost]:
 
 
 def counted(path: Path, *flags: str) -> int:
-    """How many pairs of records share a key, and have sizes that allow it."""
+    """Return the number of pairs that share a key and whose sizes allow a match."""
     settings = settings_of(*flags)
     batch, _ = settings.parse(path.read_bytes())
     buckets: dict[int, list[int]] = {}
@@ -112,7 +112,7 @@ def counted(path: Path, *flags: str) -> int:
 
 @pytest.mark.slow
 def test_every_line_is_as_likely_however_long(tmp_path: Path) -> None:
-    """Of 20,000 lines every other one is 40 times as long: half of the sample, give or take 4 s."""
+    """Lines are sampled whatever their length: if half of them are long, half of the sample is."""
     path = tmp_path / "lines.txt"
     path.write_bytes(b"".join(b"s%d\n" % i + b"l%d %b\n" % (i, b"7" * 400) for i in range(10_000)))
     longer = lines = 0
@@ -142,7 +142,7 @@ def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pairs_of_neighbours_are_weighed_as_what_they_are(tmp_path: Path) -> None:
-    """Each record has its copy next to it; and the sample has far more of these than by chance."""
+    """Pairs of adjacent records, which a sample has more often than by chance, weigh less."""
     path = tmp_path / "copies.txt"
     dice = np.random.default_rng(3)
     sets = [
@@ -179,7 +179,7 @@ def bytes_read() -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="only Linux counts what is read")
 def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
-    """A terabyte, of which almost all is one hole; 160 MB of lines; a pipe without an end."""
+    """A sparse file of a terabyte, 160 MB of lines and an endless pipe are not read whole."""
     hole = tmp_path / "hole.txt"
     with open(hole, "wb") as file:
         file.truncate(1 << 40)
@@ -221,7 +221,7 @@ def surveyed_sets() -> Ragged:
 
 @pytest.mark.parametrize("measure", [MEASURE, Cosine(Threshold(9, 10)), Jaccard(Threshold(1, 2))])
 def test_a_whole_file_is_no_estimate(measure: SetMeasure) -> None:
-    """The matches and the mean number of candidates, pair by pair, are those of the sets."""
+    """On a whole file, matches and the mean number of candidates are exact."""
     sets = surveyed_sets()
     n = len(sets)
     known = likeness(sets, measure, Weights(np.arange(n), 1, 1, 1))
@@ -270,7 +270,7 @@ def test_candidates_of_a_whole_file_are_those_of_the_reducer(
 
 @pytest.mark.slow
 def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> None:
-    """Within a factor of two, of a fifth of all records."""
+    """A sample of a fifth of the records estimates the candidates within a factor of two."""
     for path, names in (video_file, ("6 × 2", "8 × 3")), (word_file, ("9 × 4", "11 × 5")):
         found = costs_of(surveyed(path), *names)
         for name in names:
@@ -284,7 +284,7 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
 
 @pytest.mark.slow
 def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
-    """Roughly: how near-copies are spread over buckets cannot be seen in a sample."""
+    """Estimates of the pairs left by pruning are within a factor of five."""
     found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
     for bands, rows in (11, 5), (15, 7):
         truth = succeed(
@@ -295,7 +295,7 @@ def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
 
 
 def test_too_many_pairs_to_look_at() -> None:
-    """Of records that are all alike only some are compared, and no table of all pairs is made."""
+    """Of many similar records only some are compared, and no table of all pairs is built."""
     n = 6000
     sets = Ragged.from_rows([[1, 2, 3, 4, i + 10] for i in range(n)])
     same = Ragged(np.zeros(n, np.uint64), np.arange(n + 1))
@@ -328,7 +328,7 @@ def test_similar_dissimilar_records_get_no_setting_of_millions(large_word_file: 
 
 
 def test_the_least_work_is_recommended() -> None:
-    """Keys, candidate pairs and counted tokens count alike; of equals, the fewest bytes decide."""
+    """The settings with the least work are recommended; ties go to the fewest bytes."""
     counts = [(80, 10, 0, 9), (50, 41, 0, 9), (20, 10, 60, 9), (80, 10, 0, 8), (60, 40, 0, 1)]
     costs = [
         Cost(Choice(str(i), []), 1, 1, 10, keys, candidates, candidates, bytes_, counted)
@@ -350,7 +350,7 @@ RECOMMENDED = re.compile(rb"^    (\./run_local\.sh .*)$", re.MULTILINE)
 
 @pytest.mark.slow
 def test_the_command(video_file: Path, tmp_path: Path) -> None:
-    """The line to paste works, and the same seed says the same."""
+    """The recommended command line works, and the same seed gives the same output."""
     command = [*TUNE, "--recall=0.999", "--sample=1000", "--seed=7", str(video_file)]
     result = succeed(command, tmp_path)
     assert result.err == ""
@@ -456,7 +456,7 @@ def test_two_records_and_bad_lines(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_only_what_is_exact_is_said_to_miss_none(tmp_path: Path) -> None:
-    """A recall that is nearer to 1 than any six decimals is not 1."""
+    """Only exact schemes are said to miss none; a recall just below 1 is shown as 0.999999."""
     flags = ["--recall", "0.9999999999999999", VIDEOS]
     out = succeed([*TUNE, *flags], tmp_path).out.decode()
     shares = re.findall(r"^(\d+ × \d+|[a-z]+) +([01]\.\d{6}) +([01]\.\d{6}) ", out, re.M)

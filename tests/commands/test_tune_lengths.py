@@ -1,4 +1,4 @@
-"""What `tune` says of shingle lengths: against loops, and on collections made for an answer."""
+"""What `tune` reports on shingle lengths agrees with loops and with constructed collections."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ AS_IT_IS = InputFormat.of("text", None, None)
 
 
 def made_up(records: int, words: int, seed: int, copies: float = 0.1) -> list[str]:
-    """Texts of words from an invented language, in which some are frequent, as in real ones; some
-    are the text before them with another word in it."""
+    """Return texts in an invented language; a share `copies` of them are near-copies."""
     dice = random.Random(seed)
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
     language = ["".join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(3000)]
@@ -107,7 +106,7 @@ def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: 
 
 
 def test_one_changed_letter_leaves_what_is_said() -> None:
-    """The text of which shingles are all different, changed in its middle."""
+    """One changed letter in a text without repeated shingles costs at most the stated share."""
     text = "the quick brown fox jumps over a lazy dog while seven big wizards box my quartz vat"
     for name in ("word:1", "word:3", "char:5", "char:9"):
         k = int(name.split(":")[1])
@@ -120,7 +119,7 @@ def test_one_changed_letter_leaves_what_is_said() -> None:
 
 @pytest.mark.slow
 def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pairs of neighbours, from a quarter of 12,000 records; five samples, within a fifth."""
+    """Samples of a quarter of 12,000 records estimate the pairs of neighbours within a fifth."""
     monkeypatch.setattr(shingle_lengths, "LENGTHS", {"word": range(3, 4)})
     texts = made_up(6_000, 8, seed=5, copies=0)
     path = written(tmp_path / "texts", [each for text in texts for each in (text, text)])

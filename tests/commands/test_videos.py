@@ -1,4 +1,4 @@
-"""`videos` as a program: pairs, decisions, prints, counts, refusals, names, interruption."""
+"""Tests of `videos` as a program: pairs, decisions, fingerprints, counts, interruption."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def videos(tmp: Path, *words: str | Path, **env: str) -> Result:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copies and a clip of one film, others, and what must not stop a run."""
+    """Return a folder with copies and a clip of one film, other films, and files to be skipped."""
     top = tmp_path_factory.mktemp("made") / "films"
     long = film(1)
     filmed(long, top / "long.mp4")
@@ -61,7 +61,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def rows(result: Result, top: Path) -> list[list[str]]:
-    """The fields of each line, with the names of files below the folder."""
+    """Return the fields of each line, with file names relative to the folder."""
     assert result.code == 0, result.err
     return [
         [field.replace(f"{top}/", "") for field in line.decode().split("\t")]
@@ -226,7 +226,7 @@ def test_against_an_index(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_video_is_no_copy_of_itself(folder: Path, tmp_path: Path) -> None:
-    """Though the index has it, by this name or another one."""
+    """A video is not a copy of itself, even if an index has it under this or another name."""
     index = tmp_path / "library.index"
     videos(tmp_path, folder, "--output=prints", "-o", index)
     os.symlink(folder, tmp_path / "again")
@@ -241,7 +241,7 @@ def test_a_video_is_no_copy_of_itself(folder: Path, tmp_path: Path) -> None:
 
 
 def episodes(top: Path) -> Path:
-    """Eight films with one opening of four seconds, and a copy of one of them."""
+    """Write eight films that share an opening of four seconds, and a copy of one film."""
     for k in range(8):
         filmed(np.concatenate((film(99, 4), film(20 + k, 9))), top / f"{k}.mp4")
     filmed(np.concatenate((film(99, 4), film(20, 9))), top / "0 copy.mp4", size=SMALL)
@@ -392,7 +392,7 @@ def test_no_video_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
-    """As on a file system that does not answer, it costs that file only."""
+    """A decoder that hangs, as on a file system that does not answer, costs only that file."""
     script = (
         "import sys, time; from neardup.engines.local import video_run\n"
         "print_of = video_run.print_of\n"
@@ -410,7 +410,7 @@ def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty films: each with a copy and a clip."""
+    """Return a folder of twenty films, each with a copy and a clip."""
     top = tmp_path_factory.mktemp("sixty")
     for k in range(20):
         frames = film(40 + k)
@@ -446,7 +446,7 @@ def test_interruption(how: str, sixty: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_kill_9_and_the_cache(sixty: Path, tmp_path: Path) -> None:
-    """What is left is read by the next run, which gives the same as without it."""
+    """After kill -9, the next run reads the cache, and gives the same answer as without it."""
     command = [*NEARDUP, "videos", str(sixty)]
     with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
         started(it, 3)

@@ -1,4 +1,4 @@
-"""`why`: what it says of two records, against what the job does with them."""
+"""`why` explains two records in agreement with what the job does with them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ both 1 2 3 4 5 6 7 8 9 10
 
 
 def why(tmp_path: Path, *parts: str, data: bytes = DEMO) -> dict[str, str]:
-    """name → text of each line, what follows an advice included."""
+    """Return the text of each line of `why` by its name, continuation lines included."""
     result = succeed([*WHY, "-", *parts], tmp_path, data)
     rows = re.split(r"\n(?! )", result.out.decode().rstrip("\n"))
     return {row[:12].rstrip(): row[12:] for row in rows}
 
 
 def keys_of(mapped: bytes, id_: bytes) -> list[str]:
-    """The keys of a record among the lines of mapper.py."""
+    """Return the keys of a record among the lines of mapper.py."""
     fields = [line.split(b"\t") for line in mapped.splitlines()]
     return sorted(key.decode() for key, _, other, _ in fields if other == id_)
 
@@ -116,7 +116,7 @@ def test_every_measure(measure: str, expected: dict[str, str], tmp_path: Path) -
 
 @pytest.mark.slow
 def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
-    """With a weak promise: found and missed pairs of the exact answer."""
+    """With a low recall, `why` reports found and missed pairs as the job does."""
     flags = ["--bands", "2", "--rows", "10"]
     printed = set(succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).lines())
     pairs = ANSWER.read_bytes().splitlines(keepends=True)
@@ -139,7 +139,7 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("scheme", list(OF_SETS))
 def test_every_scheme(scheme: str, tmp_path: Path) -> None:
-    """Printed or missed, as by the job, where all schemes verify by the same measure."""
+    """With every scheme, `why` reports a pair as printed or missed, as the job does."""
     some = [line.split(b"\t") for line in ANSWER.read_bytes().splitlines()[:40:4]]
     ids = {id_ for line in some for id_ in line[:2]}
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
@@ -220,7 +220,7 @@ def test_a_weighted_similarity_is_not_that_of_the_sets(tmp_path: Path) -> None:
     ],
 )
 def test_bits_that_agree(flags: list[str], bits: int, least: int, tmp_path: Path) -> None:
-    """Of so many, and what the job prints."""
+    """`why` reports the number of equal bits of the pairs that the job prints."""
     own = "hamming" if "simhash" in flags else "agreement"
     lines = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
     for a, b, similarity in [line.decode().split() for line in lines[:: len(lines) // 3]]:
@@ -247,7 +247,7 @@ def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
 @pytest.mark.slow
 @some("flags", {name: ["--scheme", name] for name in ("prefix", "exact", "partition")}, "exact")
 def test_keys_of_schemes_that_count_tokens(flags: list[str], tmp_path: Path) -> None:
-    """From the file itself, and from --counts: those of the mapper."""
+    """`why` shows the mapper's keys, with counts from the file itself and from --counts."""
     counted = succeed([*COUNT_TOKENS, "map", *flags], tmp_path, VIDEOS.read_bytes()).out
     sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(counted)).out
     counts = tmp_path / "counts.tsv"
@@ -275,7 +275,7 @@ def test_ids_that_come_twice(tmp_path: Path) -> None:
 
 
 def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> None:
-    """Both records of b are pairs with a, and only the less similar one meets it."""
+    """A pair that shares a key is shown before a more similar one without a common key."""
     base = range(100)
     sets = [base, [*base[20:], *range(200, 220)], base[:60]]  # resemblance to a: 2/3, 3/5
     seeds = map(str, range(1000))
@@ -374,7 +374,7 @@ def write(told: RunFile, answer: Path) -> None:
 
 
 def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
-    """What a run with these options leaves beside its answer."""
+    """Write the run's own file beside an answer, for a run with these options; return it."""
     args = Options.from_arguments(options)
     told = RunFile(
         options=args.arguments(),
@@ -397,7 +397,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
-    """Of a run on texts, one of them old."""
+    """Return the answer of a run on texts, one of which is old."""
     texts, old = tmp_path / "texts.txt", tmp_path / "old.txt"
     texts.write_bytes(TEXTS)
     old.write_bytes(b"old\tto be, or not to be, THAT is the question oh\n")

@@ -1,4 +1,4 @@
-"""From records to a decision, against the oracle; and what holds of every decision.
+"""From records to a decision: equal to the oracle's, and with the properties of every decision.
 
 The records are paths, stars, cliques, ties and copies, in any order, under ids that repeat; what is
 large in real life, such as a dense cluster, is small here (`tests.support.deciding.Sizes`).
@@ -48,7 +48,7 @@ def named(sets: list[frozenset[int]], old: int = 0) -> list[Line]:
 
 
 def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
-    """Something to find, and something not to find."""
+    """Return whether some records are pairs and some are not."""
     return 0 < len(pairs) < len(lines) * (len(lines) - 1)
 
 
@@ -98,7 +98,7 @@ def test_rule_cluster(keep, lines, threshold, sizes):
 )
 @example("longest", named(star(0, 11), old=5), "0.8", False, Sizes(dense=2, batch=1))
 def test_of_new_records(keep, lines, threshold, between, sizes):
-    """Old ones always stay, and are better reasons."""
+    """With old records, a decision equals the greedy oracle's, and removes no old record."""
     pairs = pairs_of(lines, threshold, between)
     assume(pairs)
     assert has_both(lines, pairs)
@@ -143,7 +143,7 @@ def test_clusters(lines, threshold, sizes):
 @pytest.mark.parametrize("dense", [2, 64])
 @each_keep
 def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
-    """A decision is one of the pairs that the same options print, whichever these are."""
+    """A decision uses exactly the pairs that the same options print, whichever pairs they are."""
     rng = random.Random(3)
     sets = [set_ for base in range(0, 3000, 100) for set_ in star(base, 11) + path(base + 50, 5)]
     lines = named(rng.sample(sets, len(sets)))
@@ -166,7 +166,7 @@ def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
 
 
 def reasons(lines: list[Line], result: Decision) -> dict[bytes, tuple[bytes, str]]:
-    """Of each record that goes, because of whom and how similar they are."""
+    """Return, for each removed id, the kept record that it duplicates and their similarity."""
     found = {}
     for line in result.lines:
         _, id_, kept, similarity = line.rstrip(b"\n").split(b"\t")
@@ -189,7 +189,7 @@ def test_no_two_that_stay_are_a_pair(keep, lines, threshold, sizes):
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
 def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes):
-    """With an old one; or, but for --between, with a new one."""
+    """No kept new record is a pair with an old one or, without --between, with a kept new one."""
     flags = flags_of(threshold, f"--keep={keep}", "--against=old", *["--between"] * between)
     gone = reasons(lines, decide(lines, flags, sizes))
     staying = [line for line in lines if line.id not in gone]
@@ -204,7 +204,7 @@ def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes)
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
 def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshold, against, sizes):
-    """A verified pair, the most similar one; of several that with the best priority."""
+    """A record is removed for its most similar earlier kept record; ties go by priority."""
     if not against:
         lines = [line._replace(old=False) for line in lines]
     flags = flags_of(threshold, f"--keep={keep}", *["--against=old"] * against)
@@ -247,7 +247,7 @@ def test_one_of_each_cluster_stays(lines, threshold, sizes):
 
 @pytest.mark.parametrize("dense", [1, 64])
 def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense):
-    """a–b–c, and a and c are no pair: c stays, or goes with nothing to say for it."""
+    """In a chain a–b–c, c is kept by the rule of pairs, and removed by the rule of clusters."""
     lines = [Line(b"abc"[i : i + 1], set_) for i, set_ in enumerate(path(0, 3))]
     place = b"%016x" % NEW
     second, third = place[:-1] + b"1", place[:-1] + b"2"
@@ -260,14 +260,14 @@ def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense)
 
 @pytest.mark.slow
 def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
-    """The smallest tree of a bucket on disk."""
+    """Two near-copies in a bucket on disk, which has the smallest possible tree, are decided."""
     lines = named([frozenset(range(40)), frozenset(range(1, 40)), frozenset(range(90, 130))])
     found = reasons(lines, decide(lines, flags_of("0.9"), Sizes(bucket_bytes=60)))
     assert found == {lines[1].id: (lines[0].id, "0.975000")}
 
 
 def test_of_equal_reasons_the_first_record_is_named():
-    """Whatever order its edges come in: on Hadoop they are in order of the later record alone."""
+    """Of equally similar kept records, the first is the reason, whatever the order of the edges."""
     sets = (range(1, 13), range(7, 19), range(4, 16))
     lines = named([frozenset(some) for some in sets])
     first, _, third = (line.id for line in lines)

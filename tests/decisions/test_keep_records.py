@@ -1,4 +1,4 @@
-"""What stays of a file, in the form that it has; several files that are to be one."""
+"""Kept records have the file's own format, and several files can become one output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def keep(
     header: bool = True,
     ids: Sequence[bytes] = (),
 ) -> bytes:
-    """`gone` are rows from 1 on, of file `number`."""
+    """Keep a file without the rows `gone` (from 1 on); it is file `number` of the input."""
     places = [first_place(number, row - 1) for row in gone]
     # Those of other files are before and after.
     others = [first_place(number + 1)]
@@ -110,7 +110,7 @@ def test_a_file_that_was_cut_short(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["shingles", "text"])
 def test_lines_in_another_order(kind: str, tmp_path: Path) -> None:
-    """The lines that go are of the records that were to go; the first one, too."""
+    """Lines in another order are refused: each removed line must have the decided id."""
     path = tmp_path / "in.txt"
     lines = [b"%d 1 2 3\n" % i for i in range(5)]
     path.write_bytes(b"".join(lines[::-1]))

@@ -1,4 +1,4 @@
-"""The lines that stay, however the bytes come, and the places of those that go."""
+"""Kept lines and the places of removed ones are correct, however the bytes are split."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ inputs = st.lists(pieces, max_size=14).map(b"".join)
 
 @st.composite
 def cut(draw: st.DrawFn, data: bytes) -> list[bytes]:
-    """These bytes in chunks, some of them empty."""
+    """Return the bytes in chunks, some of them empty."""
     cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)])]
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """What is on each line of a file."""
+    """Return the content of each line of a file."""
     return data.removeprefix(codecs.BOM_UTF8).splitlines()  # of bytes, at CR, LF and CRLF only
 
 
@@ -52,7 +52,7 @@ def test_all_but_the_lines_at_these_places(data, given_, of_file):
 
 @given(inputs)
 def test_lines_are_counted_as_by_those_who_read_records(data):
-    """So that a place is the same line to both."""
+    """Lines are counted as the readers of records count them, so that a place is the same line."""
     read = b"".join(some for _, some, _ in whole_lines(io.BytesIO(data), 1 << 20))
     assert read.splitlines() == lines_of(data)
 
@@ -76,7 +76,7 @@ def test_what_is_hardly_a_file(data):
 
 
 def test_it_holds_no_more_than_a_chunk():
-    """Of a line of any length; what has been read is written before more is asked for."""
+    """At most one chunk is held, however long a line is, and is written before the next is read."""
     read = written = 0
 
     def chunks():
@@ -121,7 +121,7 @@ def test_the_places_from_any_one_on(data, places):
 
 
 def test_it_reads_only_what_is_of_its_own_lines():
-    """Of many tasks, each reads its part; to find it takes a few reads."""
+    """Each task reads only the decisions on its own lines, found in a few reads."""
     places = [NEW + i for i in range(20_000)]
 
     class Counted(io.FileIO):

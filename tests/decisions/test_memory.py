@@ -1,4 +1,4 @@
-"""What a decision holds: 28 bytes for each record that is in a pair, however many pairs there are.
+"""A decision holds 28 bytes for each record in a pair, however many pairs there are.
 
 Measured between a small file of edges and a large one, so that what is held of one batch, however
 large either is, does not count.
@@ -31,7 +31,7 @@ def tagged(i: int) -> bytes:
 
 
 def edges(count: int) -> Iterator[bytes]:
-    """Chains of ten, copies, and stars of a hundred; each record has a line at least."""
+    """Yield chains of ten, copies, and stars of a hundred; each record has at least one line."""
     for i in range(count):
         start, rank = i - i % 100, i % 100
         if rank == 0:
@@ -52,7 +52,7 @@ def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def peak(count: int, flags: list[str]) -> tuple[int, Counters, int]:
-    """(bytes, what was counted, how many lines came)"""
+    """Return the peak memory in bytes, the counters, and the number of lines."""
     counters = Counters("decide")
     settings = settings_of(*flags)
     tracemalloc.start()

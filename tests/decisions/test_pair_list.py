@@ -1,4 +1,4 @@
-"""Decisions on pairs in memory, against the definition."""
+"""Decisions on pairs in memory agree with the definition."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_removed(tmp_path: Path, pairs: list[RankedPair], old: int) -> None:
 
 
 def test_an_example(tmp_path: Path) -> None:
-    """2 is like 0 and 1; 3 is like 2 alone, which is removed."""
+    """Record 2 is similar to 0 and 1, and 3 only to 2, which is removed, so 3 is kept."""
     pairs = [(2, 0, 0.5), (2, 1, 0.75), (3, 2, 1.0)]
     assert list(removed(pairs, 0, tmp_path)) == [(2, 1, 0.75)]
     assert list(removed([], 0, tmp_path)) == []

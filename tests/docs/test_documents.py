@@ -1,4 +1,4 @@
-"""What the documents say of the project: links, paths, options, schemes, measures, figures."""
+"""The documents agree with the project: links, paths, options, schemes, measures, figures."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def text_of(document: Path) -> str:
 
 
 def prose(document: Path) -> str:
-    """Without its blocks of code."""
+    """Return a document without its code blocks."""
     return re.sub(r"^```.*?^```", "", text_of(document), flags=re.M | re.S)
 
 
 def anchors(document: Path) -> set[str]:
-    """The headings, as GitHub names them in links.
+    """Return the headings in the form that GitHub gives them in links.
 
     >>> heading = re.sub(r"[^\\w\\- ]", "", "What a `run` costs, in bytes".lower())
     >>> heading.replace(" ", "-")
@@ -51,7 +51,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def rows(document: Path, head: str) -> list[list[list[str]]]:
-    """The cells of all tables whose first line begins so, without their first two lines."""
+    """Return the cells of all tables whose first cell is `head`, without their first two lines."""
     tables = re.findall(
         rf"^\| {re.escape(head)} \|.*\n\|[-:| ]+\n((?:\|.*\n)+)", text_of(document), re.M
     )
@@ -172,7 +172,7 @@ def test_the_table_of_super_shingles(supers: str) -> None:
 
 
 def figures(head: str) -> list[str]:
-    """The cells of the line of choosing.md that begins so."""
+    """Return the cells of the row of choosing.md whose first cell is `head`."""
     line = re.search(rf"^\| {re.escape(head)} \|(.*)\|$", text_of(CHOOSING), re.M)
     assert line, head
     return [cell.strip() for cell in line[1].split("|")]

@@ -1,4 +1,4 @@
-"""docs/options.md is made of the commands and of what --help prints.
+"""docs/options.md is generated from the commands and from the output of --help.
 
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py tests/docs/test_options_page.py
 """
@@ -29,7 +29,7 @@ Entry = tuple[str, str, str]  # "--threshold T", what it does, its default
 
 
 def groups(program: str) -> dict[str, list[Entry]]:
-    """Return the options in a program's help, by the heading they are under; without --help."""
+    """Return the options in a program's help by heading, without --help."""
     text = (ROOT / "tests" / "cli" / "golden" / f"{program}.help.txt").read_text("utf-8")
     found: dict[str, list[Entry]] = {}
     for heading, body in re.findall(r"^(\w[\w ,]*):\n((?:  .*\n|\n)+)", text, re.M):

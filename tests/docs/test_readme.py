@@ -1,4 +1,4 @@
-"""The examples of README.md, docs/ and CONTRIBUTING.md, as a reader would type them.
+"""The examples in README.md, docs/ and CONTRIBUTING.md work as a reader would type them.
 
 Each `console` block is run in a folder that looks like the repository, with the README's demo.txt,
 and the command `neardup` on the PATH; a block makes whatever else it needs.  The `python` blocks of
@@ -52,7 +52,7 @@ def all_blocks() -> list:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place that looks like the repository to the reader, with demo.txt."""
+    """Return a folder that looks like the repository, with demo.txt."""
     folder = tmp_path_factory.mktemp("read me")
     for path in ROOT.iterdir():
         if path.name not in {".git", ".bench"}:
@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shell(command: str, folder: Path, seconds: int = 120, **env: str) -> str:
-    """What a command line prints; what it says on stderr counts only where it prints nothing."""
+    """Return what a command prints on stdout or, if that is empty, on stderr."""
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
@@ -93,7 +93,7 @@ def test_no_console_block_is_passed_over() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_python_blocks_print_what_they_say(document: Path) -> None:
-    """All of a document are one session."""
+    """The Python blocks of a document, run as one session, print what the document shows."""
     text = document.read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, document.name, None, 0)
@@ -117,7 +117,7 @@ def test_the_console_block_for_a_cluster(folder: Path) -> None:
 
 
 def test_the_readmes_summary_is_that_of_the_run(folder: Path) -> None:
-    """All lines but the one of seconds."""
+    """The README's summary has the figures of the run, except the seconds."""
     (shown,) = re.findall(r"On two cores:\n\n```text\n(.*?)^```", README.read_text(), re.M | re.S)
     said = shell("./run_local.sh --jobs 2 data/videos.txt 2>&1 >/dev/null", folder)
     *counters, seconds = said.splitlines()

@@ -1,4 +1,4 @@
-"""run_local.sh -o FILE: the answer, whole or not at all, and beside it the run's own file."""
+"""run_local.sh -o FILE writes a complete answer or none, with the run's own file beside it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where FILE is to be, and nothing else."""
+    """Return an empty folder for FILE."""
     path = tmp_path / "results"
     path.mkdir()
     return path
@@ -182,7 +182,7 @@ def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(params=["new", "there"])
 def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
-    """FILE, and the run's own; they are as they were, whatever happens, and so is their folder."""
+    """Yield FILE; FILE, the run's own file and their folder must be unchanged after the test."""
     file = folder / "x.tsv"
     if request.param == "there":
         file.write_bytes(b"of yesterday\n")
@@ -212,7 +212,7 @@ def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_at_the_runs_own_file(folder: Path, tmp_path: Path) -> None:
-    """Then there is no answer either, which nobody could tell from one that is complete."""
+    """If the disk is full when the run's own file is written, no answer is left either."""
     if (
         not shutil.which("mount")
         or subprocess.run(
@@ -273,7 +273,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
 def test_a_long_name_is_refused_before_the_work_or_not_at_all(
     letters: int, data: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """Of 255 letters that a name may have, the run's own file needs 14 more than the answer."""
+    """A name is refused before the work if the run's own file, 14 letters longer, cannot exist."""
     name = folder / ("x" * letters)
     result = run([*RUN_LOCAL, "-o", name, data], tmp_path)
     if letters <= 241:

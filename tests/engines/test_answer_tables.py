@@ -1,4 +1,4 @@
-"""Pairs, links, removed records and clusters as rows of other formats: those of the lines."""
+"""Pairs, links, removed records and clusters written as rows have the values of the lines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ READERS: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
 
 
 def rows_of(lines: bytes, names: list[str]) -> list[dict[str, Any]]:
-    """The oracle: fields between tabs, an interval in two."""
+    """Return the expected rows: the fields between tabs, an interval as two fields."""
     rows = []
     for line in lines.decode().splitlines():
         values: list[Any] = []
@@ -79,7 +79,7 @@ def rows_of(lines: bytes, names: list[str]) -> list[dict[str, Any]]:
 
 
 def written(name: str, flags: list[str], tmp_path: Path, option: str = "-o") -> bytes:
-    """What a run writes into a file of this name."""
+    """Return what a run writes to a file with this name."""
     answer = tmp_path / "answer" / name
     answer.parent.mkdir(exist_ok=True)
     words = [*RUN_LOCAL, "--threshold=0.6", *flags, option, answer, "new.txt"]
@@ -109,7 +109,7 @@ def test_the_rows_are_those_of_the_lines(case: str, name: str, folder: Path) -> 
 
 @pytest.mark.slow
 def test_a_chain_has_no_similarity(tmp_path: Path) -> None:
-    """The first and the last record of a chain are in one cluster, and no pair."""
+    """The ends of a chain are in one cluster but are not a pair, so their similarity is null."""
     (tmp_path / "new.txt").write_bytes(b"a 1 2 3 4\nb 2 3 4 5\nc 3 4 5 6\n")
     flags = ["--output=removed", "--rule=cluster"]
     expected = [("b", "a", 0.6), ("c", "a", None)]
@@ -165,7 +165,7 @@ def test_refused_names(words: list[str], told: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_many_rows(name: str, tmp_path: Path) -> None:
-    """More than one batch of rows."""
+    """Rows in more than one batch are all written, in order."""
     copies = 300
     lines = "".join(f"r{i:03} 1 2 3\n" for i in range(copies))
     (tmp_path / "new.txt").write_text(lines)

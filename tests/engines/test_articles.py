@@ -1,4 +1,4 @@
-"""Real input that nobody here wrote: news articles, some of which are known to be plagiarised."""
+"""On real news articles, some of them plagiarised, the answer is the known truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipe decides as run_local.sh does; what job.py refuses."""
+"""A pipe decides as run_local.sh does, and job.py refuses the outputs of decisions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TWINS = b"a 1 2 3\nb 1 2 3\n"
 
 
 def near_copies(seed: int, count: int) -> list[bytes]:
-    """Lines, most of them of near-copies of a few sets; some are blank, and some are bad."""
+    """Return lines, mostly of near-copies of a few sets; some lines are blank, and some are bad."""
     common, rng = random.Random(0), random.Random(seed)
     sets = [common.sample(range(900), 30) for _ in range(6)]
     lines = []
@@ -58,7 +58,7 @@ def near_copies(seed: int, count: int) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Old records in old.bz2, new ones in three files, whose names are not in byte order."""
+    """Return a folder with old records in old.bz2, and new ones in three files with odd names."""
     folder = tmp_path_factory.mktemp("files")
     files = {
         "old.bz2": bz2.compress(b"\n".join(near_copies(1, 30))),
@@ -117,7 +117,7 @@ def test_pairs_of_two_collections(
 @pytest.mark.first_case
 @pytest.mark.parametrize("output", ["kept", "removed", "clusters"])
 def test_shuffled_lines_and_several_reducers(output: str, new: Input, tmp_path: Path) -> None:
-    """Keys in three reducers, whose edges come in any order to the sort."""
+    """Three reducers that get shuffled lines, and so edges in any order, give the same decision."""
     flags = [f"--output={output}", "--threshold=0.7", "--bands=30", "--rows=3"]
     rng = random.Random(8)
     mapped = succeed([*MAPPER, *flags, *new.files], tmp_path).out.splitlines(keepends=True)

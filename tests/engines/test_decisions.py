@@ -1,4 +1,4 @@
-"""From files to a clean collection: every engine decides the same, and as the oracle does.
+"""From files to a clean collection: every engine makes the oracle's decision.
 
 The files have blank lines and bad ones, every line end, ids that repeat, and awkward names.
 """
@@ -44,8 +44,7 @@ every_engine = pytest.mark.parametrize("engine", DECIDING)
 
 
 class Collection(NamedTuple):
-    """The lines of some files without their ends, and the records on them; None where there is
-    none."""
+    """The lines of some files without line ends, and each line's record (None if it has none)."""
 
     files: list[str]
     lines: list[bytes]
@@ -56,7 +55,7 @@ class Collection(NamedTuple):
 
 
 def near_copies(seed: int, shapes: int = 8, unique: bool = False) -> list[Line]:
-    """Records that are alike in all ways, in any order, under ids that repeat."""
+    """Return similar records of every shape, in any order, with repeated ids."""
     rng = random.Random(seed)
     sets = [
         set_
@@ -73,14 +72,14 @@ def near_copies(seed: int, shapes: int = 8, unique: bool = False) -> list[Line]:
 
 
 def as_line(rng: random.Random, line: Line) -> bytes:
-    """A set in any order, with repeats, between blanks."""
+    """Return a record line: the set in any order, with repeats, between blanks or tabs."""
     tokens = [*map(b"%d".__mod__, line.set), b"%d" % min(line.set)]
     rng.shuffle(tokens)
     return rng.choice([b"", b" "]) + rng.choice([b" ", b"\t"]).join([line.id, *tokens])
 
 
 class Kind(NamedTuple):
-    """How a file is written."""
+    """A file's name, line ends, first bytes and compression."""
 
     name: bytes
     end: bytes = b"\n"
@@ -99,7 +98,7 @@ KINDS = [
 
 
 def odd_files(folder: Path, records: list[Line], seed: int = 3) -> Collection:
-    """The records in five files, of which two are named once more: their lines count again."""
+    """Write the records to five files, two of which are given twice; their lines count twice."""
     rng = random.Random(seed)
     folder.mkdir(exist_ok=True)
     parts: list[tuple[str, list[bytes], list[Line | None]]] = []
@@ -128,7 +127,7 @@ def odd_files(folder: Path, records: list[Line], seed: int = 3) -> Collection:
 
 
 class Answer(NamedTuple):
-    """What the oracle says of some files."""
+    """The oracle's answer for some files, as three outputs."""
 
     kept: bytes
     removed: bytes
@@ -172,7 +171,7 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """Of the same sets, in other places and in part under the same ids."""
+    """Return old records: sets of the new ones, in other places, some under the same ids."""
     return odd_files(tmp_path_factory.mktemp("old"), random.Random(9).sample(near_copies(1), 15))
 
 
@@ -250,7 +249,7 @@ def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
 @pytest.mark.first_case
 @every_engine
 def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
-    """Each of its lines is a record of its own place; nothing is lost, and nothing twice."""
+    """Lines of a file that is given twice are separate records, and the copies are removed."""
     path = tmp_path / "some.txt"
     path.write_bytes(b"a 1 2\n\nb 3 4\n")
     given = Input(b"", [str(path)] * 2)
@@ -262,7 +261,7 @@ def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
 @pytest.mark.first_case
 @every_engine
 def test_an_id_twice(engine: str, tmp_path: Path) -> None:
-    """With the same set, with another one, and with one that is alike."""
+    """Records with one id are compared like any others: equal and similar sets are removed."""
     path = tmp_path / "twice.txt"
     path.write_bytes(b"a 1 2 3 4 5\na 7\na 5 4 3 2 1\na 1 2 3 4\nb 7\n")
     given, flags = Input(b"", [str(path)]), EXACT
@@ -278,13 +277,13 @@ def test_an_id_twice(engine: str, tmp_path: Path) -> None:
     words=["--scheme=prefix", "--bands=4 --rows=3", ""],
 )
 def test_the_pairs_of_other_schemes(engine: str, words: str, tmp_path: Path) -> None:
-    """Some count tokens first; run_local.sh sends a record only where it may have a partner."""
+    """Decisions follow the pairs of other schemes, too, including those that count tokens first."""
     schemes(DECIDING[engine], words.split(), tmp_path)
 
 
 @pytest.mark.parametrize("words", ["", "--bands=4 --rows=3"])
 def test_a_pipe_of_other_schemes(words: str, tmp_path: Path) -> None:
-    """It does not count tokens by itself."""
+    """A pipe decides by the pairs of other schemes that do not count tokens."""
     schemes(DECIDING["pipe"], words.split(), tmp_path)
 
 
@@ -303,7 +302,7 @@ def schemes(engine: Deciding, flags: list[str], tmp_path: Path) -> None:
 
 
 def check_properties(data: bytes, pairs: bytes, removed: bytes, kept: bytes, keep: str) -> None:
-    """Of plain record lines with distinct ids."""
+    """Check the properties of every decision, on plain record lines with distinct ids."""
     lines = data.splitlines(keepends=True)
     ids = [line.split(maxsplit=1)[0] for line in lines]
     similar: dict[bytes, dict[bytes, bytes]] = {id_: {} for id_ in ids}
@@ -360,7 +359,7 @@ def test_one_of_each_cluster_of_the_videos(tmp_path: Path) -> None:
 
 
 def test_the_most_similar_is_so_by_the_fraction(tmp_path: Path) -> None:
-    """2999/3000 and 3000/3001 have the same six decimals, and the second one is larger."""
+    """The most similar record is found by exact fractions: 3000/3001 is above 2999/3000."""
     numbers = list(range(1, 3001))
     sets = {"a": numbers[:-1], "b": [*numbers, 3001], "c": numbers}
     for name, some in ("old", "ab"), ("new", "c"):

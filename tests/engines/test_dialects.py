@@ -1,4 +1,4 @@
-"""--delimiter and --encoding: what is read, and the same bytes in kept records."""
+"""--delimiter and --encoding apply to the input, and kept records have their original bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DELIMITERS = {";": ";", "|": "|", "\\t": "\t", " ": " ", ":": ":", ",": ","}
 
 
 def table(rows: list[tuple[str, str]], delimiter: str, end: str = "\r\n") -> str:
-    """Written by others than us."""
+    """Return a table as Python's csv module writes it."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator=end)
     writer.writerows([("id", "text"), *rows])
@@ -42,7 +42,7 @@ def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_quotes_that_are_not_at_ends_of_fields(tmp_path: Path) -> None:
-    """Rows that are found field by field, not all at once."""
+    """Quotes inside fields are read as the csv module does, and kept rows are unchanged."""
     path = tmp_path / "a.csv"
     data = b'id;text\na;5" by, 6\nb;"5"" by,\n6"\nc;5" by, 6\n'
     path.write_bytes(data)
@@ -141,7 +141,7 @@ def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_programs(encoding: str, tmp_path: Path) -> None:
-    """The stages of a pipe, convert, and kept rows in another format."""
+    """The stages of a pipe, `convert`, and kept rows in another format read the same dialect."""
     path = tmp_path / "a.csv"
     path.write_bytes(table(ROWS, ";").encode(encoding))
     flags = ["--delimiter=;", *(["--encoding=latin-1"] * (encoding == "latin-1"))]
@@ -163,7 +163,7 @@ def test_other_programs(encoding: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_rows_in_utf_16(tmp_path: Path) -> None:
-    """Characters of two and four bytes across the ends of blocks."""
+    """Characters of two and four bytes are read across the ends of blocks."""
     rows = [(f"r{i}", f"\U0001f600 w{i} caf\u00e9 \u4e2d{i}") for i in range(20000)]
     twice = [row for id_, text in rows for row in ((id_, text), (f"{id_}b", text))]
     path = tmp_path / "a.csv"
@@ -175,7 +175,7 @@ def test_many_rows_in_utf_16(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
-    """They are bad lines, and kept as they are."""
+    """Lines with bytes outside the encoding are counted as bad and kept unchanged."""
     path = tmp_path / "a.txt"
     lines = [b"a to be\xe9\n", b"b to be\xe9\n", b"c \x81\x8d\n", b"d \xc3\x81\n", b"e to\n"]
     path.write_bytes(b"".join(lines))
@@ -190,7 +190,7 @@ def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
-    """Not in the one of their file, whatever --encoding is for the others."""
+    """A row is checked against the encoding of its own file, whatever --encoding is."""
     for name, mark in (("a.csv", b""), ("b.csv", codecs.BOM_UTF8)):
         (tmp_path / name).write_bytes(mark + b"id,text\na,caf\xe9 \x81\nb,caf\xc3\xa9\n")
     words = ["--encoding=cp1252", "a.csv", "b.csv"]
@@ -286,7 +286,7 @@ def test_one_mark_in_one_answer(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_characters_with_two_forms(tmp_path: Path) -> None:
-    """NEC's and IBM's forms of one character: both are read, and no other byte is written."""
+    """Both forms of a character, NEC's and IBM's, are read; output that changes one is refused."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"a \x87\x90\nb \x81\xe0\n")
     words = [*RUN_LOCAL, "--input=text", "--encoding=cp932", "a.txt"]

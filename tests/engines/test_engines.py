@@ -37,7 +37,7 @@ def shuffled(rng: random.Random, items: list) -> list:
 
 
 def repeating_records() -> Records:
-    """Near-copies of a few sets under 90 ids: the same id often with the same or another set."""
+    """Return near-copies of a few sets under 90 ids, which repeat with equal or different sets."""
     rng = random.Random(5)
     sets = [rng.sample(range(20_000), 60) for _ in range(6)]
     records: Records = []
@@ -52,7 +52,7 @@ def repeating_records() -> Records:
 
 
 def odd_files(folder: Path) -> Input:
-    """The records in three files: CRLF and tabs, .gz, and .bz2 without a last line end."""
+    """Write the records to three files: CRLF and tabs; .gz; and .bz2 without a last line end."""
     rng = random.Random(6)
     lines = [
         b" ".join([id_, *(b"%d" % value for value in shuffled(rng, [*x, min(x)]))])
@@ -70,7 +70,7 @@ def odd_files(folder: Path) -> Input:
 
 
 def texts(folder: Path) -> tuple[Input, bytes]:
-    """Sentences, of which two in three take up an earlier one; upper case is the same text."""
+    """Return sentences, two in three of which vary an earlier one, and the expected pairs."""
     rng = random.Random(7)
     words = ["Straße", "über", "den", "Fluß", "the", "quick", "brown", "fox", "ΣΊΣΥΦΟΣ", "dogs"]
     written: list[list[str]] = []
@@ -98,7 +98,7 @@ def videos() -> Input:
 
 @pytest.fixture(scope="module")
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
-    """(input, options, expected lines)"""
+    """Return (input, options, expected lines)."""
     folder = tmp_path_factory.mktemp("input")
     if request.param == "links":
         flags = ["--output", "links"]
@@ -175,7 +175,7 @@ def test_same_lines(case: tuple[Input, list[str], bytes], engine: str, tmp_path:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_processes(engine: str, tmp_path: Path) -> None:
-    """As a user starts them, each program from its first line; elsewhere they are forked."""
+    """Programs started as processes, instead of forks of the test server, give the same lines."""
     flags = ["--scheme=prefix"] if engine == "counted pipe" else []
     found = in_order(ENGINES[engine](videos(), flags, tmp_path, process=True))
     assert found.splitlines() == ANSWER.read_bytes().splitlines()
@@ -189,7 +189,7 @@ def test_as_processes(engine: str, tmp_path: Path) -> None:
 def test_files_of_several_members(
     command: list[str], packed: tuple[Callable[[bytes], bytes], str], tmp_path: Path
 ) -> None:
-    """As `cat a.gz b.gz`, pigz and pbzip2 make them."""
+    """Compressed files of several members, as made by `cat a.gz b.gz` or pigz, are read."""
     pack, suffix = packed
     data = VIDEOS.read_bytes()
     path = tmp_path / f"videos{suffix}"
@@ -204,7 +204,7 @@ def test_files_of_several_members(
     source=["<(cat VIDEOS)", "/dev/stdin"],
 )
 def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> None:
-    """It can be read only once: all of it counts, or the run fails."""
+    """A pipe given as a file is read completely, or the run fails with a message."""
     line = f"cat VIDEOS | {shlex.join(command)} {source}".replace(
         "VIDEOS", shlex.quote(str(VIDEOS))
     )

@@ -1,4 +1,4 @@
-"""--verify sketch: the same bytes on every engine, intervals that hold, and what it refuses."""
+"""--verify sketch gives the same bytes on every engine, and intervals with the exact values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SKETCH = ["--verify=sketch:64"]
 
 
 def large_sets() -> dict[bytes, list[int]]:
-    """Sets of some hundred elements in families, and copies, and small ones."""
+    """Return families of sets with up to some hundred elements, copies, and small sets."""
     rng = np.random.default_rng(5)
     records: dict[bytes, list[int]] = {}
     for family in range(12):

@@ -1,4 +1,4 @@
-"""--exact on whole files: all pairs of the join in memory, and nothing else."""
+"""--exact on whole files prints exactly the pairs of the join in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a run: gone when the run has ended, and swept where that had no chance to be."""
+"""A run removes its folder when it ends, and the folders of runs that were killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_LINES = 500  # far more than a folder's life has
 
 
 def a_life(signal_at: int) -> None:
-    """A folder comes, has files and goes; the line of that number (from 1) is interrupted."""
+    """Create, use and remove a run's folder, interrupted at the code's line `signal_at`."""
     lines = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -44,7 +44,7 @@ def a_life(signal_at: int) -> None:
 
 
 def ended(signal_at: int, where: Path) -> int:
-    """The exit code of a process that has such a life."""
+    """Return the exit code of a process that runs `a_life`."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -83,7 +83,7 @@ def test_what_a_live_run_has_is_not_swept(tmp_path: Path) -> None:
 def test_a_sweeper_in_the_moment_before_the_lock(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it takes away is made anew."""
+    """If another run removes a folder before it is locked, a new folder is made."""
     library, name = moment.split(".")
     step = getattr(getattr(module, library), name)
     made = []

@@ -1,4 +1,4 @@
-"""One corpus in all forms: the same pairs from each, and what stays of it in its own."""
+"""One corpus in all formats gives the same pairs, and kept records in its own format."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, sessio
 
 
 def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
-    """(id, text) of what stays, read by others than us."""
+    """Return the (id, text) of each kept row, read without the project's parsers."""
     if "parquet" in name:
         files = pytest.importorskip("pyarrow.parquet")
         rows = files.read_table(io.BytesIO(data)).to_pylist()
@@ -64,7 +64,7 @@ def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What there is to find in the texts as lines."""
+    """Return the answers for the texts in lines, by --output."""
     tmp = tmp_path_factory.mktemp("expected")
     found = {
         output: succeed(
@@ -89,7 +89,7 @@ def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) ->
 @pytest.mark.slow
 @forms
 def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
-    """mapper.py … | reducer.py, and with --output kept … | step.py decide | step.py keep"""
+    """mapper.py and reducer.py, and step.py decide and keep, give run_local.sh's answers."""
     path = made(name, tmp_path)
     keyed = in_order(succeed([*MAPPER, *FLAGS, path], tmp_path).out)
     assert in_order(succeed([*REDUCER, *FLAGS], tmp_path, keyed).out) == expected["pairs"]
@@ -124,7 +124,7 @@ def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path
 
 
 def parts(name: str) -> list[bytes]:
-    """The corpus in three files of one form."""
+    """Return the corpus as three files of one format."""
     if "parquet" in name:
         return [parquet_of(CORPUS[i : i + 150]) for i in (0, 150, 300)]
     header, rows = ROWS[name][: "sv" in name], ROWS[name]["sv" in name :]
@@ -162,7 +162,7 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
-    """The codec and the metadata are those of the first file."""
+    """Parquet files of different types are refused; codec and metadata are the first file's."""
     arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
     one, two, three = (tmp_path / f"{i}.parquet" for i in (1, 2, 3))
     for path, number, codec in ((one, 1, "gzip"), (two, 1.5, "snappy"), (three, 2, "none")):
@@ -305,7 +305,7 @@ def test_against(old: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @some("jobs", ["1", "2"], "2")
 def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
-    """A row with an open quote, longer than --max-line; bad rows and blank ones between."""
+    """Bad rows, blank rows and a row longer than --max-line do not shift the numbers of rows."""
     rows = [b'open,"quote\n', b"bad\n", b"\n", b"a,to be or not\n"]
     rows += [
         b"v%d,%s\n" % (i, b" ".join(b"w%d" % (i * j % 1_000_003) for j in range(1, 40)))

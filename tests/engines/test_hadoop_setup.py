@@ -1,4 +1,4 @@
-"""The cluster for tests and trials: what it needs, its start and its end."""
+"""The cluster for tests and trials names missing requirements, starts, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.engines import ROOT, environment, program, run
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A folder with cluster/, where no cluster was ever started."""
+    """Return a folder with cluster/ in which no cluster was ever started."""
     shutil.copytree(ROOT / "cluster", tmp_path / "clone" / "cluster", symlinks=True)
     return tmp_path / "clone"
 
@@ -79,7 +79,7 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
-    """With all that it has started, and with time to clean up."""
+    """When `run` ends its command, the processes it started also end, with time to clean up."""
     script = (
         f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 998 & "
         f"sleep 1; echo $! >{tmp_path}/pid; wait"  # until then it is no more about to start this
@@ -132,7 +132,7 @@ def test_a_taken_port_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_process_with_the_number_of_a_daemon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a crash, a number in pids/ may belong to anyone."""
+    """A number in pids/ is ignored if, after a crash, it belongs to another process."""
     monkeypatch.setattr(daemons, "HOME", tmp_path)
     (tmp_path / "pids").mkdir()
     (tmp_path / "pids" / "namenode").write_text(f"{os.getpid()} 12345\n")
@@ -157,7 +157,7 @@ def test_a_long_bucket_gives_signs_of_life(
 
 @pytest.mark.hadoop
 def test_a_cluster_ends_with_its_command(clone: Path, tmp_path: Path) -> None:
-    """A second cluster beside the first, on ports of its own, whose end comes by a signal."""
+    """A signal ends a second cluster with its command, and leaves the first cluster running."""
     (clone / ".hadoop").mkdir()
     (clone / ".hadoop" / "lib").symlink_to(daemons.HOME / "lib")
     ready = tmp_path / "ready"

@@ -1,4 +1,4 @@
-"""However a run ends, nothing stays behind: no process, and no file in TMPDIR."""
+"""However a run ends, nothing is left behind: no process, and no file in TMPDIR."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough for some seconds of mapping."""
+    """Return a file that takes some seconds to map."""
     path = tmp_path_factory.mktemp("long") / "long.txt"
     path.write_bytes(VIDEOS.read_bytes() * 40)
     return path
@@ -44,7 +44,7 @@ def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def some_seconds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough for its pruning to be seen."""
+    """Return a file whose pruning takes long enough to be observed."""
     path = tmp_path_factory.mktemp("some") / "some.txt"
     path.write_bytes(VIDEOS.read_bytes() * 8)
     return path
@@ -52,7 +52,7 @@ def some_seconds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def hot_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One bucket of many mebibytes, and a reducer that is busy with it for minutes."""
+    """Return a file with one bucket of many mebibytes, on which a reducer works for minutes."""
     rng = random.Random(1)
     sets = [[*range(240), *rng.sample(range(1000, 2000), 10)] for _ in range(40)]
     lines = [b" ".join(map(b"%d".__mod__, shingles)) for shingles in sets]
@@ -77,7 +77,7 @@ def test_while_it_reads_standard_input(how: str, tmp_path: Path) -> None:
 @either_way
 @pytest.mark.parametrize("seconds", [0, 0.5])
 def test_in_the_map_phase(how: str, seconds: float, long_file: Path, tmp_path: Path) -> None:
-    """Also in the first moments, while Python and numpy are still being loaded."""
+    """An interrupted map phase leaves nothing, even while Python and numpy are still loading."""
     with session([*RUN_LOCAL, "--jobs", "2", str(long_file)], tmp_path) as it:
         it.wait_for("mapper", seconds)
         code = interrupt(it, how)
@@ -105,7 +105,7 @@ def test_in_a_hot_bucket(how: str, hot_file: Path, tmp_path: Path) -> None:
 
 @either_way
 def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
-    """Nobody reads its output, which is more than a pipe holds."""
+    """A run that is interrupted while its output is not read leaves nothing."""
     path = tmp_path / "copies.txt"
     path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
     with session([*RUN_LOCAL, str(path)], tmp_path) as it:
@@ -119,7 +119,7 @@ def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
 def test_in_any_step(
     step: str, how: str, some_seconds: Path, hot_file: Path, tmp_path: Path
 ) -> None:
-    """kill -9 leaves a folder, which the next run takes away, and no process."""
+    """An interrupted step leaves nothing; after kill -9, the next run removes the folder."""
     sort = shutil.which("sort")
     script = f'case "$*" in *pairs.0*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
@@ -137,7 +137,7 @@ def test_in_any_step(
 
 
 def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
-    """The programs that it has started end too, and what another run has stays until then."""
+    """After kill -9, the started programs end too; the next run removes the folder left behind."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
     with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
         it.wait_for("sleep")
@@ -148,7 +148,7 @@ def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
 
 
 def test_kill_9_while_a_reducer_sorts(tmp_path: Path) -> None:
-    """A hot bucket whose lines are in no order is sorted in a file, by a child of its own."""
+    """After kill -9 of a reducer that sorts a hot bucket in a child process, the child ends too."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
     shingles = " ".join(map(str, range(100, 10_000, 7)))
     lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
@@ -174,7 +174,7 @@ def test_a_script_by_itself(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_numpy_is_loaded(tmp_path: Path) -> None:
-    """As happens to every second Ctrl-C in the first moments; here to each."""
+    """Ctrl-C while numpy is loaded ends the program without a traceback."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os, signal, sys\n"
         "class Now:\n"
@@ -201,7 +201,7 @@ def test_a_sort_that_fails(tmp_path: Path) -> None:
 
 
 def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
-    """It gives all it should before."""
+    """A `sort` that prints all its lines and then fails makes the run fail."""
     sort = shutil.which("sort")
     path = path_with_sort(tmp_path, f'#!/bin/sh\n{sort} "$@"\nexit 2\n')
     result = run([*RUN_LOCAL, VIDEOS], tmp_path, PATH=path)
@@ -211,7 +211,7 @@ def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
 
 
 def test_a_sort_that_ends_as_if_nobody_read(tmp_path: Path) -> None:
-    """A part of the lines, and SIGPIPE: its reader reads to the end, and knows of nothing."""
+    """A `sort` that dies of SIGPIPE after part of its lines makes the run fail."""
     sort = shutil.which("sort")
     script = f"""#!/bin/sh
 case "$*" in
@@ -227,7 +227,7 @@ esac
 
 
 def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
-    """More pairs than pipes hold, of which somebody reads the first."""
+    """A run ends well and leaves nothing if its reader closes the pipe after one line."""
     path = tmp_path / "copies.txt"
     path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
     script = '"$@" | head -n 1; exit ${PIPESTATUS[0]}'
@@ -238,7 +238,7 @@ def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
 
 
 def test_a_reducer_whose_own_sort_fails(tmp_path: Path) -> None:
-    """A hot bucket whose lines are in no order is sorted in a file."""
+    """A reducer fails if the `sort` that it runs for a hot bucket fails."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexit 2\n")
     shingles = " ".join(map(str, range(100, 10_000, 7)))
     lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
@@ -256,7 +256,7 @@ def test_a_reducer_whose_own_sort_fails(tmp_path: Path) -> None:
 def test_a_stage_that_is_killed(
     victim: str, long_file: Path, hot_file: Path, tmp_path: Path
 ) -> None:
-    """By the kernel, say, when memory runs out."""
+    """If a stage is killed, for example when memory runs out, the run fails and leaves nothing."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
     file = {"mapper": long_file, "reducer": hot_file}.get(victim, VIDEOS)
     with session([*RUN_LOCAL, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
@@ -271,7 +271,7 @@ def test_a_stage_that_is_killed(
 
 @pytest.mark.parametrize("ctrl_c", [False, True])
 def test_on_a_terminal(ctrl_c: bool, long_file: Path, tmp_path: Path) -> None:
-    """It leaves the terminal to whoever has it, so that `./run_local.sh … | less` works."""
+    """A run does not take over the terminal, so that `./run_local.sh … | less` works."""
     command = ["bash", "-c", '"$@" | cat', "-", *RUN_LOCAL, str(long_file if ctrl_c else VIDEOS)]
     pid, terminal = pty.fork()
     if pid == 0:

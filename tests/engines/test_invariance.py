@@ -1,4 +1,4 @@
-"""What must not change the answer, and what a higher threshold does to it."""
+"""The order of lines, blocks and tasks does not change the answer; a higher t gives a subset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLAGS = [[], ["--output", "links"], ["--threshold", "0.6", "--bands", "60", "--r
 
 
 def near_copies(count: int, seed: int, universe: int = 3000) -> list[tuple[bytes, list[int]]]:
-    """Records, most of which are near-copies of an earlier one; no id comes twice."""
+    """Return records with unique ids, most of which are near-copies of an earlier one."""
     rng = random.Random(seed)
     records: list[tuple[bytes, list[int]]] = []
     for i in range(count):
@@ -80,7 +80,7 @@ def test_mappers_and_reducers(
 
 @some("at_once", [1, 7, 50, 10**9], 7, 10**9)
 def test_order_of_values_in_a_key(flags: list[str], expected: list[bytes], at_once: int) -> None:
-    """mrjob's local runners sort by key alone, and Hadoop gives values in any order."""
+    """The answer does not depend on the order of a key's lines, which differs between engines."""
     rng = random.Random(at_once)
     settings = settings_of(*flags)
     keyed = mapped(TEXT, settings)
@@ -89,7 +89,7 @@ def test_order_of_values_in_a_key(flags: list[str], expected: list[bytes], at_on
 
 
 def hot_buckets() -> list[bytes]:
-    """Keyed lines of 300 near-copies of one set, in thirty versions: two hot buckets."""
+    """Return keyed lines of 300 near-copies in thirty versions, which make two hot buckets."""
     rng = random.Random(4)
     versions = [[*range(50), *rng.sample(range(3000, 3100), 1 + i % 2)] for i in range(30)]
     lines = lines_of([(b"h%03d" % i, rng.choice(versions)) for i in range(300)])
@@ -100,7 +100,7 @@ def hot_buckets() -> list[bytes]:
 @some("at_once", [(600, 299, 70), (600, 1)], (600, 299, 70))
 @pytest.mark.parametrize("output", ["pairs", "links"])
 def test_where_blocks_end_in_a_hot_bucket(output: str, at_once: tuple[int, ...]) -> None:
-    """A bucket counts as hot, or not, by itself; not by where the reader's blocks happen to end."""
+    """Whether a bucket is hot does not depend on where the reader's blocks end."""
     settings = settings_of("--bands", "2", "--rows", "1", "--output", output)
     lines = hot_buckets()
     limit = sum(map(len, lines)) // 3  # less than each of the two buckets
@@ -115,7 +115,7 @@ def test_links_connect_what_pairs_connect() -> None:
 
 
 def test_a_higher_threshold_gives_a_subset() -> None:
-    """With the same bands and rows, exactly the pairs that reach it."""
+    """With the same bands and rows, a higher threshold gives exactly the pairs that reach it."""
     answers = [
         job(LINES, ["--bands", "60", "--rows", "2", "--threshold", t])
         for t in ("0.5", "0.75", "9/10", "0.95", "1")

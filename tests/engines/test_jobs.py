@@ -1,4 +1,4 @@
-"""The commands that run_hadoop.sh shows: of which jobs, and by how many tasks."""
+"""run_hadoop.sh --show prints the right commands: jobs, options and numbers of tasks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tests.support.fake_hadoop import (
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """The environment of a Hadoop that says nothing and, if it is to do anything, fails."""
+    """Return the environment of a Hadoop that lists no files and fails at any other command."""
     return fake_hadoop(tmp_path, LISTS_NOTHING)
 
 
 def test_the_command_that_is_shown(tmp_path: Path) -> None:
-    """Generic options first; what the user defines comes last and so wins."""
+    """In the command, generic options come first; the user's properties come last, and win."""
     fake_hadoop(tmp_path, LISTS_NOTHING)
     jars = tmp_path / "share" / "hadoop" / "tools" / "lib"
     jars.mkdir(parents=True)
@@ -58,7 +58,7 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
 def test_numpy_for_this_python_and_for_another(
     flag: str, version: str, wheels: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What pip is asked for; the flag alone takes no INPUT for its value."""
+    """--ship-numpy asks pip for the right wheels, and without a value does not consume INPUT."""
     asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))
@@ -75,7 +75,7 @@ def test_numpy_for_this_python_and_for_another(
 
 
 def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path) -> None:
-    """Hadoop's own patience costs nine minutes: three tries of 180 s each."""
+    """Shuffle timeouts are short, since Hadoop's defaults wait nine minutes for a dead node."""
     waits = [f"mapreduce.reduce.shuffle.{what}.timeout" for what in ("connect", "read")]
     flags = ["--show", "-D", f"{waits[0]}=7"]
     command = shlex.split(
@@ -86,7 +86,7 @@ def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
-    """In front, by a folder beside the output; the file of counts has one name in each task."""
+    """The jobs that count tokens come first, and write to a folder beside the output."""
     flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
     sums, counts, pairs, dedup, mark, removing = map(shlex.split, result.out.decode().splitlines())
@@ -125,7 +125,7 @@ def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path
 
 @pytest.mark.slow
 def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
-    """Both with the same options; the folder of the first one's answer is for tasks."""
+    """Both rounds have the same options; tasks read the first round's answer from its folder."""
     flags = ["--scheme=prefix", "--rounds=2", "--seed=7", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "my data/out"], tmp_path, **installed)
     lines = result.out.decode().splitlines()
@@ -148,14 +148,14 @@ def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -
 
 
 def list_sent(command: list[str]) -> Path:
-    """The list of input files that goes along with a job."""
+    """Return the path of the list of input files that is sent with a job."""
     (path,) = re.findall("(?:^|,)([^,]+)#input-files(?:,|$)", value(command, "-files"))
     return Path(path)
 
 
 @pytest.mark.slow
 def test_the_commands_that_decide(tmp_path: Path) -> None:
-    """They can be run as they stand: the list of input files stays."""
+    """The commands of a decision can be run as shown: the list of input files is not removed."""
     flags = ["--output=kept", "--keep=longest", "--removed=/gone/", "--against", "/old"]
     more = ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9", "--show"]
     result = run([*RUN_HADOOP, *flags, *more, "/in", "/out"], tmp_path, **listing(tmp_path))
@@ -199,7 +199,7 @@ def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
-    """One job, and a list; without --against there is none."""
+    """Pairs of two collections need one job and a list of files; other pairs need no list."""
     flags = ["--between", "--against=/old", "--show", "/in", "/out"]
     result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
     pairs, _ = map(shlex.split, result.out.decode().splitlines())
@@ -226,7 +226,7 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
 def test_tasks_by_the_size_of_the_input(
     gigabytes: float, flags: str, maps: int, reducers: int, tmp_path: Path
 ) -> None:
-    """By one question: all maps and reducers, where nobody says how many."""
+    """One listing of the input sets the numbers of maps and reducers that the user leaves open."""
     told = listing(tmp_path)
     half = f"-rw-r--r--   1 me us {int(gigabytes * 10**9 / 2)} 2026-01-31 09:00"
     (tmp_path / "new").write_text(f"{half} /in/a\n{half} /in/b\n{half} /in/_c\n")

@@ -1,4 +1,4 @@
-"""Kept rows of tables in another format, by the name of -o: their values, and what is refused."""
+"""Kept rows of tables in another format, named by -o, keep their values or are refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TARGETS = ["x.jsonl", "x.csv", "x.parquet", "x.ndjson.gz", "x.csv.xz"]
 
 
 def read(name: str, data: bytes) -> Rows:
-    """The rows of a file, read by others than us."""
+    """Return the rows of a file, read without the project's parsers."""
     if "parquet" in name:
         rows: Rows = parquet.read_table(io.BytesIO(data)).to_pylist()
         return rows
@@ -36,7 +36,7 @@ def read(name: str, data: bytes) -> Rows:
 
 
 def kept(folder: Path, files: Sequence[str], name: str, *flags: str) -> Rows:
-    """The rows that a run writes to a file of this name."""
+    """Return the rows that a run writes to a file with this name."""
     words = [*RUN_LOCAL, "--output=kept", *flags, "-o", f"out/{name}", *files]
     (folder / "out").mkdir(exist_ok=True)
     succeed(words, folder, cwd=folder)
@@ -45,7 +45,7 @@ def kept(folder: Path, files: Sequence[str], name: str, *flags: str) -> Rows:
 
 @pytest.fixture(scope="module")
 def stays(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
-    """(id, text) of what stays, found in lines of text."""
+    """Return the (id, text) of the kept records, found in lines of text."""
     tmp = tmp_path_factory.mktemp("stays")
     words = [*RUN_LOCAL, *FLAGS, "--input=text", "--output=kept", "-"]
     lines = succeed(words, tmp, TEXT).out.decode().splitlines()
@@ -64,7 +64,7 @@ def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Pat
 
 @pytest.mark.slow
 def test_files_of_several_kinds(tmp_path: Path) -> None:
-    """Columns of some files only are null in the rows of others."""
+    """Columns that only some files have are null in the rows of the others."""
     (tmp_path / "1.csv").write_bytes(b'id,text,lang\na,"to be, or",en\nb,"to be, or",fr\n')
     (tmp_path / "2.jsonl").write_bytes(
         b'{"id": "3", "text": "not"}\n{"text": "to be, or", "id": 4}\n{"id": "e", "text": "to"}\n'
@@ -94,7 +94,7 @@ VALUES += [True, False, -0.0, [1, 2], [], ["a", None], {"a": 1, "b": {"c": [0.5]
 @pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_values_survive_a_round_trip(value: Any, tmp_path: Path) -> None:
-    """JSON ─▶ Parquet ─▶ JSON, and a null beside each value."""
+    """Values survive the way from JSON to Parquet and back, with a null in another row."""
     rows = [{"id": "a", "text": "to", "x": value}, {"id": "b", "text": "be", "x": None}]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert kept(tmp_path, ["a.jsonl"], "x.parquet") == rows
@@ -183,7 +183,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_rows(tmp_path: Path) -> None:
-    """More than one block; a field that comes late, and one that turns out to be fractional."""
+    """Rows of several blocks keep a late field, and one whose last value is fractional."""
     rows: Rows = [{"id": f"r{i}", "text": f"w{i} " * 20, "n": i} for i in range(9000)]
     rows[-1] = {**rows[-1], "n": 0.5, "late": ["x"]}
     twice = [row for row in rows for _ in range(2)]

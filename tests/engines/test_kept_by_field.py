@@ -1,4 +1,4 @@
-"""--keep by fields of rows and by ids: every engine and every kind of table, as the oracle does."""
+"""--keep by fields and by ids: every engine and every table format agrees with the oracle."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_every_engine(keep: str, engine: Deciding, rule: str, rows: Path, tmp_pa
 @pytest.mark.first_case
 @crossed(keep=KEEPS, kind=["csv", "parquet"])
 def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
-    """Their values are text, or of the types of Arrow."""
+    """--keep orders the values of a table, as text or as Arrow types."""
     path = tmp_path / f"rows.{kind}"
     if kind == "csv":
         with path.open("w", newline="") as file:
@@ -121,7 +121,7 @@ def test_of_a_table_without_a_header(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_records_of_an_index_have_no_need_of_the_field(tmp_path: Path) -> None:
-    """They are kept anyway."""
+    """Records of an index are kept although they lack the field of --keep."""
     old, new, index = tmp_path / "old.jsonl", tmp_path / "new.jsonl", tmp_path / "index"
     old.write_text('{"id":"old","text":"a b c"}\n')
     rows = [("x", "d e f", 1), ("y", "d e f", 2), ("z", "a b c", 3)]

@@ -1,4 +1,4 @@
-"""The pruning sends a record only where it can meet another, and loses no pair by that."""
+"""Pruning sends a record only where it can meet another, and loses no pair."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANYTHING = np.array([1, 0], dtype=np.uint64)  # record_sketches that rule nothin
 
 
 def new(sets: Ragged) -> Batch:
-    """Records of one collection."""
+    """Return a batch of records of one collection."""
     return Batch([b"v"] * len(sets), sets, places=np.full(len(sets), NEW, np.uint64))
 
 
@@ -49,7 +49,7 @@ def pruned(
     known: np.ndarray | None = None,
     between: bool | None = None,
 ) -> Rows:
-    """What is left of each record's keys; record i belongs to mapper i % 2.
+    """Return the keys of each record that pruning leaves; record i belongs to mapper i % 2.
 
     `between` is None of one collection.
     """
@@ -180,7 +180,7 @@ def test_a_large_partition_is_sifted_part_by_part(
 
 @pytest.mark.parametrize("entries", [1, 7, 59])
 def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is in memory together, and whoever meets at 1: everyone, or one half."""
+    """Hot keys are pruned as other keys are, whatever fits in memory together."""
     rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
     monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
     at_once = pruned(rows, partitions=2, batch=7)
@@ -226,7 +226,7 @@ prune([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse(
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.slow
 def test_a_key_of_millions_needs_little_memory(tmp_path: Path) -> None:
-    """60 MiB: no room for all of its entries, let alone to sort them."""
+    """A key of three million records needs at most 60 MiB, less than all of its entries."""
     command = [sys.executable, "-c", HOT_AND_OTHERS, str(tmp_path)]
     one = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     subprocess.run(command, check=True, cwd=ROOT, env=one, timeout=100)
@@ -238,7 +238,7 @@ def test_a_key_of_millions_needs_little_memory(tmp_path: Path) -> None:
 
 
 def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
-    """(the keys of these sets, what is left of them)."""
+    """Return (the keys of these sets, the keys that pruning leaves)."""
     ragged = Ragged.from_rows([sorted(x) for x in sets])
     keys = MinHash(bands=8, rows=1, seed=0).keys(ragged)
     rows = [set(keys.row(i).tolist()) for i in range(len(sets))]

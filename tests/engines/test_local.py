@@ -1,4 +1,4 @@
-"""What only run_local.sh does: pipes as input, signals that others have ignored, its disk."""
+"""run_local.sh handles named pipes, ignored signals and full disks, within bounded memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
 
 @contextmanager
 def named_pipe(path: Path, data: bytes) -> Iterator[Path]:
-    """A named pipe that somebody writes `data` to, once."""
+    """Yield a named pipe to which a thread writes `data` once."""
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_bytes, args=(data,))
     writer.start()
@@ -49,7 +49,7 @@ def test_messages_name_a_pipe_as_the_user_does(tmp_path: Path) -> None:
 
 
 def stuck(*names: str | Path) -> str:
-    """What is said of these names; waiting for their writers would take for ever."""
+    """Return the message for two names of one pipe, which can be read only once."""
     return f"run_local.sh: {names[-1]}: the same as {names[0]}, and can be read only once"
 
 
@@ -92,7 +92,7 @@ def test_a_name_that_looks_like_an_option(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_more_workers_than_there_is_work(tmp_path: Path) -> None:
-    """A file for each mapper and reducer would make a million."""
+    """With --jobs 999, only as many workers start as there is work, so few files are made."""
     sort = shutil.which("sort")
     script = f'ls "${{TMPDIR}}" >>{tmp_path}/files; exec {sort} "$@"'
     folder = program(tmp_path / "bin" / "sort", script).parent
@@ -106,7 +106,7 @@ def test_no_more_workers_than_there_is_work(tmp_path: Path) -> None:
 
 
 def limited(kibibytes: int) -> list[str]:
-    """How to start a program none of whose files may be larger."""
+    """Return the start of a command whose files cannot be larger than `kibibytes`."""
     return ["bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "-"]
 
 
@@ -120,7 +120,7 @@ def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
-    """What the pruning writes of equal records is larger than their keys."""
+    """If the folder is full when pruning writes equal records, the run fails with its path."""
     path = tmp_path / "equal.txt"
     path.write_bytes(b"".join(b"%d 1 2 3\n" % i for i in range(4000)))
     flags = ["--jobs=1", "--bands=10", "--rows=1"]  # 640,000 bytes of keys, then 960,000
@@ -142,7 +142,7 @@ def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:
-    """As nohup starts it; the terminal's end goes to every process of the session."""
+    """An ignored SIGHUP, as under nohup, stays ignored when the terminal closes."""
     long = tmp_path / "long.txt"
     long.write_bytes(VIDEOS.read_bytes() * 8)
     command = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", *RUN_LOCAL, "--jobs", "2", str(long)]
@@ -156,7 +156,7 @@ def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_children_that_the_system_would_reap(tmp_path: Path) -> None:
-    """Some supervisors start programs with SIGCHLD ignored."""
+    """A run works under a supervisor that starts it with SIGCHLD ignored."""
     start = (
         "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
         "os.execv(sys.argv[1], sys.argv[1:])"
@@ -168,7 +168,7 @@ def test_children_that_the_system_would_reap(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_bands_and_tiny_records_stay_in_bounds(tmp_path: Path) -> None:
-    """Their keys are many times as large as the input, and are pruned part by part."""
+    """Many bands of tiny records, whose keys are larger than the input, stay in bounded memory."""
     path = tmp_path / "tiny.txt"
     path.write_bytes(b"".join(b"v%d %d %d\n" % (i, i // 2, i // 2 + 1) for i in range(30_000)))
     peak = "import os, sys; p = os.spawnv(os.P_WAIT, sys.argv[1], sys.argv[1:]); import resource; "

@@ -1,4 +1,4 @@
-"""Thresholds for which sixteen bands are too few: every engine finds what a nested loop finds."""
+"""At thresholds that need more than sixteen bands, every engine finds the nested loop's pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOW = ["0.3", "0.1"]  # 26 bands; --exact
 
 
 def records(count: int = 40) -> dict[bytes, list[int]]:
-    """Sets of 1 to 30 of 60 numbers: of all similarities, most of them low."""
+    """Return sets of 1 to 30 of 60 numbers, with mostly low similarities."""
     draw = random.Random(7)
     return {b"r%02d" % i: draw.sample(range(60), draw.randint(1, 30)) for i in range(count)}
 

@@ -1,4 +1,4 @@
-"""job.py around its stages: what it is given to read, how it fails, and what it leaves."""
+"""job.py reads the right input around its stages, reports failures, and leaves no files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_file_named_twice_is_read_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [[], ["--scheme=prefix"]], ids=["", "counts first"])
 def test_bad_lines_of_standard_input(flags: list[str], tmp_path: Path) -> None:
-    """The copy that is made of it is nobody's business."""
+    """Bad lines of standard input are reported without the name of its temporary copy."""
     result = succeed([*INLINE, *flags, "-"], tmp_path, TWINS + b"bad x\n")
     assert result.out == PAIR
     assert "\nline 3: not an integer: 'bad x'\n" in result.err
@@ -164,7 +164,7 @@ def test_a_folder_for_temporary_files_may_be_relative(
 
 
 def test_a_folder_for_temporary_files_that_is_a_pattern(tmp_path: Path) -> None:
-    """mrjob would find none of its files there, and print no pairs."""
+    """A TMPDIR whose name is a glob pattern is refused, since mrjob would find no files there."""
     (tmp_path / "a[1]").mkdir()
     result = run([*INLINE, VIDEOS], tmp_path, TMPDIR=str(tmp_path / "a[1]"))
     assert (result.code, result.out) == (1, b"")
@@ -189,7 +189,7 @@ def test_mrjobs_own_option_for_temporary_files(tmp_path: Path) -> None:
 def test_an_interrupted_run_leaves_nothing_and_was_private(
     command: list[str], how: str, tmp_path: Path
 ) -> None:
-    """In the middle of a mapper."""
+    """A run interrupted in a mapper leaves nothing, and its folder was private."""
     path = tmp_path / "many.txt"
     path.write_bytes(b"".join(b"v%d %d 2 3\n" % (i, i) for i in range(300_000)))
     with session([*command, path], tmp_path) as it:

@@ -1,4 +1,4 @@
-"""What mrjob on a cluster is told: by the size of the input, or by whoever knows better."""
+"""mrjob on a cluster gets settings by the size of the input, or as the user gives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress: one line on a terminal, gone when anything else is said; elsewhere lines."""
+"""Progress: one line on a terminal, removed before other output; elsewhere, plain lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 
 def on_terminal(words: list[str], tmp_path: Path, columns: int, step: bytes, **more: str) -> Seen:
-    """Run it on a terminal; when the step is shown, `sort` goes on: it waits at a gate."""
+    """Run a program on a terminal; `sort` waits at a gate until the step is shown."""
     gate = tmp_path / "gate"
     pid, terminal = pty.fork()
     if pid == 0:
@@ -57,7 +57,7 @@ def on_terminal(words: list[str], tmp_path: Path, columns: int, step: bytes, **m
 
 
 def screen(shown: bytes) -> list[str]:
-    """What stands on it in the end, line by line."""
+    """Return the lines that the terminal shows in the end."""
     lines = []
     for row in shown.decode().split("\n"):
         line: list[str] = []
@@ -106,7 +106,7 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
-    """It writes where the line was."""
+    """The message of a failing program is shown in full, in place of the progress line."""
     path = gated_sort(tmp_path, f"echo {LONG_WORDS} >&2; exit 2")
     words = [*RUN_LOCAL, "--jobs=1", str(VIDEOS)]
     seen = on_terminal(words, tmp_path, 80, b"[4/4 dedup] ", PATH=path)
@@ -139,7 +139,7 @@ def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
 def test_which_stages_there_are(
     flags: list[str], names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each comes in its turn, ends at all there is, and no other comes."""
+    """Each stage is shown in its turn, ends at its total, and no other stage is shown."""
     from neardup.engines.local.run import NAME, main
     from neardup.runtime.program import run
 
@@ -211,7 +211,7 @@ def test_what_is_left_is_known_after_a_second(monkeypatch: pytest.MonkeyPatch) -
 def test_elsewhere_there_are_lines(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The timer goes off while the parent waits, and what workers have done is seen."""
+    """Without a terminal, a timer prints lines with the workers' counts while the parent waits."""
     monkeypatch.setattr(module, "PLAIN_SECONDS", 0.05)
     handler = signal.getsignal(signal.SIGALRM)
 
@@ -250,7 +250,7 @@ def test_a_reader_of_messages_that_has_left(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_alarm_of_somebody_else_stays() -> None:
-    """As of `perl -e 'alarm 60; exec @ARGV'`, which is to end it."""
+    """An alarm set by someone else, such as `perl -e 'alarm 60; exec @ARGV'`, is left alone."""
     handler = signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 1000)
     try:
@@ -263,7 +263,7 @@ def test_the_alarm_of_somebody_else_stays() -> None:
 
 
 def test_without_messages_there_is_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Descriptor 2 is somebody's file then."""
+    """Without stderr there is no timer, since descriptor 2 may be another file."""
     monkeypatch.setattr(sys, "stderr", None)
     with Progress("x", ["count"], 1).shown():
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

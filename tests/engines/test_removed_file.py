@@ -1,4 +1,4 @@
-"""run_local.sh --removed FILE, and what ends a decision early: FILE is whole, or as it was."""
+"""run_local.sh --removed FILE: if a decision ends early, FILE is complete or unchanged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where FILE is to be, and nothing else."""
+    """Return an empty folder for FILE."""
     path = tmp_path / "results"
     path.mkdir()
     return path
@@ -120,7 +120,7 @@ def test_to_a_pipe(data: Path, tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("which", ["the input", "a link to it", "the same", "old", "stdin"])
 def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
-    """Or the records would be lost."""
+    """An input file is refused as --removed FILE, since its records would be lost."""
     other = tmp_path / "other.txt"
     other.write_bytes(DATA)
     (tmp_path / "hard").hardlink_to(data)
@@ -143,7 +143,7 @@ def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no/such/folder/x", "/proc/x", "data.txt/x"])
 def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
-    """It is said before anything is read."""
+    """A FILE that cannot be written is refused before anything is read."""
     result = run([*BOTH, name, data], tmp_path, cwd=tmp_path)
     assert result.code == 1
     assert result.out == b""
@@ -226,7 +226,7 @@ def test_old_records_that_are_not_there(
 
 
 def test_only_old_records(data: Path, tmp_path: Path) -> None:
-    """The likely slip: --against has taken the only file."""
+    """If --against has taken the only file, the message asks for a file of new records."""
     result = run([*RUN_LOCAL, "--against", data], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert "name a file of new ones, too" in result.err
@@ -243,7 +243,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path: Path) -> None:
-    """Whatever the run reads stays as it is."""
+    """A FILE that the run also reads, such as its counts or an index, is refused and unchanged."""
     counts = tmp_path / "counts.tsv"
     lines = in_order(succeed([*COUNT_TOKENS, "map", data], tmp_path).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
@@ -264,7 +264,7 @@ def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path:
 
 @pytest.fixture(params=["new", "there"])
 def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
-    """FILE, which is as it was, whatever happens; and so is its folder."""
+    """Yield FILE; FILE and its folder must be unchanged after the test."""
     file = folder / "removed.tsv"
     if request.param == "there":
         file.write_bytes(b"of yesterday\n")
@@ -307,7 +307,7 @@ def test_removed_that_cannot_be_written(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk(tmp_path: Path) -> None:
-    """One of its own, which only root can have."""
+    """On a full disk, the run fails and FILE is unchanged."""
     small = tmp_path / "small"
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)]
@@ -359,7 +359,7 @@ def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["pairs", "reasons"])
 def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
-    """It leaves what was half written, under another name, until the next run, and never FILE."""
+    """After kill -9, a partial file has another name, and the next run removes it."""
     sort = shutil.which("sort")
     script = f'case "$*" in */{step}*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
@@ -376,7 +376,7 @@ def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_reader_that_has_all_it_wants(folder: Path, tmp_path: Path) -> None:
-    """Of the lines that stay; those that go are written all the same."""
+    """If the reader of the kept lines stops early, all removed lines are still written."""
     path = tmp_path / "many.txt"
     path.write_bytes(
         b"".join(b"%s%06d %d\n" % (c, i, i) for i in range(20_000) for c in (b"v", b"w"))

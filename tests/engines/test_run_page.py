@@ -1,4 +1,4 @@
-"""run_local.sh --report: the page of a run, made from the pairs or edges that it has."""
+"""run_local.sh --report writes the page of a run from its pairs or edges."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lines(names: list[str]) -> bytes:
 
 
 def clusters_of(names: list[str], old: frozenset[str] = frozenset()) -> list[set[str]]:
-    """The clusters of two or more, by a nested loop over all pairs with a new record."""
+    """Return the clusters of two or more, from all pairs that have a new record."""
     found: list[set[str]] = []
     for a, b in combinations(names, 2):
         ours, theirs = set(TEXTS[a]), set(TEXTS[b])

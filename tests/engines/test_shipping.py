@@ -1,4 +1,4 @@
-"""The scripts as Hadoop runs them: shipped one by one, linked into an empty task folder; and numpy.
+"""The scripts run as Hadoop runs them, linked into an empty folder, and numpy can be shipped.
 
 Every file of `-files` gets a folder of its own in the file cache, and a symbolic link in the task's
 folder.  Python resolves the link, so beside a script there is no package.
@@ -28,7 +28,7 @@ TASK = {"mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0"}
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """An empty folder with links to what was shipped."""
+    """Return an empty folder with links to the shipped files."""
     task = tmp_path / "task"
     task.mkdir()
     for number, name in enumerate(SHIPPED):
@@ -72,7 +72,7 @@ def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:
 
 
 def counters(err: str) -> dict[str, int]:
-    """Hadoop's counters on stderr; each is named once."""
+    """Return Hadoop's counters on stderr; each may occur once."""
     lines = [line for line in err.splitlines() if line.startswith("reporter:")]
     found = {}
     for line in lines:
@@ -101,7 +101,7 @@ def test_counters(task: Path) -> None:
 
 @pytest.mark.parametrize("step", ["--step-num=0 --mapper", "--step-num=0 --reducer"])
 def test_counters_of_mrjob_tasks(step: str, tmp_path: Path) -> None:
-    """Through mrjob, which prints counters in its own way: each count goes to Hadoop once."""
+    """mrjob tasks, which print counters in their own way, report each count to Hadoop once."""
     stdin = RECORDS
     if "reducer" in step:
         stdin = in_order(succeed([*MAPPER, "--max-bad=1"], tmp_path, RECORDS).out)
@@ -110,7 +110,7 @@ def test_counters_of_mrjob_tasks(step: str, tmp_path: Path) -> None:
 
 
 def test_what_hadoop_adds_to_lines(tmp_path: Path) -> None:
-    """A trailing tab where a line is one field to it; any order of the values of a key."""
+    """Trailing tabs and any order of a key's lines, as from Hadoop, do not change the pairs."""
     keyed = succeed([*MAPPER, "--max-bad=1"], tmp_path, RECORDS).out.splitlines(keepends=True)
     keyed.reverse()
     by_key = sorted(keyed, key=lambda line: line.split(b"\t")[0])
@@ -127,7 +127,7 @@ def test_an_empty_partition(tmp_path: Path) -> None:
 
 
 def test_lines_have_no_carriage_return(tmp_path: Path) -> None:
-    """Hadoop would end the line there; ids and shingles come from lines that it has cut already."""
+    """Keyed lines have no carriage return, where Hadoop would end the line."""
     records = b"a 1 2 3\rb 1 2 3\r\nc 1 2 3\n"
     keyed = succeed(MAPPER, tmp_path, records)
     assert b"\r" not in keyed.out
@@ -152,7 +152,7 @@ esac"""
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's home on a cluster; this machine's archive of numpy is there already."""
+    """Return the user's empty home on a cluster; this machine's numpy archive exists already."""
     archive = tmp_path / "numpy-cp39.tar.gz"
     archive.write_bytes(b"numpy")
     monkeypatch.setattr(shipping, "numpy", lambda version: archive)
@@ -164,7 +164,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def sent(*flags: str) -> tuple[list[str], list[str]]:
-    """The archives that a run takes from this machine and from the cluster."""
+    """Return the archives that a run takes from this machine, and those from the cluster."""
     args = submit.read(["--ship-numpy", "--reducers=1", *flags, "in", "out"])
     keep_on_cluster(args)
     command = streaming(args, "", {}, [], [])
@@ -219,7 +219,7 @@ def test_a_cluster_that_cannot_keep_numpy(
 def test_two_runs_that_upload_numpy_at_once(
     home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The other one is done while this one is on its way: its file stays as it is."""
+    """If another run uploads numpy first, its file is used and left unchanged."""
     script = HOME.format(home=home)
     fake_hadoop(tmp_path, script.replace("-mv)", '-mv) cp "$2" "$3"; touch -d @1 "$3";'))
     _, (there,) = sent()
@@ -231,14 +231,14 @@ def test_two_runs_that_upload_numpy_at_once(
 
 @pytest.mark.slow
 def test_archives_of_the_cluster_that_the_user_names(home: Path) -> None:
-    """The property has one value: theirs stays, and numpy is sent along."""
+    """The user's own mapreduce.job.cache.archives is kept, and numpy is sent from this machine."""
     local, there = sent("-D", "mapreduce.job.cache.archives=/mine.zip#mine")
     assert there == ["/mine.zip#mine"]
     assert "numpy-cp39.tar.gz#numpy-lib" in local
 
 
 def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next run removes it."""
+    """The next run removes what a killed run was installing."""
     left = tmp_path / f"{LOCKED}dead"
     left.mkdir()
     (left / OWNER).write_text(MACHINE)

@@ -1,4 +1,4 @@
-"""What is written of buckets comes back, whole, whatever the memory is."""
+"""Spilled buckets are read back completely, however little memory there is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Shared = set[tuple[int, bytes, bytes]]  # key, id, set
 
 
 def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
-    """Files NUMBER.PART, and what is in them all."""
+    """Write the files NUMBER.PART; return all records in them."""
     everything: Shared = set()
     for number, records in enumerate(mappers):
         files = [open(folder / f"{number}.{part}", "wb") for part in range(FILES)]  # noqa: SIM115
@@ -54,7 +54,7 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
 
 
 def fits(run: SpilledRun, size: int) -> bool:
-    """Whether it has no more than so many bytes, or one record."""
+    """Return whether a run of records has at most `size` bytes, or only one record."""
     return len(run.keys) == 1 or record_bytes(run.sizes, run.lengths).sum() <= size
 
 

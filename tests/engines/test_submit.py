@@ -1,4 +1,4 @@
-"""run_hadoop.sh around its jobs: what it needs, sends along and removes, and how it ends."""
+"""run_hadoop.sh around its jobs: requirements, files sent and removed, messages, interruption."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, 
 
 @pytest.fixture(autouse=True)
 def one_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Of two runs into /out the later one is refused, so these tests do not run side by side."""
+    """Run the tests one at a time, since of two runs into /out the later one is refused."""
     with (tmp_path_factory.getbasetemp().parent / "one_run_into_out.lock").open("w") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)  # which children do not inherit
         yield
@@ -91,7 +91,7 @@ def test_no_hadoop_here(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
-    """An input that changes between the jobs: no answer is left that lacks other lines."""
+    """If the input changes between the jobs, the run fails and leaves no incomplete answer."""
     told = listing(tmp_path)
     counted = "\\tneardup\\n\\t\\trecords=9\\n\\t\\trecords removed=2\\n"
     lines = "\\t\\tMap input records=9\\n\\t\\tMap output records=8\\n"
@@ -125,7 +125,7 @@ def test_an_input_that_is_another_one_after_the_last_job(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
-    """A key that the first one did not see has no lines: so nothing is left of the second."""
+    """If the two rounds read different records, the run fails and leaves no incomplete answer."""
     told = listing(tmp_path)
     first, second = (
         f'printf "Running job: job_1_000{i}\\n\\tneardup\\n\\t\\trecords={i}\\n'
@@ -159,7 +159,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
 def test_room_for_the_shared_keys(
     megabytes: int, flags: str, container: int, tmp_path: Path
 ) -> None:
-    """Which a mapper of the second job maps, and nobody else: by what the first one has written."""
+    """Mappers of the second job get memory for the shared keys, by the first job's output size."""
     told = listing(tmp_path)
     said = f"Running job: job_1_0001\n\t\tBytes Written={megabytes << 20}\ncompleted successfully\n"
     (tmp_path / "said").write_text(said)
@@ -181,7 +181,7 @@ def test_room_for_the_shared_keys(
 
 @pytest.mark.parametrize("there", ["", "/out", "/out /out/_neardup"])
 def test_overwrite_removes_what_an_earlier_run_has_marked(there: str, tmp_path: Path) -> None:
-    """And nothing else; the same folders are in HDFS in tests/on_hadoop/test_hadoop_folders.py."""
+    """--overwrite removes only an answer that an earlier run has marked."""
     hadoop = f'case "$2 $3" in "-ls -R" | "-rm "*) ;; *) for name in {there}; do'
     told = fake_hadoop(tmp_path, f'{hadoop} [ "$4" != "$name" ] || exit 0; done; exit 1 ;; esac')
     result = run([*RUN_HADOOP, "--overwrite", "/in", "/out"], tmp_path, **told)
@@ -201,7 +201,7 @@ def test_overwrite_removes_what_an_earlier_run_has_marked(there: str, tmp_path: 
 
 
 def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
-    """Of two runs with one OUTPUT, the later one must not touch what the other one writes."""
+    """A start that fails removes nothing: OUTPUT may belong to another run."""
     said = "Output directory hdfs://localhost/out already exists"
     hadoop = f'if [ "$1" = jar ]; then echo "ERROR: {said}" >&2; exit 1; fi'
     told = fake_hadoop(tmp_path, hadoop)
@@ -220,7 +220,7 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     + [("_temporary/1/task_1_0001_r_000000/part-00000", False)],
 )
 def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_path: Path) -> None:
-    """Two machines have submitted at the same time, before either folder was there."""
+    """After a failed job, an OUTPUT that another run has written is left unchanged."""
     listed = f'case "$4" in /out) echo "{FILE} /out/{file}" ;; esac'
     job = 'echo "INFO mapreduce.Job: Running job: job_1_0001" >&2; exit 1'
     hadoop = f'case "$1 $2" in "fs -ls") {listed} ;; jar*) {job} ;; esac'
@@ -235,7 +235,7 @@ def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_pat
 
 
 def test_nodes_without_snappy(tmp_path: Path) -> None:
-    """As Hadoop says it of zstd, which the cluster of the tests lacks."""
+    """If the nodes lack Snappy, the message names the option to type."""
     task = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"
     error = "Error: java.lang.RuntimeException: native snappy library not available: this version"
     hadoop = f'if [ "$1" = jar ]; then printf "{task}\\n{error}\\n" >&2; exit 1; fi'
@@ -250,7 +250,7 @@ def test_nodes_without_snappy(tmp_path: Path) -> None:
 @pytest.mark.slow
 @some("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGTERM)
 def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
-    """And removes its own folder; a real job is stopped in tests/on_hadoop."""
+    """An interrupted run kills its job and removes its own folder."""
     _, asked = stopped(number, [], tmp_path)
     between = value(asked[1].split(), "-output").removesuffix("/sums")
     assert re.fullmatch("/_neardup-[0-9a-f]{16}.out", between)
@@ -277,7 +277,7 @@ def test_mrjob_that_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None
 
 
 class _Terminal(io.StringIO):
-    """One that is lost as soon as the client says something."""
+    """A terminal that is lost as soon as the client prints "said"."""
 
     def fileno(self) -> int:
         return 2
@@ -291,7 +291,7 @@ class _Terminal(io.StringIO):
 def test_a_job_that_is_submitted_when_the_terminal_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its number is behind what nobody can show any more, and the run needs it to end the job."""
+    """If the terminal is lost, the rest of the client's output is still read for the job's id."""
     told = "said: two\\nsaid: Submitted application application_1_0001\\n"
     waits = "while :; do sleep 0.1; done"
     client = program(
@@ -317,7 +317,7 @@ def test_what_killed_runs_have_left_among_the_archives(
 
 @pytest.mark.slow
 def test_two_runs_into_one_folder(tmp_path: Path) -> None:
-    """Hadoop knows of the first one's folder only once its job has begun."""
+    """A second run into a folder is refused before Hadoop knows of the first one's folder."""
     told = waiting(tmp_path)
     with at_work([*RUN_HADOOP, "/in", "/data//out"], tmp_path, told) as first:
         asked = was_asked(tmp_path)
@@ -345,7 +345,7 @@ def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
 
 
 def stopped(number: int, flags: list[str], tmp_path: Path) -> tuple[list[str], list[str]]:
-    """What a run said whose first job was on its way, and what it has asked Hadoop for."""
+    """Return the messages of an interrupted run, and the commands that it gave Hadoop."""
     command = [*RUN_HADOOP, "--exact", *flags, "/in", "/out"]
     with at_work(command, tmp_path, waiting(tmp_path)) as process:
         process.send_signal(number)
@@ -356,7 +356,7 @@ def stopped(number: int, flags: list[str], tmp_path: Path) -> tuple[list[str], l
 
 
 def waiting(tmp_path: Path) -> dict[str, str]:
-    """The environment of a Hadoop that takes a job on, and never ends it."""
+    """Return the environment of a Hadoop that accepts a job and never ends it."""
     said = "\\n INFO Client: Submitted application application_1_0001\\n INFO Job: waits\\n"
     submitted = f"printf '{said}' >&2; exec sleep 999"
     cases = f'"fs -test") exit 1 ;; version*) echo Hadoop 3.4.2 ;; jar*) {submitted} ;;'
@@ -365,7 +365,7 @@ def waiting(tmp_path: Path) -> dict[str, str]:
 
 
 def _as_from_a_terminal() -> None:
-    """Tests may run under nohup, which has SIGHUP ignored."""
+    """Restore SIGHUP, which nohup ignores."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
@@ -373,7 +373,7 @@ def _as_from_a_terminal() -> None:
 def at_work(
     command: Command, tmp_path: Path, told: dict[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A run whose first job is on its way; what it says is in `said`."""
+    """Yield a run whose first job has started; its stderr is in the file `said`."""
     said = tmp_path / "said"
     with said.open("wb") as stderr:
         process = subprocess.Popen(
@@ -419,7 +419,7 @@ def test_archives_of_an_installed_package_are_in_the_cache(
 def test_archives_are_kept_where_nobody_else_writes(
     mine: str, installation: Path, tmp_path: Path
 ) -> None:
-    """What lies there runs on the nodes in this user's name."""
+    """Archives are kept only in a folder that no other user can write: nodes run their content."""
     if mine == "a file":
         (installation / ".ship").touch()  # as in a folder that cannot be written
     elif mine == "everybody's":
@@ -446,7 +446,7 @@ def test_installations_that_share_a_cache(
 
 
 def test_a_python_without_numpy(tmp_path: Path) -> None:
-    """It says so before anything else is imported."""
+    """Without numpy, the program reports it before anything else is imported."""
     submit = ROOT / "neardup" / "engines" / "hadoop" / "submit.py"
     result = run([sys.executable, "-S", submit, "in", "out"], tmp_path, PYTHONPATH="")
     assert result.code == 1

@@ -1,4 +1,4 @@
-"""The summary of a run: each figure is what its name says, counted again by a nested loop."""
+"""Each figure in a run's summary is correct, counted again by a nested loop."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_each_figure_is_what_its_name_says(
 
 
 def comparable(lines: Sequence[Line], flags: Sequence[str]) -> int:
-    """The pairs of records that --against and --between let be compared."""
+    """Return the number of pairs that --against and --between allow to be compared."""
     return sum(
         not (a.old and b.old) and ("--between" not in flags or a.old != b.old)
         for a, b in combinations(lines, 2)
@@ -99,7 +99,7 @@ def comparable(lines: Sequence[Line], flags: Sequence[str]) -> int:
 
 @pytest.mark.parametrize("between", [False, True])
 def test_candidates_are_pairs_that_may_be_printed(tmp_path: Path, between: bool) -> None:
-    """Sets that old and new records have make no candidates of two old records."""
+    """Candidate pairs never count two old records, even if old and new records have equal sets."""
     old, new = tmp_path / "old.txt", tmp_path / "new.txt"
     sets = [frozenset(range(10)), frozenset(range(9))]
     for file, names in ((old, b"opq"), (new, b"ab")):
@@ -112,7 +112,7 @@ def test_candidates_are_pairs_that_may_be_printed(tmp_path: Path, between: bool)
 
 
 def test_a_crowd_is_not_said_to_be_without_pairs(tmp_path: Path) -> None:
-    """Its pairs are found after the reducer, which counts none."""
+    """A dense cluster, whose pairs the reducer does not count, is not reported to have no pairs."""
     alike = [Line(b"v%d" % i, frozenset([*range(30), 99 + i])) for i in range(70)]
     near = b"".join(map(record_line, alike))
     flags = [*EXACT, "--output=removed"]

@@ -21,7 +21,7 @@ MRJOB = [sys.executable, str(ROOT / "neardup/engines/mrjob/video_job.py"), "--no
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two films, each with a copy, and a clip of one; and what is not a film."""
+    """Return a folder of two films, a copy of each, a clip of one, and a file that is no video."""
     top = tmp_path_factory.mktemp("of") / "films"
     for seed in (1, 2):
         frames = np.stack(list(scene(seed, 6.0, 12, size=(96, 64))))
@@ -104,7 +104,7 @@ def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_pat
 
 
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:
-    """By `hadoop fs -get`, here a program that copies files of this machine."""
+    """Files on a cluster are copied by `hadoop fs -get` and removed after use."""
     script = 'test "$1 $2" = "fs -get" && cp "${3#hdfs://}" "$4" && echo "$4" >> copies'
     program(tmp_path / "bin" / "hadoop", script)
     names = [f"hdfs://{films}/film1.mp4", "hdfs:///missing.mp4", str(films / "clip.mp4")]

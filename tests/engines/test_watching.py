@@ -1,4 +1,4 @@
-"""The reason of a failed job, from logs that the nodes hand in one after the other."""
+"""The reason of a failed job is found in logs that the nodes hand in one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASK = MASTER + "\\nLogType:stderr\\nmapper.py: line 3: no shingles: \\x27d\\x27
 
 
 def yarn(tmp_path: Path, answers: list[tuple[str, str]]) -> str:
-    """A client that gives one (status, logs) after the other, and the last one for ever."""
+    """Return a fake `yarn` that answers with each (status, logs) in turn, then repeats the last."""
     for i, (status, logs) in enumerate(answers):
         (tmp_path / f"status.{i}").write_text(f"\tLog Aggregation Status : {status}\n")
         (tmp_path / f"logs.{i}").write_text(logs.encode().decode("unicode_escape"))
@@ -66,7 +66,7 @@ def test_without_yarn_there_is_nothing_to_ask(tmp_path: Path, monkeypatch) -> No
 def test_what_any_script_says_without_numpy_gets_advice_for_a_cluster(
     script: str, tmp_path: Path
 ) -> None:
-    """The real message, of the real script."""
+    """A script's own message about missing numpy is turned into advice for a cluster."""
     bare = [sys.executable, "-S", "-E"]  # which finds no installed package
     copy = tmp_path / script
     shutil.copy(ROOT / script, copy)  # beside no virtual environment

@@ -1,4 +1,4 @@
-"""--weights on every engine: the pairs of a nested loop over weighted sets, to the last digit."""
+"""--weights on every engine gives the exact pairs of a nested loop over weighted sets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MEASURES = {"minhash": "jaccard", "projection": "cosine", "dice": "dice"}
 
 
 def drawn(own: bool) -> Drawn:
-    """Near-copies of bags, each with an id of its own; small shingles and some of 64 bits."""
+    """Return near-copies of bags with unique ids; some shingles have 64 bits."""
     rng = random.Random(3)
     records: Drawn = []
     for i in range(60):
@@ -79,7 +79,7 @@ def vectors(records: Drawn, kind: str) -> list:
 
 @pytest.fixture(scope="module", params=[(kind, how) for kind in KINDS for how in SURE], ids=str)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
-    """(input, options, expected lines)"""
+    """Return (input, options, expected lines)."""
     kind, how = request.param
     records = drawn(kind == "own")
     path = tmp_path_factory.mktemp("weighted") / "records.txt"
@@ -110,7 +110,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
-    """What meets is verified by weights, and is the same on every engine."""
+    """Candidates by SimHash of weighted sets are verified by weights, equally on every engine."""
     records = drawn(kind == "own")
     data = given_lines(records, kind == "own")
     flags = ["--scheme=simhash", "--distance=8", f"--weights={kind}", f"--measure={measure}"]
@@ -147,7 +147,7 @@ TEXTS = b"a\tx x x x y\nb\tx y y y y\nc\tz\n"
 def test_two_texts_of_the_same_words(
     engine: str, weights: str, expected: bytes, tmp_path: Path
 ) -> None:
-    """(4, 1)·(1, 4) = 8 of 17."""
+    """With --weights tf, two texts with the same words in other counts have the cosine 8/17."""
     flags = ["--input=text", "--shingle=word:1", "--scheme=projection", "--threshold=0.4"]
     given = Input(TEXTS, ["-"])
     assert ENGINES[engine](given, [*flags, f"--weights={weights}"], tmp_path) == expected
@@ -156,7 +156,7 @@ def test_two_texts_of_the_same_words(
 @pytest.mark.first_case
 @pytest.mark.parametrize("engine", ["pipe", "run_local 2", "mrjob inline"])
 def test_weights_of_the_lines_own(engine: str, tmp_path: Path) -> None:
-    """Σ min = 1.5 + 0.75, Σ max = 2 + 3: 2.25/5; at the threshold, and not above."""
+    """Weights in the lines give Σ min / Σ max = 2.25/5, a pair at this threshold and not above."""
     given = Input(b"a 1:1.5 2:3 \nb 2:0.75 1:2\nc 3\n", ["-"])
     flags = ["--weights=own", "--bands=64", "--rows=1"]
     found = ENGINES[engine](given, [*flags, "--threshold=0.45"], tmp_path)
@@ -204,7 +204,7 @@ def test_a_weight_that_nobody_asked_for_is_a_bad_line(tmp_path: Path) -> None:
 def test_mapper_and_reducer_that_weigh_differently(
     scheme: str, mapper: str, reducer: str, tmp_path: Path
 ) -> None:
-    """Even where no token weighs more than another."""
+    """Different --weights in mapper and reducer are refused, even if all tokens weigh the same."""
     flags = [f"--scheme={scheme}", "--weights"]
     keyed = succeed([*MAPPER, *flags, mapper], tmp_path, b"a 1 2 3\nb 1 2 3\n").out
     result = run([*REDUCER, *flags, reducer], tmp_path, in_order(keyed))

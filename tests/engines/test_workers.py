@@ -1,4 +1,4 @@
-"""Processes that stand or fall together; what each end looks like from outside."""
+"""A process group: if one worker fails, the others end, and the first failure is reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write(path: Path, text: str) -> None:
 
 
 def test_tasks_run_at_the_same_time(tmp_path: Path) -> None:
-    """Each waits for what the other one writes."""
+    """Two tasks run at the same time: each waits for the other's output."""
     os.mkfifo(tmp_path / "a")
     with Workers("test") as workers:
         workers.start("writer", lambda: write(tmp_path / "a", "hello"))
@@ -100,14 +100,14 @@ def test_whatever_ends_the_block_ends_the_tasks() -> None:
 
 
 def read_once(read: int, path: Path, stdout: int) -> None:
-    """As the last stage does: what it writes to goes to whoever reads stdout."""
+    """Read one byte, then write to `stdout`, as the last stage does."""
     os.dup2(stdout, 1)
     path.write_bytes(os.read(read, 1))
     write_all([b"y"])
 
 
 def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
-    """`yes` would go on for ever, but for its reader, whose own reader has all it wants."""
+    """A program ends when its reader has stopped because its own output is closed."""
     read, write = os.pipe()
     nobody, stdout = os.pipe()
     os.close(nobody)
@@ -122,7 +122,7 @@ def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_as_if_nobody_read(tmp_path: Path) -> None:
-    """Its reader takes a part for the whole, and ends well."""
+    """A program that dies of SIGPIPE while its reader still reads is reported as a failure."""
     read, write = os.pipe()
     with Workers("test") as workers:
         workers.start("short", program(["sh", "-c", "echo 1; kill -PIPE $$"], write))
@@ -158,7 +158,7 @@ def test_a_signal_without_a_name() -> None:
 
 
 def test_processes_take_turns(tmp_path: Path) -> None:
-    """Each number goes to one of them, and none of them gets all."""
+    """Two processes take turns: each number goes to one of them, and neither gets all."""
     mine = turns()
 
     def take(name: str) -> None:
@@ -185,7 +185,7 @@ def test_processes_take_turns(tmp_path: Path) -> None:
 
 
 def test_workers_end_where_sigterm_is_ignored(tmp_path: Path) -> None:
-    """As under a supervisor that ignores it, and hands that on."""
+    """Workers end even if SIGTERM is ignored, as it may be under a supervisor."""
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def sleep() -> None:

@@ -1,4 +1,4 @@
-"""The areas of false negatives and false positives against exact integrals."""
+"""The areas of false negatives and false positives equal the exact integrals."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CURVES = [(1, 1), (1, 5), (2, 1), (3, 4), (5, 3), (15, 7), (16, 16), (32, 32), (
 
 
 def below(b: int, r: int, t: Fraction) -> Fraction:
-    """∫ 1 - (1 - s^r)^b ds from 0 to t, term by term of the binomial theorem."""
+    """Return ∫ 1 - (1 - s^r)^b ds from 0 to t, by the binomial theorem."""
     terms = (comb(b, k) * (-1) ** (k + 1) * t ** (r * k + 1) / (r * k + 1) for k in range(1, b + 1))
     return sum(terms, Fraction(0))
 
 
 def test_the_exact_integral_by_hand() -> None:
-    """Of 1 - (1 - s²)² = 2s² - s⁴: 2/3·t³ - t⁵/5."""
+    """The exact integral of 1 - (1 - s²)² = 2s² - s⁴ is 2/3·t³ - t⁵/5."""
     assert below(2, 2, Fraction(1)) == Fraction(2, 3) - Fraction(1, 5)
     assert below(1, 1, Fraction(1, 2)) == Fraction(1, 8)
 
@@ -49,7 +49,7 @@ def test_a_row_more_or_less_would_show() -> None:
 
 
 def test_a_curve_with_rows_by_the_hundred_is_not_stepped_over() -> None:
-    """It rises between 0.95 and 1 alone."""
+    """A curve that rises only between 0.95 and 1 is integrated exactly."""
     t = Fraction(99, 100)
     found = areas(lambda s: recall(s, 30, 250), 0.99)
     assert abs(Fraction(found.false_positives) - below(30, 250, t)) < 1e-14
@@ -57,7 +57,7 @@ def test_a_curve_with_rows_by_the_hundred_is_not_stepped_over() -> None:
 
 
 def test_the_areas_of_super_shingles() -> None:
-    """1 - q^6 - 6·p·q^5 of p = s^14 and q = 1 - p, as a polynomial in p."""
+    """The areas of super-shingles equal ∫ 1 - q^6 - 6·p·q^5 ds, with p = s^14 and q = 1 - p."""
     powers = [Fraction(0)] * 7
     for k in range(2, 7):
         for j in range(7 - k):
@@ -69,7 +69,7 @@ def test_the_areas_of_super_shingles() -> None:
 
 
 def test_an_endless_slope_at_the_end() -> None:
-    """∫ 1 - arccos(s)/π ds is s - (s·arccos s - √(1-s²))/π, and its slope at 1 is infinite."""
+    """The areas of 1 - arccos(s)/π are exact, although the slope at 1 is infinite."""
     found = areas(lambda s: 1 - acos(min(s, 1)) / pi, 0.5)
     at_half, at_one, at_0 = (s - (s * acos(s) - sqrt(1 - s * s)) / pi for s in (0.5, 1, 0))
     assert found.false_positives == pytest.approx(at_half - at_0, abs=1e-13)
@@ -77,7 +77,7 @@ def test_an_endless_slope_at_the_end() -> None:
 
 
 def test_a_jump_at_the_threshold_belongs_to_both_sides() -> None:
-    """`auto` promises nothing below the threshold, and from there on what MinHash does."""
+    """Below the threshold, `auto` has no false positives; above it, MinHash's false negatives."""
     scheme = settings_of("--scheme=auto", "--threshold=0.83", "--max-bands=32").scheme
     found = areas(scheme.recall, float(Threshold.parse("0.83")))
     minhash = areas(scheme.minhash.recall, 0.83)  # type: ignore[attr-defined]

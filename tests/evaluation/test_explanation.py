@@ -1,4 +1,4 @@
-"""The angle of two vectors by their equal bits: its interval holds it as often as it says."""
+"""The confidence interval of an angle, from equal bits, has the promised coverage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BITS, ALPHA = 64, 0.05
 @pytest.mark.slow
 @some("common", [60, 80, 90], 80)
 def test_the_interval_holds_the_angle_of_the_sets(common: int) -> None:
-    """In 95 of 100 pairs or more, of 4,000: not in fewer, at an error rate of 1e-9."""
+    """The interval holds the sets' angle in at least 95 of 100 pairs, at an error rate of 1e-9."""
     sets, left, right = pairs_of_similarity(common, 100, "random")
     scheme = AgreeingBits(1, Blocks(BITS, 1, 0), seed=common)
     found = scheme.measure("agreement", Threshold(1, BITS)).verified(sets, left, right)

@@ -1,4 +1,4 @@
-"""The nearest fingerprints of two records, and their hexadecimal digits."""
+"""The nearest fingerprints of two records are shown, with their hexadecimal digits."""
 
 from __future__ import annotations
 

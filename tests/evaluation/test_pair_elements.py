@@ -1,4 +1,4 @@
-"""Differences as wdiff shows them: both texts can be read from a short one, a long one is cut."""
+"""Differences in wdiff's form show both texts if these are short, and are cut if long."""
 
 from __future__ import annotations
 

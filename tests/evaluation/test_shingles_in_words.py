@@ -1,4 +1,4 @@
-"""Shingles in words: each stands beside its own hash, and none is missing."""
+"""Shingles in words: each is shown beside its own hash, and none is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_hash_has_its_words(kind: str, text: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "bag" not in kind])
 @given(texts)
 def test_the_words_have_the_hash(kind: str, text: str) -> None:
-    """Each shingle is what its own words are, taken alone: spots are hashed as a run of words."""
+    """Each shingle's words, shingled alone, have its hash; spots are hashed as runs of words."""
     shingler = Shingler.parse(kind)
     alone = shingler
     if shingler.unit == "spot":
@@ -42,7 +42,7 @@ def test_the_words_have_the_hash(kind: str, text: str) -> None:
 @pytest.mark.parametrize("kind", ["word:2", "char:2"])
 @given(texts)
 def test_in_a_bag_they_are_numbered(kind: str, text: str) -> None:
-    """The first of equal ones is that of the set; the n-th has the hash that n of them add."""
+    """In a bag, equal shingles are numbered: the first is the set's own, and "#n" is the n-th."""
     bag = Shingler.parse(f"{kind}:bag")
     found = shingles_in_words(text, bag)
     plain = [words for words in found.values() if " #" not in words]

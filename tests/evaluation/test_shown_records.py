@@ -1,4 +1,4 @@
-"""Texts of ids: those that the parsers read, of every form and from every kind of file."""
+"""The texts of given ids are those that the parsers read, from every kind of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word differences: nothing lost, nothing added, and as little as possible."""
+"""Word differences lose no word, add no word, and are as small as possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ texts = st.lists(st.sampled_from(["a", "b", "c", "d", "ab"]), max_size=30).map("
 
 
 def longest(a: list[str], b: list[str]) -> int:
-    """How many words a longest common subsequence has, by the table of the textbook."""
+    """Return the length of a longest common subsequence, by the textbook's table."""
     above = [0] * (len(b) + 1)
     for x in a:
         row = [0]
@@ -83,7 +83,7 @@ def test_letters_of_scripts_without_blanks_are_compared(a: str, b: str, parts: s
     ],
 )
 def test_very_long_texts(a: str, b: str, same: int) -> None:
-    """The last one is cut into pieces, which lose next to nothing where nothing moved."""
+    """Very long texts, which are compared in pieces, lose hardly any common words."""
     parts = word_difference(a, b)
     assert words_of(parts, "same", "only_a") == a.split()
     assert words_of(parts, "same", "only_b") == b.split()

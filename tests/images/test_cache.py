@@ -1,4 +1,4 @@
-"""The cache of results: what is found again, several runs, damage, and its bound."""
+"""The result cache finds results again, serves several runs, survives damage, and is bounded."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_large_value_is_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 65_535, 134_465, 199_999])
 def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
-    """Though size and time are as before; in the middle it is not."""
+    """A change at an end of a file is noticed even if its size and time are as before."""
     path = tmp_path / "v"
     path.write_bytes(bytes(200_000))
     file = FoundFile(os.fsencode(path), 200_000, 1)
@@ -230,7 +230,7 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
 
 
 def as_nobody(task: Callable[[], None]) -> None:
-    """Run a task in a process without rights and without much room for files."""
+    """Run a task in a child process that must end well, as the user nobody where possible."""
     pid = os.fork()
     if not pid:
         with contextlib.suppress(PermissionError):
@@ -245,7 +245,7 @@ def as_nobody(task: Callable[[], None]) -> None:
 
 
 def test_a_file_of_another_user(tmp_path: Path) -> None:
-    """It cannot be written; what is in it may be used, or not."""
+    """Another user's cache file, which cannot be written, causes no error."""
     path = filled(tmp_path / "c")
     path.chmod(0o444)
     for folder in (tmp_path, *tmp_path.parents[:2]):

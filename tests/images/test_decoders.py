@@ -1,4 +1,4 @@
-"""A pool of processes: tasks that hang or crash cost their own item only."""
+"""A pool of processes: a task that hangs or crashes costs only its own item."""
 
 from __future__ import annotations
 

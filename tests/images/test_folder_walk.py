@@ -1,4 +1,4 @@
-"""Walking folders: order, links, names that are hard to write, and ids."""
+"""Folders are walked in byte order; hidden files and links are skipped; ids are the paths."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_what_is_not_a_regular_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_deep_folder(tmp_path: Path) -> None:
-    """Deeper than Python may recurse, and longer than the system lets a path be."""
+    """A folder deeper than Python's recursion limit and the system's path limit is walked."""
     here = os.getcwd()
     try:
         os.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Hashes of pictures: symmetries, crops, order of bits, and how far they are from those of PDQ."""
+"""Hashes of pictures have the right symmetries, crops and bit order, and are close to PDQ's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def grey(seed: int, width: int = 320, height: int = 240) -> NDArray[np.uint8]:
 
 
 def seen(picture: NDArray[np.uint8], symmetry: ph.Symmetry) -> NDArray[np.uint8]:
-    """The picture as a symmetry shows it, turned by hand."""
+    """Return the picture turned or mirrored by a symmetry, in plain numpy."""
     picture = picture.T if symmetry.transposed else picture
     picture = picture[::-1] if symmetry.rows else picture
     return picture[:, ::-1] if symmetry.columns else picture
@@ -37,7 +37,7 @@ def test_the_eight_symmetries_are_all_there_are() -> None:
 
 @given(st.integers(0, 2**32), SIDES, SIDES)
 def test_a_turned_picture_has_the_turned_hash(seed: int, width: int, height: int) -> None:
-    """Exactly, for pictures of noise, of any size."""
+    """The hashes of a turned picture of noise, of any size, are exactly the turned hashes."""
     picture = np.random.default_rng(seed).integers(0, 256, (height, width)).astype(np.uint8)
     hashes = ph.hashes(picture[np.newaxis], ph.ALL_EIGHT)[0]
     for symmetry, expected in zip(ph.ALL_EIGHT, hashes):
@@ -50,7 +50,7 @@ def test_a_turned_picture_has_the_turned_hash(seed: int, width: int, height: int
     st.sampled_from(ph.ALL_EIGHT),
 )
 def test_so_has_any_picture(picture: NDArray[np.uint8], symmetry: ph.Symmetry) -> None:
-    """Of pictures that Hypothesis draws, most are nearly flat, and symmetric in part."""
+    """A turned picture drawn by Hypothesis, mostly flat, has the turned hash within 2 bits."""
     turned = np.ascontiguousarray(seen(picture, symmetry))[np.newaxis]
     expected = ph.hashes(picture[np.newaxis], [symmetry])[0, 0]
     assert differing(ph.hashes(turned)[0, 0], expected) <= 2
@@ -73,7 +73,7 @@ def test_a_symmetric_picture_is_its_own_mirror() -> None:
 
 
 def test_the_order_of_bits() -> None:
-    """A picture of one wave has that wave above all others."""
+    """A picture of one wave sets only that wave's bit, which shows the order of bits."""
     x = (np.arange(64) + 0.5) / 64
     for down, across in [(1, 1), (16, 16), (16, 15), (2, 1)]:
         waves = np.outer(np.cos(np.pi * down * x), np.cos(np.pi * across * x))
@@ -135,7 +135,7 @@ def test_quality_is_that_of_neighbours() -> None:
 
 @pytest.mark.slow
 def test_bits_like_those_of_pdq() -> None:
-    """Of drawings; perceptual_hash.py has the figures for real pictures."""
+    """Hashes of drawings are close to those of PDQ: fewer than 20 bits differ on average."""
     pdqhash = pytest.importorskip("pdqhash")
     far = []
     for seed in range(8):

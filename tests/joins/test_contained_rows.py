@@ -1,4 +1,4 @@
-"""The prefix join of rows with fixed weights, against the nested loop."""
+"""The prefix join of rows with fixed weights finds the pairs of the nested loop."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_pairs_that_are_not_wanted() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_token_of_all_rows_does_not_compare_all(measure: str) -> None:
-    """20,000 rows with one token in common: a comparison of all would take minutes."""
+    """A token common to 20,000 rows does not make the join compare all rows."""
     rows = Ragged.from_rows([[0, 1, 2 * i + 2, 2 * i + 3] for i in range(20_000)] + [[2, 3, 0, 1]])
     start = time.process_time()
     assert len(contained_rows(rows, measure, Threshold.parse("0.8")).x) == 1

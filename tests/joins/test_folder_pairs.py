@@ -1,4 +1,4 @@
-"""Similar folders, against nested loops over all folders: numbers, and what is folded."""
+"""Similar folders are those of nested loops, and implied pairs are left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Options(NamedTuple):
 
 
 def tree_of(files: dict[str, set[int]]) -> FolderTree:
-    """A tree with these folders and the contents of their own files, in the order of a walk."""
+    """Return a tree of these folders and the contents of their files, in the order of a walk."""
     tree = FolderTree()
     for folder in sorted(files, key=lambda path: path.split("/")):
         for content in sorted(files[folder]):
@@ -64,7 +64,7 @@ def reaches(a: set[int], b: set[int], options: Options) -> bool:
 
 
 def drawn(seed: int) -> dict[str, set[int]]:
-    """Up to nine folders, at most four deep, with a few of three or of all contents."""
+    """Return up to nine folders, at most four deep, each with up to four files of its own."""
     rng = random.Random(seed)
     contents = range(rng.choice([3, len(SIZES)]))
     paths = ["/".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(1, 9))]
@@ -123,7 +123,7 @@ def by_one_content(a: set[int], b: set[int], options: Options) -> bool:
 def with_a_third(
     tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
 ) -> bool:
-    """Return whether both folders are pairs with one other, or are in line with it."""
+    """Return whether a third folder is a pair with, or above or below, each of x and y."""
     linked = [
         {z for z in range(len(sets)) if in_line(tree, i, z) or covered(tree, sets, pairs, i, z)}
         for i in (x, y)
@@ -134,7 +134,7 @@ def with_a_third(
 def covered(
     tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
 ) -> bool:
-    """Return whether a pair was found, or one in line with it, of these or of equal folders."""
+    """Return whether a found pair covers x and y: theirs, or one of folders above or below them."""
     like_x = [i for i in range(len(sets)) if sets[i] == sets[x]]
     like_y = [i for i in range(len(sets)) if sets[i] == sets[y]]
     return any(
@@ -173,7 +173,7 @@ def test_containment_names_the_nearest_container() -> None:
 
 @pytest.mark.slow
 def test_a_file_in_very_many_folders() -> None:
-    """Each of 20,000 folders has the same licence: no two of them are compared."""
+    """Folders that have only a licence in common, 20,000 of them, are not compared."""
     tree = FolderTree()
     for i in range(20_000):
         for content in (0, 2 * i + 1, 2 * i + 2):
@@ -185,7 +185,7 @@ def test_a_file_in_very_many_folders() -> None:
 
 @pytest.mark.slow
 def test_one_large_file_in_very_many_folders() -> None:
-    """Each of 3,000 folders has the same film, and a text of its own: a line for each."""
+    """A film in each of 3,000 folders gives 2,999 pairs, not one for every two folders."""
     tree = FolderTree()
     for i in range(3000):
         for content in (0, i + 1):
@@ -198,7 +198,7 @@ def test_one_large_file_in_very_many_folders() -> None:
 
 
 def test_more_than_one_large_file_is_compared() -> None:
-    """A film is in all of ten folders, and two of them have a second one in common."""
+    """Of ten folders with one film, the two that share a second film are compared as a pair."""
     files = {f"f{i}": {0, i + 1} for i in range(10)}
     files["f3"] |= {11}
     files["f7"] |= {11}

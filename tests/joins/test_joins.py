@@ -1,4 +1,4 @@
-"""Every join against the nested loop, and every filter against all pairs of a small universe."""
+"""Every join agrees with the nested loop, and every filter with all pairs of a small universe."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def join(name, sets, t):
 
 
 def families(seed, universe, largest):
-    """Sets of 1 to `largest` values, some of them equal, some with a value changed; some empty."""
+    """Return sets of up to `largest` values: some equal, some changed in a value, some empty."""
     rng = random.Random(seed)
     sets = [[], []]
     for _ in range(12):
@@ -138,7 +138,7 @@ def test_no_depth_of_the_suffix_filter_changes_the_pairs(monkeypatch, depth, t):
 @every_threshold
 @pytest.mark.parametrize("seed", range(4))
 def test_both_ppjoins_have_the_same_candidates(t, seed):
-    """The last meeting of a pair says all that the meetings before it say."""
+    """ppjoin and ppjoin_plus count the same candidates after the filters that both have."""
     rows = Ragged.from_rows(families(seed, range(25), 14))
     loops, steps = (JOINS[name](rows, Threshold.parse(t)) for name in ("ppjoin", "ppjoin_plus"))
     assert loops.candidates["prefix"] > 0
@@ -160,7 +160,7 @@ def test_each_filter_leaves_fewer_candidates():
 
 
 def pairs_of_subsets(universe=5):
-    """Every two sets of up to five tokens, none of them empty, as ascending tuples."""
+    """Return all ordered pairs of non-empty sets of up to five tokens, as ascending tuples."""
     sets = [x for size in range(1, universe + 1) for x in combinations(range(universe), size)]
     return list(product(sets, repeat=2))
 
@@ -210,7 +210,7 @@ def test_overlap_needed_is_the_definition(t):
 
 
 def meetings(x, y):
-    """(i, j, how many they share up to there) of every token that both have."""
+    """Return (i, j, number of shared tokens up to there) for each token that x and y share."""
     shared = [token for token in x if token in y]
     return [(x.index(token) + 1, y.index(token) + 1, n) for n, token in enumerate(shared, 1)]
 
@@ -231,7 +231,7 @@ def test_positional_keeps_every_pair(t):
 
 
 def least_apart(cases, depth):
-    """What the suffix filter says of (x, y, i, j, met), all at once."""
+    """Return the suffix filter's bound for each case (x, y, i, j, met), in one call."""
     keys, ends, shift = [], [0], 4
     for number, side in enumerate(side for x, y, *_ in cases for side in (x, y)):
         keys += [(number << shift) + token for token in side]

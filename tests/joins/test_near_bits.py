@@ -1,5 +1,6 @@
-"""All near bit vectors, against the product of all rows: in one part or several, with and without
-kernels, for every number of blocks."""
+"""All near bit vectors are found, as in the product of all rows.
+
+In one part or several, with and without kernels, for every number of blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def values(count: int, bits: int, distance: int) -> list[int]:
 
 
 def found(parts: Iterable[near_bits.Pairs]) -> set[tuple[int, int]]:
-    """Each must be there once."""
+    """Return the pairs as a set, after checking that each occurs once."""
     pairs = [pair for left, right in parts for pair in zip(left.tolist(), right.tolist())]
     assert len(pairs) == len(set(pairs))
     return set(pairs)

@@ -1,4 +1,4 @@
-"""`near_records` against every two records: one's own vector, and any of the other's."""
+"""`near_records` agrees with a comparison of every two records by all of their vectors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def found(pairs: Iterator[near_bits.Pairs]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("variants", [1, 4])
 @pytest.mark.parametrize("distance", [0, 6, 30])
 def test_every_two(distance: int, variants: int, room: int, monkeypatch) -> None:
-    """Also where the pairs found are made distinct again and again."""
+    """Every two records are compared, even if the pairs are made distinct many times."""
     monkeypatch.setattr(near_bits, "PAIRS_AT_ONCE", room)
     x, y = drawn(60, variants, 1), drawn(40, variants, 1)
     of_one = [

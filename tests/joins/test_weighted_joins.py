@@ -1,4 +1,4 @@
-"""The joins of weighted rows against the formulas, in fractions, for every two rows."""
+"""The joins of weighted rows agree with the formulas, in fractions, for every two rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def power(similarity: Fraction | str, measure: str) -> Fraction:
 
 
 def similarity(x: Row, y: Row, measure: str) -> Fraction:
-    """Of the cosine, its square."""
+    """Return the similarity of two rows as a fraction; for the cosine, its square."""
     tokens = {*x, *y}
     both = [(x.get(token, 0), y.get(token, 0)) for token in tokens]
     least, most = sum(map(min, both)), sum(map(max, both))
@@ -75,7 +75,7 @@ def join(name: str, rows: list[Row], measure: str, t: str) -> list[tuple[int, in
 
 
 def families(seed: int, universe: int, largest: int, heaviest: int) -> list[Row]:
-    """Rows, some equal, some of one row's multiples, some with a weight or a token changed."""
+    """Return rows: some equal, some multiples of a row, some with a weight or a token changed."""
     rng = random.Random(seed)
 
     def weight() -> int:
@@ -133,7 +133,7 @@ def test_any_rows(name: str, measure: str, rows: list[Row], t: str) -> None:
 def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(
     name: str, factor: int, hundredths: int
 ) -> None:
-    """Of a row of total 100 and a part of it, whose weights are as many hundredths."""
+    """A pair whose similarity equals the threshold is found, and is not found 1e-6 above it."""
     cut = {1: 60 * factor, 2: 40 * factor}
     rows = [cut, {1: min(60, hundredths) * factor}]
     if hundredths > 60:
@@ -150,7 +150,7 @@ def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(
 @pytest.mark.parametrize("factor", [1, 10**9 + 7])
 @pytest.mark.parametrize(("a", "b", "c"), [(3, 4, 5), (20, 21, 29), (696, 697, 985), (4, 3, 5)])
 def test_a_cosine_exactly_at_the_threshold(name: str, factor: int, a: int, b: int, c: int) -> None:
-    """That of (a, b) and (1, 0) is a/c where a² + b² = c²."""
+    """A pair whose cosine a/c equals the threshold is found (a² + b² = c²), and not above it."""
     rows = [{1: a * factor, 2: b * factor}, {1: 7 * factor}]
     assert len(join(name, rows, "cosine", f"{a}/{c}")) == 1
     assert join(name, rows, "cosine", f"{Fraction(a, c) + Fraction(1, 10**6)}") == []
@@ -159,7 +159,7 @@ def test_a_cosine_exactly_at_the_threshold(name: str, factor: int, a: int, b: in
 @every_join
 @every_measure
 def test_a_hair_that_no_float_tells(name: str, measure: str) -> None:
-    """1 in 10^12 is missing, squared 1 in 10^24."""
+    """A similarity 1e-12 below 1, or 1e-24 for the square, is not a pair at threshold 1."""
     rows = [{1: MOST, 2: 1}, {1: MOST}]
     assert join(name, rows, measure, "1") == []
     assert len(join(name, rows, measure, "0.999999999")) == 1
@@ -217,7 +217,7 @@ def test_they_are_what_the_measure_verifies(measure: str) -> None:
 
 @every_measure
 def test_the_bounds_leave_out_nearly_all_that_is_no_pair(measure: str) -> None:
-    """A token that all have, but that weighs little, makes no two rows meet."""
+    """The bounds leave out nearly all non-pairs, even if all rows share a token of low weight."""
     rows = [{0: 1, 1 + i // 2: 100, 1000 + i: 10} for i in range(200)]
     joined = WEIGHTED_JOINS["merge_opt"](ragged(rows), measure, Threshold.parse("0.8"))
     assert joined.candidates["pairs"] == joined.candidates["merged"] == 100

@@ -1,4 +1,4 @@
-"""The block of docs/library.md that takes pandas; tests/docs runs all others."""
+"""The pandas example of docs/library.md works; tests/docs runs the other examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keyword arguments have the names of the options, and complaints in Python's words."""
+"""Keyword arguments have the names of the options, and errors name them in Python's form."""
 
 from __future__ import annotations
 

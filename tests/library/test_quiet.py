@@ -1,4 +1,4 @@
-"""A guest in somebody's process: it forks nothing, writes nothing, and changes nothing."""
+"""In a user's process, the library starts no process, writes no output and changes no state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""neardup.Index and `neardup find`: what is similar to a query, as a nested loop says."""
+"""neardup.Index and `neardup find` return the similar records of a nested loop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sets = list[tuple[str, set[int]]]
 
 
 def made_sets(seed: int, count: int = 150) -> Sets:
-    """Near-copies of some sets, of all degrees."""
+    """Return near-copies of twelve sets, without up to a third of the elements."""
     rng = random.Random(seed)
     found = []
     for number in range(count):
@@ -86,7 +86,7 @@ def test_texts_and_other_ids(tmp_path: Path) -> None:
 
 
 def test_words_as_elements(tmp_path: Path) -> None:
-    """Strings are the same shingles in every call and in every process."""
+    """Elements may be strings, which have the same hashes when added and when queried."""
     index = Index.create(tmp_path / "index", "sets", threshold=0.5)
     index.add([("a", ["x", "y", "z"])])
     assert index.query([{"z", "y", "x"}]) == [Match(0, "a", Fraction(1))]
@@ -137,7 +137,7 @@ def test_rows_of_a_file(tmp_path: Path) -> None:
 
 
 def test_several_readers_and_a_writer(tmp_path: Path) -> None:
-    """Each answer is that of some number of adds."""
+    """A reader beside a writer always gets the answer after some number of complete adds."""
     index = Index.create(tmp_path / "index", "sets", threshold=0.7, scheme="prefix")
     parts = [OLD[number::5] for number in range(5)]
     so_far = [list(chain(*parts[:count])) for count in range(6)]
@@ -223,7 +223,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_answer_is_that_of_pairs(tmp_path: Path) -> None:
-    """With MinHash, whose keys are the same for all."""
+    """Index.query finds the pairs of neardup.pairs with MinHash, whose keys need no counts."""
     index = Index.create(tmp_path / "index", "sets", threshold=0.8)
     index.add(OLD)
     found = {tuple(sorted(m[:2])) for m in index.query(OLD) if m.query != m.id}

@@ -1,4 +1,4 @@
-"""The library's answers are those of the command, on the same records with the same options."""
+"""The library gives the command's answers on the same records with the same options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shingle_records(text: str) -> list[tuple[str, list[int]]]:
 
 
 def made_texts(count: int = 240) -> list[tuple[str, str]]:
-    """Copies, near-copies, and chains of these; ids are not in the order of input."""
+    """Return copies, near-copies and chains of texts; their ids are not in the order of input."""
     texts: list[str] = []
     for i in range(count):
         words = [WORDS[(i // 6 * 7 + j * j) % len(WORDS)] + str(i // 6 * j % 5) for j in range(30)]
@@ -53,7 +53,7 @@ def shown(similarity: Fraction | None) -> str:
 
 
 def pair_lines(found) -> list[str]:
-    """Sorted as the command's are."""
+    """Return the lines of pairs, sorted as the command sorts them."""
     return sorted((f"{a}\t{b}\t{shown(s)}" for a, b, s in found), key=str.encode)
 
 
@@ -68,7 +68,7 @@ def cluster_lines(found) -> list[str]:
 
 
 def check_all(path, records, tmp_path, given, **options) -> None:
-    """All three, as far as the command has them; `given` are options that follow from the input."""
+    """Check pairs, clusters and decisions; the command also gets the options `given`."""
     command = {**given, **options}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", **command)
@@ -173,7 +173,7 @@ def test_ids_that_come_again(tmp_path):
 
 @pytest.mark.slow
 def test_a_crowd_and_its_copies(tmp_path):
-    """More near-copies than a bucket decides pair by pair, and more copies than it has sets."""
+    """A dense cluster and many copies give the command's answers."""
     rows = [[*range(200 - i % 7), 1000 + i % 90] for i in range(400)]
     records = [*((f"v{i}", row) for i, row in enumerate(rows)), ("w", [7])]
     path = tmp_path / "videos.txt"
@@ -183,7 +183,7 @@ def test_a_crowd_and_its_copies(tmp_path):
 
 @pytest.mark.slow
 def test_package_words(tmp_path):
-    """The descriptions of the packages of this machine's index, where it has one."""
+    """The package descriptions of this machine, if it has any, give the command's answers."""
     try:
         index = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, timeout=120).stdout
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What records may be, what stands for their elements, and what is refused."""
+"""Records of all valid kinds are accepted, and equal elements have equal hashes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def exactly(message: str) -> str:
 
 
 class Arrow:
-    """As a column of Arrow: going through it gives no texts."""
+    """A column like Arrow's: to_pylist returns texts, and iteration returns other objects."""
 
     def to_pylist(self):
         return TEXTS

@@ -1,4 +1,4 @@
-"""Bit vectors from Python: every kind gives the answer of the definition and of the command."""
+"""Bit vectors of every Python type give the answers of the definition and of the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HAMMING = {"measure": "hamming"}
 
 
 def drawn(count: int = 300, bits: int = 256, seed: int = 0) -> np.ndarray:
-    """Random vectors, a third of them near others: at most 40 bits of 256 differ."""
+    """Return random vectors; a third of them differ from another in at most 40 bits of 256."""
     rng = np.random.default_rng(seed)
     found = rng.integers(0, 2, (count, bits), np.uint8)
     for i in range(0, count, 3):
@@ -85,7 +85,7 @@ def test_integers_have_bits(bits: int) -> None:
 
 @pytest.mark.slow
 def test_the_answers_of_the_command(tmp_path: Path) -> None:
-    """With ids; clusters and decisions, and the same few pairs missing without exact."""
+    """Pairs, clusters and decisions on vectors are the command's, with and without `exact`."""
     ids = [f"v{i * 7 % len(VECTORS):03}" for i in range(len(VECTORS))]
     records = list(zip(ids, VECTORS))
     lines = "".join(f"{id_} {row.tobytes().hex()}\n" for id_, row in records)

@@ -1,4 +1,4 @@
-"""Edges and decided lines: what is written is read again, and what is damaged is refused."""
+"""Edges and decided lines are read as they were written, and damaged lines are refused."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_is_no_edge_is_refused(line):
 
 
 def edge_file(lines: list[bytes]) -> list[tuple]:
-    """The records of a file of edges, and those that they lead to."""
+    """Return (record, [its neighbours]) for each record of a file of edges."""
     with tempfile.TemporaryFile() as file:
         edges = EdgeFile(file, [b"".join(lines)], FIRST, Counters(""))
         return [
@@ -119,14 +119,14 @@ def test_an_edge_to_a_record_without_a_line_is_refused():
 
 
 def test_two_records_of_one_place_are_refused():
-    """As two mappers give them that both read standard input."""
+    """Two records with one place, as from two mappers that read standard input, are refused."""
     with pytest.raises(StageError, match="two records have the same place in the input"):
         edge_file([format_presence(A), format_presence(A[:-1] + b"b")])
 
 
 @pytest.mark.parametrize("line", [b"b\ta\t0.900000000000000000\n", b"1v\1" + b"8" * 16 + b"\t.\n"])
 def test_edges_of_other_options_are_refused(line):
-    """As those of another --keep, or pairs."""
+    """Edges made with another --keep, and pairs, are refused."""
     with pytest.raises(WireError, match="it when given the same --output and --keep, got '"):
         edge_file([line])
 

@@ -1,4 +1,4 @@
-"""Lines between the stages: what is written is read again, and what is damaged is refused."""
+"""Lines between the stages are read as they were written, and damaged lines are refused."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ AFTER = len(b"001:00000000ff\t00000003\tv1\t34o8")
 
 
 def agree(block: bytes) -> None:
-    """`lines_of` says of a block at once what `flaw_in_line` says of its lines."""
+    """Check that `lines_of` finds the first flaw that `flaw_in_line` finds in a block's lines."""
     lines = block.split(b"\n")[:-1]
     flaws = [f"line {i}: {flaw}" for i, flaw in enumerate(map(flaw_in_line, lines), 7) if flaw]
     if flaws:

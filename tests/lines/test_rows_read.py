@@ -1,4 +1,4 @@
-"""Answers that were written as rows are read as their lines, byte for byte."""
+"""Answers written as rows are read as the lines of the same answers, byte for byte."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_no_rows(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x", "x.csv", "x.jsonl", "x.ndjson"])
 def test_lines_under_any_name(name: str, tmp_path: Path) -> None:
-    """A shell writes lines with tabs into any file; JSON lines are recognised without a name."""
+    """Lines with tabs are read from a file with any name; JSON lines are recognised without one."""
     (tmp_path / name).write_bytes(b"{a}\tb\t0.900000\nc\td\t0.800000\n")
     found = list(parsed_lines([str(tmp_path / name)], parse_pair, ALL_PAIRS))
     assert [pair[:3] for pair in found] == [(b"{a}", b"b", b"0.900000"), (b"c", b"d", b"0.800000")]
@@ -108,7 +108,7 @@ def test_parquet_without_its_name(tmp_path: Path) -> None:
 
 
 def test_rows_that_other_programs_wrote(tmp_path: Path) -> None:
-    """They may take ids for numbers, have a column more, and quote every field."""
+    """Rows rewritten by other programs are read: ids as numbers, extra columns, quoted fields."""
     (tmp_path / "x.csv").write_text('"","similarity","a","b"\r\n"0","0.5","1","x"\r\n')
     (tmp_path / "x.jsonl").write_text('{"b": "x", "a": 1, "similarity": 0.5, "index": 0}')
     files = [str(tmp_path / name) for name in ("x.csv", "x.jsonl")]

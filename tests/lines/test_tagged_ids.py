@@ -1,4 +1,4 @@
-"""Tagged ids: in byte order they are in order of priority, and the id comes back."""
+"""Tagged ids sort by bytes in order of priority, and the id can be recovered."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tagged(tag: Tag, some: list[Record]) -> list[bytes]:
 
 
 def priority(keep: str, record: Record) -> tuple:
-    """Old ones first; each --keep as --help says it."""
+    """Return the sort key of a record: old ones first, then as --help describes --keep."""
     by_rule = {
         "first": 0,
         "longest": -record.size,
@@ -66,7 +66,7 @@ def priority(keep: str, record: Record) -> tuple:
 @given(records)
 @example([Record(id_, NEW + i, 1) for i, id_ in enumerate(reversed(AWKWARD))])
 def test_byte_order_is_order_of_priority(keep, some):
-    """Also of the lines that they begin, which `sort` compares as a whole."""
+    """Tagged ids, and lines that begin with them, sort by bytes in order of priority."""
     tags = tagged(tag_of(keep), some)
     expected = sorted(range(len(some)), key=lambda i: priority(keep, some[i]))
     assert sorted(range(len(some)), key=tags.__getitem__) == expected
@@ -96,7 +96,7 @@ def test_of_two_collections_they_say_which(some):
 @each_keep
 @given(records)
 def test_they_are_ids_themselves(keep, some):
-    """They travel in columns, on lines."""
+    """Tagged ids are valid ids: UTF-8 without NUL, tab or line end."""
     for id_ in tagged(tag_of(keep), some):
         assert not set(id_) & set(b"\0\t\r\n")
         assert id_.decode()
@@ -106,7 +106,7 @@ def test_they_are_ids_themselves(keep, some):
 @pytest.mark.parametrize("byte", [b" ", b"A", b"g", b"\xc3", b"\t", b""])
 @pytest.mark.parametrize("position", [0, 7, 15])
 def test_what_has_no_place_is_refused(keep, byte, position):
-    """Where it is said to be: with another --keep it would be elsewhere."""
+    """A tagged id is refused if its place is missing where this --keep puts the place."""
     tag = tag_of(keep)
     good = tagged(tag, [Record(b"v", NEW + i, 3) for i in range(9)])
     start = good[3].index(b"%016x" % (NEW + 3)) + position
@@ -119,7 +119,7 @@ def test_what_has_no_place_is_refused(keep, byte, position):
 
 
 def test_blanks_do_not_pass_for_digits_however_many_there_are():
-    """Eight of them in each of two places leave digits for one."""
+    """A place with blanks instead of digits is refused, however many such places there are."""
     wrong = b"1" + b"0 " * 8 + b"v"
     with pytest.raises(WireError, match="got '10 0 0"):
         tag_of("first").places([wrong, wrong])
@@ -143,7 +143,7 @@ def test_a_place_of_the_other_collection_is_refused(keep):
 
 
 def test_rules_of_keep() -> None:
-    """A comma within a pattern is part of it, unless a rule follows."""
+    """In --keep, a comma inside a pattern belongs to the pattern, unless a rule follows it."""
     assert tag_of("prefer:^a{1,2},max:b.c,min:first").fields == ("b.c", "first")
     assert len(tag_of("prefer:x,longer,longest").ranks) == 2
 
@@ -165,7 +165,7 @@ def test_rules_that_are_none(keep: str, told: str) -> None:
 
 
 def test_records_without_fields_come_last() -> None:
-    """Those of an index."""
+    """Records without fields, such as those of an index, are last in priority."""
     sets = Ragged.from_rows([[1], [2]])
     plain = Batch([b"a", b"b"], sets, places=np.array([NEW, NEW + 1], np.uint64))
     for keep in ("max:x", "min:x"):

@@ -1,4 +1,4 @@
-"""Weighted sets as text: read as they were written, or refused."""
+"""Weighted sets as text are read as they were written, or refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIGITS = [chr(c).encode() for c in range(48, 112)]
 
 
 def naive_text(row):
-    """One digit after the other."""
+    """Return the text of a weighted set, encoded digit by digit."""
     text, before = b"", 0
     for value in sorted(row):
         step, weight, digits, ours = value - before, row[value], b"", b""

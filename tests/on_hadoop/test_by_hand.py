@@ -1,4 +1,4 @@
-"""The section "By hand" of docs/hadoop.md, typed line by line beside the files that it names."""
+"""The commands in the section "By hand" of docs/hadoop.md work beside the files named there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = ("mapper.py", "reducer.py", "dedup_reducer.py", "job.py", "neardup", "da
 
 
 def test_the_lines_of_the_document(tmp_path: Path) -> None:
-    """On nodes whose Python has no numpy: with this machine's own Python in place of the first."""
+    """The commands work on nodes without numpy, with this machine's Python in the first line."""
     for name in FILES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)

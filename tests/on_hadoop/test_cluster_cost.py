@@ -1,4 +1,4 @@
-"""The cost table can be made anywhere; what it costs is for docs/benchmarks.md to say."""
+"""The measurement of cluster costs produces its table on any machine, with a floor row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From pairs to a clean collection on a real Hadoop: the bytes that run_local.sh gives."""
+"""From pairs to a clean collection, a real Hadoop gives the bytes of run_local.sh."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ODD = [b"", b" ", b"\t", b"lonely", b"lonely\t", b"\tlead 1", b"\x01\x01", b"no\
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Groups of near-duplicates over all files, and odd lines between; last lines do not end."""
+    """Return files that share groups of near-duplicates, with odd lines; last lines have no end."""
     draw = random.Random(4)
     lines = []
     for group in range(150):
@@ -48,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def hdfs(files: dict[str, Path]) -> str:
-    """A folder with these files, in blocks of 32 KB; and what Hadoop does not read, beside them.
+    """Put the files in an HDFS folder, in blocks of 32 KB, beside files that Hadoop ignores.
 
     Its name is relative, and only Hadoop knows where it leads.
     """
@@ -73,7 +73,7 @@ def summary(result: Result) -> dict[str, int]:
 
 
 def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -> None:
-    """Two collections, a file of several splits and packed ones, on nodes without the letter é."""
+    """A collection is cleaned against an old one from split and compressed files, with LC_ALL=C."""
     new, old = [files[name] for name in NAMES[:2]], files["old.bz2"]
     flags = ["--output=kept", "--keep=longest"]
     gone = tmp_path / "gone.tsv"
@@ -93,7 +93,7 @@ def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -
 
 
 def test_kept_by_a_field(tmp_path: Path) -> None:
-    """Some rows have none, and some tie."""
+    """--keep by a field works as on one machine, although some rows lack the field and some tie."""
     rows = [
         {"id": f"v{i}", "text": f"a b c {i % 50}", **({"stars": i % 7} if i % 5 else {})}
         for i in range(1000)
@@ -120,7 +120,7 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path
 ) -> None:
-    """In the one JVM of the client."""
+    """Jobs inside the client's JVM give the same lines and counts as one machine."""
     here = on_this_machine(flags, [files[name] for name in NAMES], tmp_path)
     there = hadoop_cluster.submit(tmp_path, [hdfs], *flags, "--reducers=3", *WITHOUT_YARN)
     assert there.pairs == in_order(here.out)
@@ -138,7 +138,7 @@ def test_pairs_of_two_collections(files: dict[str, Path], hdfs: str, tmp_path: P
 
 
 def test_leaks_are_those_of_one_machine(tmp_path: Path) -> None:
-    """By the command in docs/leaks.md, and by `neardup leaks`."""
+    """The command in docs/leaks.md finds the leaks that `neardup leaks` finds on one machine."""
     words = [[f"w{i * 7 % 90 + j}" for j in range(30)] for i in range(40)]
     train = [(f"t{i}", " ".join(some)) for i, some in enumerate(words)]
     test = [(f"q{i}", " ".join(["new", *some[3 : 6 + i]])) for i, some in enumerate(words[:24])]
@@ -162,7 +162,7 @@ def test_leaks_are_those_of_one_machine(tmp_path: Path) -> None:
 
 
 def test_nothing_to_decide_and_the_answer_of_before(tmp_path: Path) -> None:
-    """Of no pairs the reducer is not heard; and lines that may be anything are known as ours."""
+    """If no pairs exist, all records are kept, and --overwrite recognises the earlier answer."""
     data = b"x 1 2 3\ny 4 5 6\n"
     hdfs, output = hadoop_cluster.put(data, "/in/two.txt"), hadoop_cluster.new_output()
     command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--output=kept", *WITHOUT_YARN]

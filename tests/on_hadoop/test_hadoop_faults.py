@@ -1,4 +1,4 @@
-"""What breaks on a cluster while a job runs costs time, and no pair.
+"""Faults on a cluster during a job cost time, but no pair.
 
 Each test lets a job run, breaks something for real, and waits for the job to end by itself with
 the right bytes.  The job's history must show that attempts were lost and made again.
@@ -30,7 +30,7 @@ ONCE = ["-D", "mapreduce.map.speculative=false", "-D", "mapreduce.reduce.specula
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
-    """Synthetic videos in HDFS, in four blocks, and their pairs."""
+    """Put synthetic videos into HDFS, in four blocks; return their path and their pairs."""
     tmp = tmp_path_factory.mktemp("faults")
     make = [sys.executable, "-m", "neardup", "example", f"--records={RECORDS}", "--seed=4"]
     data = subprocess.run(make, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
@@ -44,7 +44,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def _whole_again() -> Iterator[None]:
-    """Every test finds all daemons at work."""
+    """Start all daemons again after each test."""
     yield
     for name in daemons.DAEMONS:
         daemons.start(name)
@@ -52,7 +52,7 @@ def _whole_again() -> Iterator[None]:
 
 
 def run_and_break(videos: tuple[str, bytes], fault: Callable[[], None], tmp: Path) -> str:
-    """Run the job, and `fault` meanwhile; returns the job's id."""
+    """Run the job and, at the same time, `fault`; return the job's id."""
     errors: list[BaseException] = []
 
     def strike() -> None:
@@ -73,7 +73,7 @@ def run_and_break(videos: tuple[str, bytes], fault: Callable[[], None], tmp: Pat
 
 
 def lost(job: str, kind: str) -> list[hadoop_cluster.Attempt]:
-    """The attempts that did not succeed; each of their tasks has another one that did."""
+    """Return the attempts that failed; another attempt of each of their tasks succeeded."""
     all_ = [attempt for attempt in hadoop_cluster.attempts(job) if attempt.kind == kind]
     failed = [attempt for attempt in all_ if attempt.state != "SUCCEEDED"]
     done = {attempt.task for attempt in all_ if attempt.state == "SUCCEEDED"}
@@ -83,7 +83,7 @@ def lost(job: str, kind: str) -> list[hadoop_cluster.Attempt]:
 
 
 def at_work(script: str, away_from_master: bool = False) -> hadoop_cluster.Process:
-    """A first attempt of a task, in the middle of its input."""
+    """Return the process of a task's first attempt, in the middle of its input."""
 
     def find() -> hadoop_cluster.Process | None:
         master = {process.node for process in hadoop_cluster.processes("MRAppMaster")}
@@ -97,7 +97,7 @@ def at_work(script: str, away_from_master: bool = False) -> hadoop_cluster.Proce
 
 
 def kill(process: hadoop_cluster.Process) -> bool:
-    """Whether it was still there."""
+    """Kill a process; return whether it was still there."""
     with suppress(ProcessLookupError):
         os.kill(process.pid, signal.SIGKILL)
         return True
@@ -108,7 +108,7 @@ TASKS = {"/mapper.py": "MAP", "/reducer.py": "REDUCE"}
 
 
 def test_python_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
-    """That of a mapper and, later in the same job, that of a reducer."""
+    """If the Python of a mapper and later that of a reducer is killed, no pair is lost."""
 
     def fault() -> None:
         for script in TASKS:
@@ -121,7 +121,7 @@ def test_python_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("script", "kind"), TASKS.items(), ids=TASKS.values())
 def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path) -> None:
-    """A NodeManager and all that runs on it; with reducers at work, what it mapped is gone too."""
+    """If a NodeManager and all its processes die, no pair is lost, not even of finished maps."""
 
     def fault() -> None:
         node = at_work(script, away_from_master=True).node
@@ -134,7 +134,7 @@ def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path
 
 
 def test_the_job_master_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
-    """While reducers work: a second master takes over what the maps have done, and finishes."""
+    """If the job's master is killed while reducers work, a second master finishes the job."""
 
     def fault() -> None:
         at_work("/reducer.py")
@@ -147,12 +147,12 @@ def test_the_job_master_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> 
 
 
 def is_java(pid: int) -> bool:
-    """And not the shell that has started it."""
+    """Return whether a process is a JVM, not the shell that started it."""
     return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]) == b"java"
 
 
 def test_the_datanode_is_restarted(videos: tuple[str, bytes], tmp_path: Path) -> None:
-    """While reducers work: what they write, and the job's history, must come through.
+    """If the DataNode restarts while reducers work, their output and the job's history survive.
 
     With one DataNode, a job can only survive this if it comes back, and says so to those who write;
     that is what "upgrade" asks for.

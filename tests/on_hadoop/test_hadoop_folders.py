@@ -1,4 +1,4 @@
-"""What run_hadoop.sh leaves on the cluster and removes: its own, never what others have there."""
+"""run_hadoop.sh removes its own folders on the cluster, and never those of others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hadoop
 
 @pytest.fixture
 def folder() -> str:
-    """With somebody's files beside /FOLDER/pairs, where the answer will be."""
+    """Return a folder that has another user's file beside /FOLDER/pairs."""
     folder = hadoop_cluster.new_output()
     hadoop_cluster.put(b"mine", f"{folder}/pairs.counts/part-00000")
     return folder
@@ -34,7 +34,7 @@ def test_all_users_may_submit_jobs() -> None:
 
 
 def test_the_cluster_keeps_its_files_in_its_own_folder() -> None:
-    """By default YARN leaves this one in the system's temporary folder."""
+    """YARN's files are in the cluster's own folder, not in the system's temporary folder."""
     assert (daemons.HOME / "data" / "node-attribute").is_dir()
 
 
@@ -56,7 +56,7 @@ class Client(NamedTuple):
     said: Path
 
     def end(self, number: int) -> str:
-        """What it has said in all, with a job that its cluster has begun."""
+        """Interrupt the run once its job has begun; return all of its messages."""
         hadoop_cluster.wait_for(lambda: " map 0% " in self.said.read_text(), 600)
         self.process.send_signal(number)
         assert self.process.wait(300) == 128 + number
@@ -67,7 +67,7 @@ class Client(NamedTuple):
 
 @pytest.fixture
 def client(request: pytest.FixtureRequest, folder: str, tmp_path: Path) -> Iterator[Client]:
-    """run_hadoop.sh with the flags of `request`, at work in a session of its own.
+    """Yield run_hadoop.sh with the flags of `request`, running in a session of its own.
 
     Its tasks wait, so that the job cannot end before it is stopped.
     """
@@ -87,7 +87,7 @@ def client(request: pytest.FixtureRequest, folder: str, tmp_path: Path) -> Itera
 
 
 def final_status(said: str) -> str:
-    """How YARN says that the application has ended; UNDEFINED while it has not."""
+    """Return the final status of the application in YARN: UNDEFINED while it runs."""
     (application,) = re.findall(r"Submitted application (\w+)", said)
     return daemons.ask("resourcemanager_web", f"/ws/v1/cluster/apps/{application}")["app"][
         "finalStatus"
@@ -98,7 +98,7 @@ def final_status(said: str) -> str:
     ("client", "number"), [(["--exact"], signal.SIGINT), ([], signal.SIGHUP)], indirect=["client"]
 )
 def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_path: Path) -> None:
-    """It ends the job, and leaves nothing; not so what only wanted to write to its folder."""
+    """An interrupted run ends its job and removes its folders; a refused second run does not."""
     hadoop_cluster.wait_for(lambda: " map 0% " in client.said.read_text(), 600)
     more = ["--overwrite", "--exact", "--reducers=1", "-D", "mapreduce.job.maps=1"]
     again = [*RUN_HADOOP, *more, "/in/stopped.txt", f"{folder}/pairs"]
@@ -111,7 +111,7 @@ def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_pat
 
 @pytest.mark.parametrize("client", [["--exact", "--detach"]], indirect=True)
 def test_a_run_that_is_detached(client: Client, folder: str) -> None:
-    """The job goes on, and the run has said how to end it, and what to remove then."""
+    """A detached run's job continues; the run prints the commands that end it and clean up."""
     said = client.end(signal.SIGINT)
     kill, remove = re.findall(
         r"^(?:The job goes on; to end it|and then, to remove .*?): (.*)$", said, re.M

@@ -1,4 +1,4 @@
-"""Bad and extreme input on a real Hadoop: counted, or refused with a reason, and never dropped."""
+"""Bad and extreme input on a real Hadoop is counted or refused, and never silently dropped."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_an_empty_input(tmp_path: Path) -> None:
 
 
 def test_a_hot_key_as_links(tmp_path: Path) -> None:
-    """5,000 copies of one video are 12,497,500 pairs, or 4,999 links."""
+    """A hot key of 5,000 copies gives 4,999 links instead of 12,497,500 pairs."""
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     _, shingles = lines[0].split(b" ", 1)
     copies = b"".join(b"COPY_%04d %b" % (i, shingles) for i in range(5000))
@@ -83,7 +83,7 @@ def test_a_very_large_video(tmp_path: Path) -> None:
 
 
 def test_no_line_can_be_read(tmp_path: Path) -> None:
-    """By the counters of all tasks: one alone would not know."""
+    """If no line can be read, the counters of all tasks show it, and the job fails."""
     text = b"".join(b"%d\ta text of some words\n" % i for i in range(50))
     hdfs = hadoop_cluster.put(text, "/in/text.txt")
     command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=1"]

@@ -1,4 +1,4 @@
-"""What tokens weigh, what of a text counts, bits and samples, on a real Hadoop: the same bytes."""
+"""Weights, cleaning, fingerprints and samples on a real Hadoop give the bytes of run_local.sh."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.hadoop
 
 
 def repeated(lines: bytes) -> bytes:
-    """Those that 3 divides once more."""
+    """Return record lines in which the shingles divisible by 3 are repeated."""
     found = []
     for line in lines.splitlines():
         id_, *shingles = line.split()
@@ -25,7 +25,7 @@ def repeated(lines: bytes) -> bytes:
 
 
 def weighted(lines: bytes) -> bytes:
-    """Weights from 0.5 to 8, by the shingle alone."""
+    """Return record lines with weights from 0.5 to 8, which depend on the shingle alone."""
     found = []
     for line in lines.splitlines():
         id_, *shingles = line.split()
@@ -35,7 +35,7 @@ def weighted(lines: bytes) -> bytes:
 
 
 def pages(lines: bytes) -> bytes:
-    """Shingles as the words of pages, every other one with markup."""
+    """Return pages whose words are the shingles; every other page has markup between words."""
     found = []
     for i, line in enumerate(lines.splitlines()):
         id_, *shingles = line.split()
@@ -45,7 +45,7 @@ def pages(lines: bytes) -> bytes:
 
 
 def fingerprints(lines: bytes) -> bytes:
-    """Simhashes of the shingles, in hexadecimal."""
+    """Return lines with the simhash of each record's shingles, in hexadecimal."""
     found = []
     for line in lines.splitlines():
         id_, *shingles = line.split()

@@ -1,4 +1,4 @@
-"""On a real Hadoop, however the work is divided: the bytes that run_local.sh gives."""
+"""A real Hadoop gives the bytes of run_local.sh, however the work is divided."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def real_articles() -> Input:
 
 
 def generated_articles(tmp: Path) -> Input:
-    """Videos as texts: their shingles in order, as words."""
+    """Write the videos as texts whose words are the shingles in order; return the input."""
     file = tmp / "texts.txt"
     with file.open("wb") as texts:
         for line in VIDEOS.read_bytes().splitlines():
@@ -88,7 +88,7 @@ def expected(
     inputs: dict[str, Input],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Expected:
-    """An input in HDFS in some blocks, and what run_local.sh finds in it, checked."""
+    """Put an input into HDFS; return it with run_local.sh's pairs, compared with the exact ones."""
     file, flags, exact, promised = inputs[request.param]
     pairs = succeed([*RUN_LOCAL, *flags, file], tmp_path_factory.mktemp("local")).out
     found = {frozenset(line.split()[:2]) for line in pairs.splitlines()}
@@ -130,7 +130,7 @@ def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("expected", ["articles"], indirect=True)
 def test_mrjob(expected: Expected, tmp_path: Path) -> None:
-    """Jobs that count tokens, and then two steps, all on YARN."""
+    """mrjob runs the jobs that count tokens, and both steps, on YARN."""
     command = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", hadoop_cluster.PYTHON]
     reducers = ["-D", "mapreduce.job.reduces=2", "--scheme=prefix"]
     result = hadoop_cluster.attempt(
@@ -151,7 +151,7 @@ def videos() -> bytes:
 
 
 def test_nodes_without_numpy(videos: bytes, tmp_path: Path) -> None:
-    """With all they need; --ship-numpy alone is in the first block of docs/hadoop.md."""
+    """--ship-venv works on nodes without numpy; docs/hadoop.md's first block tests --ship-numpy."""
     hdfs = hadoop_cluster.put(videos, "/in/ship/videos.txt")
     output = hadoop_cluster.new_output()
     command = [*RUN_HADOOP, "--reducers=2", "--ship-venv"]
@@ -161,7 +161,7 @@ def test_nodes_without_numpy(videos: bytes, tmp_path: Path) -> None:
 
 
 def test_numpy_is_put_on_the_cluster_once(videos: bytes, tmp_path: Path) -> None:
-    """By a user whom the cluster has not seen: all jobs of both runs take the same file."""
+    """numpy is uploaded once for a new user, and all jobs of both runs use that file."""
     user = f"user{time.time_ns()}"
     hdfs = hadoop_cluster.put(videos, "/in/kept/videos.txt")
     hadoop_cluster.hadoop("fs", "-mkdir", "-p", f"/user/{user}")
@@ -194,7 +194,7 @@ def test_a_folder_of_plain_and_packed_files(videos: bytes, tmp_path: Path) -> No
 
 
 def test_the_second_reduce(tmp_path: Path) -> None:
-    """An id that stands for several records; an output that is there already; another user."""
+    """With --dedup, a second reduce removes repeated pairs; an existing output is refused."""
     data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
     hdfs, output = hadoop_cluster.put(data, "/in/again.txt"), hadoop_cluster.new_output()
     command = [*RUN_HADOOP, "-v", "--python", hadoop_cluster.PYTHON, "--reducers=2"]
@@ -217,7 +217,7 @@ def test_the_second_reduce(tmp_path: Path) -> None:
 
 
 def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> None:
-    """By jobs of their own, whose folder goes away; what others have beside the output stays."""
+    """The jobs that count tokens remove their own folder, and no other folder beside the output."""
     folder = hadoop_cluster.new_output()
     output = f"{folder}/my pairs"
     hdfs = hadoop_cluster.put(videos, f"{output}.counts/videos.txt", 1 << 20)

@@ -1,4 +1,4 @@
-"""run_spark.sh on YARN: from HDFS into HDFS, the bytes and counts that run_local.sh gives."""
+"""run_spark.sh on YARN writes the bytes and counts of run_local.sh, from HDFS to HDFS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENDED = {"FINISHED", "FAILED", "KILLED"}
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two files, one of them packed, with copies across them."""
+    """Write two files, one of them compressed, with copies across them; return their paths."""
     folder = tmp_path_factory.mktemp("videos")
     lines = list(synthetic_videos.lines(20_000, seed=1, copies=0.1))
     files = [folder / "a.txt", folder / "b c.txt.gz"]
@@ -40,7 +40,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def in_hdfs(videos: list[Path]) -> str:
-    """A folder with the same files."""
+    """Put the files into a folder of HDFS; return its path."""
     folder = new_output().replace("/out/", "/in/yarn.")
     for file in videos:
         hadoop_cluster.put(file.read_bytes(), f"{folder}/{file.name}")
@@ -48,7 +48,7 @@ def in_hdfs(videos: list[Path]) -> str:
 
 
 def command(*words: str) -> list[str]:
-    """The nodes are this machine, so nothing of Spark is sent."""
+    """Return a run_spark.sh command for YARN that sends no jars, as the nodes are this machine."""
     jars = f"spark.yarn.jars=local:{home()}/jars/*"
     return [*RUN_SPARK, "-v", *QUICK, "--master=yarn", "--python", PYTHON, "--conf", jars, *words]
 
@@ -58,7 +58,7 @@ def attempt(tmp: Path, *words: str) -> Result:
 
 
 def test_the_same_as_on_one_machine(videos: list[Path], in_hdfs: str, tmp_path: Path) -> None:
-    """A packed file beside a plain one; and one on the disks of the nodes beside those in HDFS."""
+    """Compressed files and files outside HDFS give the lines and counts of run_local.sh."""
     old = videos[0].with_name("old.txt")
     old.write_bytes(b"".join(videos[0].read_bytes().splitlines(keepends=True)[:2000]))
     flags, output = ["-v", "--output=removed", "--against"], new_output()
@@ -71,7 +71,7 @@ def test_the_same_as_on_one_machine(videos: list[Path], in_hdfs: str, tmp_path: 
 
 
 def test_an_executor_is_killed(videos: list[Path], in_hdfs: str, tmp_path: Path) -> None:
-    """In the second round, when it has keys and lines that others need: no pair is lost."""
+    """If an executor is killed in the second round, with keys that others need, no pair is lost."""
     here, output = succeed([*RUN_LOCAL, "-v", *videos], tmp_path), new_output()
     flags = ["spark.sql.files.maxPartitionBytes=2m", "spark.log.level=INFO"]
     more = [word for flag in flags for word in ("--conf", flag)]
@@ -108,7 +108,7 @@ def test_what_ends_a_run_is_said_in_its_last_line(in_hdfs: str, tmp_path: Path) 
 
 @contextmanager
 def started(tmp: Path, *words: str) -> Iterator[tuple[subprocess.Popen, Callable[[], str]]]:
-    """run_spark.sh at work in a session of its own, and what it has said by now."""
+    """Yield run_spark.sh, running in its own session, and a function that returns its stderr."""
     log = tmp / "said"
     with log.open("wb") as stderr:
         client = subprocess.Popen(
@@ -136,11 +136,11 @@ def application(said: str) -> str:
 
 
 def state(application: str) -> str:
-    """As YARN calls it."""
+    """Return an application's state in YARN."""
     app = daemons.ask("resourcemanager_web", f"/ws/v1/cluster/apps/{application}").get("app", {})
     return app.get("state", "")
 
 
 def executors(application: str) -> list[int]:
-    """The processes of its JVMs that run tasks."""
+    """Return the processes of an application's JVMs, which run its tasks."""
     return [each.pid for each in hadoop_cluster.processes(f"--app-id\0{application}\0")]

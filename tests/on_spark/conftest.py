@@ -1,4 +1,4 @@
-"""One Spark for all tests in this process, and one of a master and two workers."""
+"""Fixtures: a local Spark for all tests in this process, and one with a master and two workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.spark_cluster import LOOPBACK, SOON_WARM, SparkCluster, start
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """local[2], as run_spark.sh sets it up."""
+    """Yield a Spark session with master local[2], configured as run_spark.sh does it."""
     from pyspark.sql import SparkSession
 
     from neardup.engines.spark.spark_submit import DEFAULTS

@@ -1,4 +1,4 @@
-"""run_spark.sh as one types it: by spark-submit, on this machine and on a master with workers."""
+"""run_spark.sh works by spark-submit, on this machine and on a master with workers."""
 
 from __future__ import annotations
 
@@ -62,8 +62,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Path) -> None:
-    """In the second round, when it has keys and lines that others need: no pair and no count is
-    lost, and none is there twice."""
+    """If an executor is killed in the second round, no pair and no count is lost or doubled."""
     expected = succeed([*RUN_LOCAL, "-v", videos], tmp_path)
     log = tmp_path / "log"
     words = [

@@ -1,4 +1,4 @@
-"""Files in, a folder out: the same bytes and counts as on one machine, whatever is in the files."""
+"""From files to a folder, run_spark.sh gives the bytes and counts of one machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ODD = (
 
 
 def answer(spark: Any, output: Path, *words: object) -> bytes:
-    """What run_spark.sh writes with these options and inputs, in order."""
+    """Return the lines that run_spark.sh writes with these options and inputs, in order."""
     from neardup.engines.spark import spark_job
     from neardup.engines.spark import spark_submit as spark_options
 
@@ -40,8 +40,7 @@ def written(output: Path) -> bytes:
 
 
 def counts(said: str) -> dict[str, str]:
-    """The numbers of a summary, but of what depends on the engine; and what it says of
-    bad lines."""
+    """Return the numbers in a summary, without those that depend on the engine."""
     found = re.findall(r"^([a-z][a-z ]*?)  +([\d,]+(?:  \(.*\))?)$", said, re.M)
     return {name: n for name, n in found if name not in ENGINES_OWN}
 
@@ -175,7 +174,7 @@ def test_what_cannot_be_read(
 
 
 def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
-    """By what Hadoop's libraries the Spark has."""
+    """A .zst file is read, or refused in one line if this Spark's Hadoop libraries lack zstd."""
     zstd = pytest.importorskip("backports.zstd")
     from neardup.engines.spark.spark_flow import in_a_line
 

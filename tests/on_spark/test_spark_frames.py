@@ -1,4 +1,4 @@
-"""A DataFrame in, a DataFrame of pairs out."""
+"""neardup.library.spark.pairs turns a DataFrame of records into a DataFrame of pairs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
 def test_another_python_is_noticed_before_the_first_job(
     spark: Any, tmp_path: Path, monkeypatch: Any, line: str, said: str
 ) -> None:
-    """Of a session that nobody told which Python the executors are to take."""
+    """If the executors' Python differs, an error before the first job says what to type."""
     if line:
         program(tmp_path / "python", line)
     frame = spark.createDataFrame(TEXTS, "id string, text string")
@@ -96,7 +96,7 @@ def test_what_is_refused(spark: Any, columns: str, asked: dict, said: str) -> No
 
 
 def test_the_document_says_what_comes(spark: Any) -> None:
-    """The block of docs/spark.md; tests/docs runs those of others."""
+    """The block of docs/spark.md that needs a session prints what the document shows."""
     (block,) = re.findall(r"^```python spark\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.M | re.S)
     session = doctest.DocTestParser().get_doctest(block, {"spark": spark}, "spark.md", None, 0)
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""The programs that tests fork are those that users start: the same bytes, messages, exit codes."""
+"""Programs forked by the test server print and return what new processes do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[Command, bytes, int]] = {
 
 
 def said(text: str) -> list[str]:
-    """What does not depend on how fast it was."""
+    """Return the lines of a text without times."""
     steady = re.sub(r"\d+\.\d seconds", "… seconds", text)
     return [line for line in steady.splitlines() if not line.startswith("seconds")]
 
@@ -60,7 +60,7 @@ def test_forked_is_as_started(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
-    """Also that of argparse, which nobody but the interpreter flushes."""
+    """Output that cannot be written, also that of --help, gives the same exit code as a process."""
     for command in ([*MAPPER, str(VIDEOS)], [*MAPPER, "--help"]):
         read, write = os.pipe()
         os.close(read)
@@ -71,7 +71,7 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_that_hangs_is_killed(tmp_path: Path) -> None:
-    """Nobody ever writes to this pipe; the server goes on."""
+    """A forked program that hangs is killed, and the server continues to work."""
     os.mkfifo(tmp_path / "pipe")
     started = time.monotonic()
     with pytest.raises(subprocess.TimeoutExpired):
@@ -81,7 +81,7 @@ def test_one_that_hangs_is_killed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_from_one_to_the_next(tmp_path: Path) -> None:
-    """Neither its folder for temporary files nor its environment."""
+    """A forked program keeps no environment and no temporary folder of an earlier one."""
     other = tmp_path / "other"
     other.mkdir()
     task = {"mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0"}

@@ -1,4 +1,4 @@
-"""The house has an order: no room imports from one after it, and each says from which it may.
+"""The folders of neardup have an order: each imports only from the earlier ones it names.
 
 A room is a folder of neardup, or a file beside them.  Their order stands in neardup/__init__.py,
 what one may import in its own docstring; both are read here, so that neither can be wrong.
@@ -36,7 +36,7 @@ def room(path: Path) -> str:
 
 
 def imported(tree: ast.Module) -> Iterator[list[str]]:
-    """The names after `neardup.` of all that a file imports, also inside of functions."""
+    """Yield the names after `neardup.` of all imports in a file, also those in functions."""
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.ImportFrom):
@@ -53,7 +53,7 @@ def docstring(folder: Path) -> str:
 
 
 def told(folder: Path) -> set[str]:
-    """The rooms that a folder says it may import from.
+    """Return the folders that a folder's docstring allows it to import from.
 
     It says `nothing`, names, `everything before`, that `but` names, or `as` the folder it is in.
     """
@@ -117,7 +117,7 @@ def test_schemes_and_engines_do_not_know_each_other() -> None:
 
 
 def test_an_engine_knows_no_other() -> None:
-    """But mrjob, which has runners on this machine and on Hadoop."""
+    """No engine imports another, except mrjob, which has local and Hadoop runners."""
     engines = {path.name for path in FOLDERS if path.parent == HOUSE / "engines"}
     assert len(engines) > 1
     for path, tree in files():

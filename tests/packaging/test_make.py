@@ -1,4 +1,4 @@
-"""What needs no network: on a machine that lacks something, `make` and the scripts say what."""
+"""Without network: if something is missing, `make` and the scripts name it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here")
 
 @pytest.fixture(autouse=True)
 def no_make_above(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Under `make test` a make is a sub-make, which says on stdout where it enters and leaves."""
+    """Remove make's variables, so that a make under `make test` is not a sub-make."""
     for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The project without .venv, under a path with a blank."""
+    """Return a copy of the project without .venv, under a path with a blank."""
     folder = tmp_path / "my clone"
     folder.mkdir()
     for pattern in ("*.py", "run_local.sh", "Makefile", "pyproject.toml", "README.md"):
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def bare_python(path: Path) -> Path:
-    """A Python without numpy: it does not see what is installed."""
+    """Write a Python that does not see installed packages, such as numpy; return its path."""
     return program(path, f'exec {shlex.quote(sys.executable)} -S "$@"')
 
 
@@ -63,7 +63,7 @@ def test_python_is_too_old(target: str, folder: Path, tmp_path: Path) -> None:
 
 @needs_make
 def test_python_lacks_venv(folder: Path, tmp_path: Path) -> None:
-    """As on Debian without python3-venv: there, ensurepip is what is missing."""
+    """If Python lacks ensurepip, as on Debian, `make` names the package python3-venv."""
     (tmp_path / "ensurepip.py").write_text("raise ImportError('no ensurepip')\n")
     command = shlex.join([f"PYTHONPATH={tmp_path}", sys.executable])
     lacking = program(tmp_path / "python3", f'exec env {command} "$@"')
@@ -79,7 +79,7 @@ def test_python_is_missing(folder: Path, tmp_path: Path) -> None:
 
 @needs_make
 def test_a_file_of_pairs_has_nothing_else(folder: Path, tmp_path: Path) -> None:
-    """The first `make run > FILE`, which sets up .venv: by programs here that need no network."""
+    """The first `make run > FILE`, which also sets up .venv, writes only pairs to FILE."""
     (folder / "data").mkdir()
     (folder / "data" / "videos.txt").write_bytes(RECORDS)
     python = program(
@@ -114,7 +114,7 @@ def test_help_has_every_target(tmp_path: Path) -> None:
 
 @needs_make
 def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
-    """With everything installed, and called from elsewhere."""
+    """With everything installed, `make -C FOLDER run` works from any folder."""
     program(folder / ".venv" / "bin" / "python", f'exec {shlex.quote(sys.executable)} "$@"')
     (folder / "data").mkdir()
     (folder / "data" / "videos.txt").write_bytes(RECORDS)
@@ -138,7 +138,7 @@ def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> No
 
 
 def test_job_without_mrjob(folder: Path, tmp_path: Path) -> None:
-    """As after `pip install .`, without the extra."""
+    """Without mrjob, as after `pip install .`, job.py says how to install it."""
     numpy = folder / "only numpy"
     numpy.mkdir()
     (numpy / "numpy").mkdir()
@@ -160,7 +160,7 @@ def test_run_local_without_numpy(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_virtual_environment_takes_over(folder: Path, tmp_path: Path) -> None:
-    """A script under a Python without numpy goes on in the .venv beside it, also by a link."""
+    """A script without numpy continues in the .venv beside it, also when started by a link."""
     venv = program(
         folder / ".venv" / "bin" / "python",
         "echo the .venv takes over >&2",

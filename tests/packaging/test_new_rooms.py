@@ -1,4 +1,4 @@
-"""A scheme with an option of its own, and an output: a file each, an import and a line in a table.
+"""A new scheme or output takes one file, and an import and a line in a table.
 
 They are added to a copy of the project, which then has them everywhere; and its tests say that the
 documents lack them.
@@ -65,7 +65,7 @@ class DifferentPairs(EveryPair):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project with both."""
+    """Return a copy of the project with a new scheme and a new output."""
     folder = tmp_path_factory.mktemp("copy")
     for part in ("neardup", "docs", "tests", "cluster", "bench"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
@@ -80,7 +80,7 @@ OUTPUT_LINE = 'Output("pairs of different sets", JoinParts(pairs=DifferentPairs)
 
 
 def add(folder: Path, room: str, name: str, text: str, class_: str, line: str) -> None:
-    """One file, and in the table its import and a line."""
+    """Add a file, and its import and line to the table of its folder."""
     (folder / "neardup" / room / f"{name}.py").write_text(text, encoding="utf-8")
     init = folder / "neardup" / room / "__init__.py"
     head, found, tail = init.read_text("utf-8").rpartition("\n}\n")

@@ -1,4 +1,4 @@
-"""A program imports what it runs: its start is most of what a small part of an input costs."""
+"""A program imports only what it runs, since imports are most of the start of a small task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def imported(words: list[str], tmp_path: Path, stdin: bytes = b"") -> set[str]:
-    """All modules that a program has at its end."""
+    """Return the modules that a program has loaded when it ends."""
     done = subprocess.run(
         [sys.executable, "-c", RUN, *words],
         input=stdin,
@@ -65,7 +65,7 @@ def test_nothing_slow_is_imported(words: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_import_nothing(tmp_path: Path) -> None:
-    """What each of them would import, the process that forks them has."""
+    """Workers import nothing new: the process that forks them has imported all their modules."""
     records = tmp_path / "records.txt"
     records.write_bytes(RECORDS)
     script = (

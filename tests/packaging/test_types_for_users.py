@@ -1,4 +1,4 @@
-"""A user's own code, with the installed wheel, under mypy --strict and pyright."""
+"""A user's code type-checks with the installed wheel, under mypy --strict and pyright."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def complaints(checker: str, code: str, env: Path, tmp_path: Path) -> list[str]:
-    """The lines that speak of the user's file."""
+    """Return the type checker's lines on the user's file."""
     file = tmp_path / "mine.py"
     file.write_text(code)
     python = str(env / "bin" / "python")

@@ -1,4 +1,4 @@
-"""What pip makes of the project: a wheel, in an environment with nothing else, and its command."""
+"""The wheel that pip builds works in an environment with nothing else, as does its command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command(made: Path) -> str:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
-    """The current folder of the command."""
+    """Return an empty folder, the command's current folder."""
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder
@@ -47,7 +47,7 @@ def packages(made: Path) -> Path:
 
 
 def steady(result: Result) -> list[str]:
-    """What it said, without seconds, and under one name."""
+    """Return the lines on stderr without the seconds, and with one name for both programs."""
     said = re.sub("(python3 -m )?neardup run", "run_local.sh", result.err).splitlines()
     return [line for line in said if "seconds" not in line]
 
@@ -74,7 +74,7 @@ def test_what_is_in_the_wheel(made: Path) -> None:
 
 @pytest.mark.parametrize(("compiler", "libraries"), [("/bin/false", 0), ("cc", 1)])
 def test_a_compiler_that_fails_or_works(compiler: str, libraries: int, tmp_path: Path) -> None:
-    """Without one there is no noise, and a wheel that has all but the library."""
+    """Without a working C compiler, the build is silent and its wheel lacks only the library."""
     if not shutil.which(compiler):
         pytest.skip("no C compiler")
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
@@ -181,7 +181,7 @@ def test_any_name(name: bytes, locale: str, command: str, empty: Path) -> None:
 
 
 def test_ids_are_sorted_by_their_bytes(command: str, empty: Path) -> None:
-    """`sort` looks at LC_ALL; numpy at the number of threads before it is loaded."""
+    """Pairs are sorted by the bytes of ids, whatever LC_ALL is."""
     records = b"b 1 2\nB 1 2\na 1 2\n\xc3\xa4 1 2\n"
     result = run([command, "run", "-"], empty.parent, records, cwd=empty, LC_ALL="en_US.UTF-8")
     lines = result.out.splitlines()
@@ -227,7 +227,7 @@ def test_without_numpy(made: Path, command: str, empty: Path) -> None:
 
 
 def test_a_read_only_installation(made: Path, empty: Path) -> None:
-    """Nothing is written there, by whomever: nobody, where these tests run as root."""
+    """A run writes nothing into a read-only installation."""
     copy = empty / "copy"
     shutil.copytree(packages(made) / "neardup", copy / "neardup")
     shutil.rmtree(copy / "neardup" / "__pycache__")
@@ -260,7 +260,7 @@ def test_the_command_knows_the_clusters(engine: str, command: str, empty: Path) 
 
 
 def test_what_tasks_run_comes_with_the_wheel(made: Path, empty: Path) -> None:
-    """The archive for Hadoop's nodes, made by the installed package alone."""
+    """The installed package alone builds the archive that Hadoop's nodes run."""
     python = made / "env" / "bin" / "python"
     making = "from neardup.engines.hadoop import shipping; print(shipping.our_code())"
     archive = succeed([str(python), "-c", making], empty, cwd=empty).out.decode().strip()

@@ -1,4 +1,4 @@
-"""Files and pipes as blocks of whole lines, and the one place where errors end."""
+"""Files and pipes are read as blocks of whole lines, and all errors end in one place."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_the_longest_line_is_whole_and_one_byte_more_is_cut(end):
-    """With and without a line end, by which it is read in another way."""
+    """The longest allowed line is read, and one byte more is cut, with or without a line end."""
     most = blocks_module.BLOCK_BYTES
     (longest,) = whole_lines(io.BytesIO(b"L" * most + end), most)
     assert longest == (1, b"L" * most + b"\n", False)
@@ -83,7 +83,7 @@ def test_the_longest_line_is_whole_and_one_byte_more_is_cut(end):
 
 
 def naive_lines(data):
-    """The lines of a stream, without their ends; blank ones too."""
+    """Return the lines of a stream without their ends, including blank ones."""
     lines = LINE_END.split(data)
     return lines if lines[-1] else lines[:-1]
 
@@ -96,7 +96,7 @@ ends = st.sampled_from([b"\n", b"\r\n", b"\r", b"\r\r", b"\n\r", b"\r\r\n"])
 @example([b"x\n", *[b"a\rb\r"] * 5, b"L" * 40], 9)
 @example([b"a\r", b"\r", b"\nb\r\n"], 1)
 def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
-    """Whatever ends it, however long it is, and wherever the blocks end."""
+    """Lines are those of a naive splitter, for every line end, length and block size."""
     data = b"".join(lines)
     limit = 12
     with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +114,7 @@ def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
 
 
 def test_lines_in_front_of_a_long_one_are_kept():
-    """However they end; only the long one is cut."""
+    """Lines before one that is too long are kept, whatever their ends."""
     data = b"x 1\n" + b"a 1 2\rb 1 2\r" * 50 + b"L 7" + b" 8" * (1 << 19)
     blocks = list(whole_lines(io.BytesIO(data), 1 << 20))
     assert [(line, cut) for line, _, cut in blocks] == [(1, False), (102, True)]
@@ -179,7 +179,7 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("share", [1, 3])
 def test_how_much_of_the_files_is_behind(tmp_path, monkeypatch, share):
-    """As they lie, packed or not."""
+    """The position reported for a block is within its file's bytes on disk, compressed or not."""
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 1 << 16)
     names = [str(tmp_path / name) for name in ("a", "b.gz", "c.bz2", "d")]
     for name, open_ in zip(names, (open, gzip.open, bz2.open, open)):
@@ -250,7 +250,7 @@ def test_other_names_are_patterns(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_a_task_counts_the_lines_before_its_split(tmp_path, monkeypatch, size):
-    """A line end is one, also where it lies on both sides of a block's end."""
+    """Before a task's split, a CRLF counts as one line end even across two blocks."""
     path = tmp_path / "split.txt"
     head = b"a\r\nb\rc\n\r\r\n"
     path.write_bytes(head + b"d\n")
@@ -261,7 +261,7 @@ def test_a_task_counts_the_lines_before_its_split(tmp_path, monkeypatch, size):
 
 
 def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch):
-    """So that it does not matter where a split of a file begins."""
+    """A byte order mark is part of an id unless it begins the file, wherever a split begins."""
     monkeypatch.setenv("mapreduce_map_input_file", "hdfs:///x")
     monkeypatch.setenv("mapreduce_map_input_start", "7")
     path = tmp_path / "stdin"
@@ -324,7 +324,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_id(data):
 
 
 class Endless(io.RawIOBase):
-    """The same byte again and again, as /dev/zero has it, or blanks behind a whole line."""
+    """An endless stream: some first bytes, then the same byte again and again, as in /dev/zero."""
 
     def __init__(self, start: bytes, byte: bytes):
         self.start, self.byte = start, byte

@@ -1,4 +1,4 @@
-"""Cleaning: each step against a loop over characters, and what the job makes of cleaned texts."""
+"""Each cleaning step agrees with a loop over characters, and the job uses the cleaned texts."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_digits_go_and_nothing_but_what_joins_them(text: str) -> None:
 
 
 def cleaned_by_hand(text: str) -> str:
-    """A mark between two digits is as a digit."""
+    """Return a text without numbers; a mark between two digits belongs to the number."""
     gone = [c.isdecimal() for c in text]
     for i in range(1, len(text) - 1):
         inside = text[i] in ".,:/-'’" and text[i - 1].isdecimal() and text[i + 1].isdecimal()

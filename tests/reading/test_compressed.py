@@ -1,4 +1,4 @@
-"""Packed files are read and written as plain ones; what is damaged is said."""
+"""Compressed files are read and written as plain ones, and damaged ones are reported."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_no_such_file_is_no_damage(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_the_package_for_zst(tmp_path: Path) -> None:
-    """In an interpreter that finds none, whatever is installed."""
+    """Without a package for .zst, the message names it and the command that unpacks the file."""
     for package in ("backports", "compression"):
         folder = tmp_path / "path" / package
         folder.mkdir(parents=True)

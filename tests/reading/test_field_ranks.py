@@ -1,4 +1,4 @@
-"""Values of fields as integers: their order, and what is no value."""
+"""Values of fields are turned into ordered integers, or have no rank."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_no_values(value: Any) -> None:
 
 
 def test_of_the_records_of_a_block() -> None:
-    """Rows that are no records have no rank."""
+    """Only the records of a block have ranks, not its bad rows."""
     form = InputFormat.of("jsonl", "word:1", None, ranked=("n", "a.b"))
     block = b"""{"id":"a","text":"x y","n":7}
 {"id":"b","n":5}

@@ -1,4 +1,4 @@
-"""Fingerprints from lines and rows become batches; whatever is none is a bad line with a reason."""
+"""Fingerprints in lines and rows become batches; anything else is a bad line with a reason."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parsed(block: bytes, bits: int = 64) -> tuple[Batch, list[BadLine]]:
 
 
 def prints_in(batch: Batch, bits: int) -> list[tuple[bytes, tuple[str, ...]]]:
-    """Return the ids, and the fingerprints as Python's own words of their tokens."""
+    """Return each record's id and its fingerprints, as text in hexadecimal digits."""
     blocks = -(-bits // 16)
     found = []
     for i, id_ in enumerate(batch.ids):
@@ -94,7 +94,7 @@ PLAIN = st.tuples(IDS, SEPARATORS, st.sampled_from([A, B, A.upper()])).map(b"".j
 
 @given(st.lists(st.one_of(LINES, PLAIN.map(lambda line: line + b"\n")), min_size=1, max_size=5))
 def test_any_line_is_a_record_or_bad_by_the_definition(some: list[bytes]) -> None:
-    """Also in a block of plain lines, which are parsed at once."""
+    """A line is a record or bad as the definition says, in plain blocks and in others."""
     block = b"".join(some)
     records, reasons = [], {}
     for number, line in enumerate(block.splitlines()):
@@ -126,7 +126,7 @@ def test_any_line_is_a_record_or_bad_by_the_definition(some: list[bytes]) -> Non
 
 @given(st.lists(PLAIN, min_size=1, max_size=5))
 def test_plain_lines_are_read_as_any_others(some: list[bytes]) -> None:
-    """A block with a blank line is not parsed at once."""
+    """A block of plain lines, parsed at once, gives what line-by-line parsing gives."""
     block = b"".join(line + b"\n" for line in some)
     fast, slow = parsed(block), parsed(block + b"\n")
     assert fast[1] == slow[1]
@@ -152,7 +152,7 @@ EXPECTED = pair_lines(DATA, 64, 3)
 
 @pytest.mark.slow
 def test_odd_lines_are_the_same_records(tmp_path: Path) -> None:
-    """CRLF, blank lines, tabs, upper case, no last line end; on standard input and in a file."""
+    """CRLF, blank lines, tabs, upper case or a missing line end do not change the records."""
     rows = lines_of(DATA, 64).splitlines()
     odd = b"\r\n\n".join(b" " + row.replace(b" ", b"\t ") + b" " for row in rows[:30])
     upper = [b"%b %b" % (id_, rest.upper()) for id_, _, rest in (r.partition(b" ") for r in rows)]
@@ -172,7 +172,7 @@ def text_of(value: int) -> str:
 
 
 def rows_of(kind: str) -> list[dict[str, Any]]:
-    """The records as rows, by kind of field."""
+    """Return the records as rows with this kind of field."""
     rows = []
     for id_, (own, *more) in DATA:
         several = [own, *more]
@@ -197,7 +197,7 @@ def test_json_lines(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "tsv"])
 def test_separated_rows(kind: str, tmp_path: Path) -> None:
-    """Those of one fingerprint; an empty field is none."""
+    """CSV and TSV rows have one fingerprint, and a row with an empty field is bad."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter={"csv": ",", "tsv": "\t"}[kind])
     writer.writerow(["name", "h"])

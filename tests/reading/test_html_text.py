@@ -1,4 +1,4 @@
-"""The text of a page: drawn pages whose text is known, what is broken, and what takes long."""
+"""Texts are extracted from generated and broken pages, and from slow ones in linear time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def element(name: str, attributes: str, children: list[Page]) -> Page:
 
 
 def written(text: str, as_reference: bool) -> Page:
-    """A text, some of it as references."""
+    """Return a page, written with character references if `as_reference`, and its text."""
     coded = html.escape(text) if not as_reference else "".join(f"&#x{ord(c):x};" for c in text)
     return coded, text
 
@@ -133,5 +133,5 @@ def test_nothing_is_too_broken(page):
     end=["", "'></form>"],
 )
 def test_what_could_take_the_square_of_its_length(trap, end):
-    """256 KiB: the square of its steps would take minutes."""
+    """Traps for quadratic time are read in linear time; else 256 KiB would take minutes."""
     body_text(trap * ((1 << 18) // len(trap)) + end)

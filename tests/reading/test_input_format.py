@@ -1,4 +1,4 @@
-"""What a file holds is told by --input, or by its name, and never guessed."""
+"""The format of a file is given by --input or by its name, and never guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines → batches: ids, texts and lists of shingles; and what is no record, and why."""
+"""JSON lines become batches: ids, texts and lists of shingles; bad lines have a reason."""
 
 from __future__ import annotations
 

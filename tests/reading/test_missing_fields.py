@@ -1,4 +1,4 @@
-"""Rows without the fields that are asked for: what there is, and a line to type that works."""
+"""If rows lack the requested fields, the message lists existing fields and a working command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = list[dict[str, Any]]
 
 
 def rows(count: int = 40) -> Rows:
-    """The last two have one text."""
+    """Return rows of which the last two have the same text."""
     texts = [" ".join(WORDS[i : i + 8]) for i in range(count)]
     texts[-1] = texts[-2]
     return [

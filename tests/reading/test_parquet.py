@@ -1,4 +1,4 @@
-"""Parquet files as others write them: what is read of them."""
+"""Parquet files written by other programs are read."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_texts_that_are_none(texts: list, why: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapped", ["string", "struct"])
 def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
-    """Which nobody checks when they are written."""
+    """Rows whose text is not UTF-8, which writers do not check, are bad."""
     texts = arrow.array([b"to be", b"caf\xe9", b"to be"]).view(arrow.string())
     column = {
         "string": lambda: texts,
@@ -191,7 +191,7 @@ def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapped", ["binary", "large", "fixed", "dictionary", "struct"])
 def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
-    """As Spark with binaryAsString, Hive and Impala write them."""
+    """Columns of bytes are read as texts; Spark with binaryAsString, Hive and Impala write them."""
     texts = arrow.array([b"to be\xc3\xa9", b"caf\xe9 ..", b"to be\xc3\xa9", b"or not."])
     column = {
         "binary": lambda: texts,
@@ -327,7 +327,7 @@ def test_all_columns_are_converted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_pyarrow(tmp_path: Path) -> None:
-    """In an interpreter that finds none, whatever is installed."""
+    """Without pyarrow, a run on Parquet files ends with one line that says so."""
     by_pyarrow(tmp_path / "a.parquet")
     hide = (
         "import importlib.util as u; find = u.find_spec; "

@@ -1,4 +1,4 @@
-"""The rows of Parquet files: shared among mappers, damaged, and those that stay."""
+"""Rows of Parquet files are shared among mappers, kept, or reported as damaged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_kept_has_all_columns_and_types(write: Callable[[Path], None], tmp_path:
 @pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["string_view", "binary_view"])
 def test_kept_has_views(kind: str, tmp_path: Path) -> None:
-    """Which pyarrow does not filter."""
+    """Kept rows include Arrow's view types, which pyarrow does not filter."""
     if not hasattr(arrow, kind):
         pytest.skip("needs a newer pyarrow")
     path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
@@ -147,7 +147,7 @@ def test_rows_that_stay(
 
 @pytest.mark.slow
 def test_types_that_few_have(tmp_path: Path) -> None:
-    """All of them stay, and all but the text may be anything."""
+    """Columns of rare types are kept, and any column but the text may have any type."""
     now = datetime.datetime(2020, 1, 2, 3, 4, 5, 6)
     columns = {
         "id": arrow.array(["a", "b", "c"]),
@@ -192,7 +192,7 @@ LONG = [f"{k} " + "a word that is long " * 500 for k in range(3)]  # 10 KB, whic
 
 
 def write_long(path: Path) -> None:
-    """Some 60 MB in 100 KB; also in a struct, and beside lists."""
+    """Write texts of some 60 MB into 100 KB of Parquet, also in a struct and beside lists."""
     texts = [LONG[i % 3] for i in range(6000)]
     columns = {"text": texts, "meta": [{"body": text} for text in texts], "of": [[7] * 9] * 6000}
     parquet.write_table(arrow.table({**columns, "id": list(range(6000))}), path)

@@ -1,4 +1,4 @@
-"""Where the part of the input stands that a task reads, by a list of the files and its own name."""
+"""A task finds its part's place in the input, from a list of files and its own file's name."""
 
 from __future__ import annotations
 

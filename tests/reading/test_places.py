@@ -1,4 +1,4 @@
-"""Places: the order of the input, as numbers; each line of a block gets its own."""
+"""Places number the input's lines in order; each line of a block has its own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ places = st.tuples(st.booleans(), files, lines)
 
 @given(st.lists(places))
 def test_they_are_in_the_order_of_the_input(some):
-    """Old ones first, then file by file, then line by line."""
+    """Places order old records first, then files, then lines."""
     numbers = [first_place(file, line, new) for new, file, line in some]
     assert sorted(range(len(some)), key=numbers.__getitem__) == sorted(
         range(len(some)), key=some.__getitem__
@@ -63,7 +63,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.lists(st.integers(0, 9), max_size=12))
 def test_every_line_counts_and_each_record_has_its_own(kind, end, drawn):
-    """Blank lines, bad ones and records that have no keys too."""
+    """Blank and bad lines, and records without keys, also take a place of their own."""
     flags, good, others = KINDS[kind]
     text, expected = [], []
     for i, number in enumerate(drawn):
@@ -80,7 +80,7 @@ def test_every_line_counts_and_each_record_has_its_own(kind, end, drawn):
 
 
 def blocks(data: io.BytesIO) -> Iterator[Block]:
-    """As the third file of an input."""
+    """Yield the blocks of the third file of an input."""
     for line, some, cut in whole_lines(data, 1 << 20):
         yield Block("", line, some, "line too long" * cut, first_place(2) + line - 1)
 

@@ -1,4 +1,4 @@
-"""The shingles of a block are those that a plain definition gives, word by word."""
+"""The shingles of a block equal those of a plain definition, word by word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neardup.sets.hashing import GOLDEN, WORD
 
 
 def mixed(value: int) -> int:
-    """SplitMix64's finaliser, of one number."""
+    """Return SplitMix64's finaliser of one number."""
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % WORD
     value = (value ^ value >> 27) * 0x94D049BB133111EB % WORD
     return value ^ value >> 31
@@ -34,7 +34,7 @@ UNSPACED_MARKS = set(map(chr, codes(MARKS)))
 
 
 def plain_words(text: str) -> list[str]:
-    """Character by character: what is between blanks, and each letter of a script without them."""
+    """Return the words, by a loop over characters; each letter of an unspaced script is one."""
     words, last = [""], ""
     for character in text:
         ends = last in UNSPACED and character not in UNSPACED_MARKS
@@ -48,7 +48,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def plain_shingles(text: str, unit: str, width: int) -> list[int]:
-    """In order and with repeats, of the text as it is."""
+    """Return the shingles of a raw text, in order and with repeats."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     if unit == "char":
         hashes = [mixed(ord(character)) for character in " ".join(folded.split())]
@@ -90,7 +90,7 @@ def test_shingles_are_those_of_the_plain_definition(
 
 @pytest.mark.slow
 def test_every_character_is_folded_and_parted_as_in_the_plain_definition() -> None:
-    """One by one, so that each that is ASCII comes in a text that is ASCII."""
+    """Every character is folded and split as in the plain definition, each in a text of its own."""
     drawn = [f"A{chr(code)}B" for code in (*range(0xD800), *range(0xE000, 0x11000))]
     values, sizes = Shingler("word", 1).many(drawn)
     expected = [plain_shingles(text, "word", 1) for text in drawn]
@@ -113,7 +113,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=40).map(b"".join))
 @example(b"a\0\t\xff\nb\xff\tx\nc x\r\n\td\n \t \n")
 def test_a_block_is_read_as_each_of_its_lines_alone(block: bytes) -> None:
-    """What is wrong in one line is looked for in all of them first."""
+    """A block gives the records and bad lines that each of its lines gives alone."""
     parse = text_parser(text_lines, Shingler("word", 1), Cleaning())
     batch, bad = parse(block + b"\n")
     alone = [parse(line) for line in (block + b"\n").splitlines(keepends=True)]

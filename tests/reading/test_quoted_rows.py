@@ -1,4 +1,4 @@
-"""The rows of a CSV are those that Python's csv sees, wherever its bytes are cut."""
+"""The rows of a CSV are those of Python's csv module, wherever the bytes are split."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ sizes = st.integers(1, 9)
 
 
 def rows_of(given_: bytes, size: int, limit: int = LIMIT) -> list[tuple[int, bytes, str]]:
-    """One by one: number, bytes, flaw."""
+    """Return (number, bytes, flaw) of each row."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(separated_rows, "BLOCK_BYTES", size)
         found = []
@@ -41,7 +41,7 @@ def by_csv(given_: bytes) -> list[list[str]]:
 
 
 def closed(given_: bytes) -> bool:
-    """Whether the last quote is: a line that follows is then a row of its own."""
+    """Return whether the last quote is closed, so that a following line is a row of its own."""
     end = b"" if given_.endswith((b"\n", b"\r")) else b"\n"
     return by_csv(given_ + end + b"z")[-1:] == [["z"]]
 
@@ -155,14 +155,14 @@ def test_one_line_longer_than_the_limit_is_no_csv() -> None:
     ids=["doubled", "doubled, open", "lines", "fields", "nothing, and quotes", "quoted fields"],
 )
 def test_long_rows_take_no_longer_than_others(row: bytes) -> None:
-    """It ends; to go back and forth in them would take days."""
+    """A very long row is read in linear time; repeated scans would take days."""
     rows = rows_of(row + b"\nz,y\n", 1 << 18)
     assert rows[-1][1] == b"z,y\n"
 
 
 @pytest.mark.slow
 def test_rows_are_all_there_whatever_the_blocks(tmp_path) -> None:
-    """Of a file of many blocks, of which some end with a row."""
+    """All rows of a file of many blocks are read, and numbered from 1."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"id,text\n" + b"".join(b"%07d,t\n" % i for i in range(200_000)))
     form = InputFormat.of("csv", None, None)

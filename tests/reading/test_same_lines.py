@@ -1,4 +1,4 @@
-"""Every engine takes the same bytes for a line, and counts its length alike."""
+"""Every engine splits the same bytes into lines, and counts their lengths equally."""
 
 from __future__ import annotations
 

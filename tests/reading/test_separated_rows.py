@@ -1,4 +1,4 @@
-"""CSV and TSV → rows: which columns, which rows are none, and what is in a field."""
+"""CSV and TSV rows: columns are found, bad rows have reasons, and fields keep their content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def form_of(kind: str, id_: str | None = None, text: str | None = None) -> Input
 
 
 def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[tuple[int, Any]]:
-    """(number of the row, its fields or its flaw); blank rows are left out."""
+    """Return (number of the row, its fields or its flaw) of all rows but blank ones."""
     path = tmp / "table"
     path.write_bytes(data)
     found: list[tuple[int, Any]] = []
@@ -37,7 +37,7 @@ def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[
 
 
 def flaws(data: bytes, form: InputFormat, tmp: Path) -> list[tuple[int, bytes, str]]:
-    """(number of the row, its first bytes, why it is no record)"""
+    """Return (number of the row, its first bytes, the reason) of each bad row."""
     path = tmp / "table"
     path.write_bytes(data)
     blocks = read_files([str(path)], LIMIT, pieces=form.pieces)
@@ -192,7 +192,7 @@ def test_the_bytes_of_those_that_stay(data: st.DataObject, end: str) -> None:
 
 @pytest.mark.parametrize("limit", [100, LIMIT])
 def test_they_are_numbered_as_they_were_read(limit: int, tmp_path: Path) -> None:
-    """Also where a quote is not closed, and where a row is longer than the limit."""
+    """Reading and keeping number rows alike, even after an open quote or an overlong row."""
     rows = [b'a,"open\n', *(b"v%d,text\n" % i for i in range(60_000))]
     data = b"id,text\n" + b"".join(rows)
     numbers = {row["id"]: n for n, row in read(data, CSV, tmp_path, limit) if "id" in row}

@@ -1,4 +1,4 @@
-"""Record lines are read as a naive reader with `split` and `int` reads them, only faster."""
+"""Record lines are read as by a naive reader with `split` and `int`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def flaw_in_token(token):
 
 
 def read_naively(block):
-    """[(id, set)], and [(line number, text, reason)] of the lines that are no records."""
+    """Return [(id, set)] of the records, and [(line number, text, reason)] of the bad lines."""
     records, bad = [], []
     for number, line in enumerate(LINE_END.split(block), 1):
         if fields := line.split():
@@ -60,7 +60,7 @@ def read_naively(block):
 
 
 def in_plain_values(block, batch, bad):
-    """A batch as `read_naively` says it."""
+    """Return a batch and bad lines in the form of `read_naively`."""
     records = [(id_, batch.sets.row(i).tolist()) for i, id_ in enumerate(batch.ids)]
     return records, [(line.number + 1, line.text, line.reason) for line in bad]
 
@@ -174,7 +174,7 @@ one_word = text_parser(text_lines, Shingler.parse("word:1"))
 
 
 def words_read(block):
-    """{id: number of distinct words}, and the reasons of bad lines."""
+    """Return {id: number of distinct words}, and the reasons of bad lines."""
     batch, bad = one_word(block)
     return dict(zip(batch.ids, batch.sets.sizes.tolist())), [line.reason for line in bad]
 

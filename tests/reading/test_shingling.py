@@ -1,4 +1,4 @@
-"""Texts become sets of word or character runs; what a reader takes for equal is equal."""
+"""Texts become sets of word or character runs; texts that look equal have equal sets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ chars_of_five = Shingler.parse("char:5")
 
 
 def runs(units, width):
-    """Every run of `width` units as a tuple; one run of all of them where they are fewer."""
+    """Return every run of `width` units as a tuple, or one run of all units if there are fewer."""
     width = min(width, len(units))
     return [tuple(units[i : i + width]) for i in range(len(units) - width + 1)] if units else []
 
 
 def same_partition(tuples, hashes):
-    """Equal tuples have equal hashes, different ones different hashes."""
+    """Return whether equal tuples have equal hashes, and different tuples different hashes."""
     return len(tuples) == len(hashes) and len(set(zip(tuples, hashes))) == len(set(hashes)) == len(
         set(tuples)
     )

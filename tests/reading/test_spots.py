@@ -1,4 +1,4 @@
-"""Spots: what they are, by a loop over the words, and that pages around an article do not count."""
+"""Spots equal those of a loop over the words, and the page around an article adds none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORY = (
 
 
 def spots_by_hand(words, chain, distance):
-    """The definition, word by word."""
+    """Return the spots by the definition, word by word."""
     found = []
     for start, word in enumerate(words):
         if word in ANTECEDENTS:

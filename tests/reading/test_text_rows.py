@@ -1,4 +1,4 @@
-"""Names of fields: of rows, of columns, of fields of fields, and numbers."""
+"""Names of fields find columns, fields of rows and nested fields, and may be numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words in scripts that put no blanks between them."""
+"""Words are found in scripts without blanks between words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTERS = {
 
 
 def messages(language: str, count: int) -> tuple[list[str], list[str]]:
-    """So many texts of 40 letters, and copies of them with one letter changed."""
+    """Return `count` texts of 40 letters, and copies of them with one letter changed."""
     draw = random.Random(language)
     texts = [draw.choices(LETTERS[language], k=40) for _ in range(count)]
     copies = []
@@ -87,7 +87,7 @@ def test_every_letter_of_the_table_is_a_word() -> None:
 
 
 def test_the_table_agrees_with_the_names_of_letters() -> None:
-    """As far as this Python knows the letters."""
+    """The table of scripts agrees with the names of all letters that this Python knows."""
     kana = "KATAKANA|HIRAGANA|HENTAIGANA|SQUARE"
     names = {
         "Han": "CJK|KANGXI|HANGZHOU|IDEOGRAPHIC|OLD CHINESE|VIETNAMESE",

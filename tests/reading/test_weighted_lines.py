@@ -1,4 +1,4 @@
-"""Lines of weighted shingles are read as a naive reader with `split` and fractions reads them."""
+"""Lines of weighted shingles are read as by a naive reader with `split` and fractions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORM = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 def weight_of(text):
-    """Millionths, or None."""
+    """Return a weight in millionths, or None if it is not valid."""
     if len(text) >= 40 or not FORM.fullmatch(text.decode("latin-1")):
         return None
     value = Fraction(text.decode())
@@ -61,7 +61,7 @@ def value_of(token):
 
 
 def read_naively(block):
-    """[(id, token → millionths)], and [(line number, text, reason)] of what is no record."""
+    """Return [(id, token → millionths)], and [(line number, text, reason)] of the bad lines."""
     records, bad = [], []
     for number, line in enumerate(LINE_END.split(block), 1):
         if fields := line.split():

@@ -1,4 +1,4 @@
-"""The page in a real browser: silent on the console, loading nothing, showing something."""
+"""The page in a real browser shows content, prints no console message and loads nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A page of two videos, one of them of a hostile name, and of one that is gone."""
+    """Return a page of two videos, one with a hostile name, and of a missing video."""
     folder = tmp_path_factory.mktemp("videos")
     hostile = os.fsencode(folder / "<img src=x onerror=alert(1)> \udcff.mp4")
     write(folder / "a.mp4", EVEN)
@@ -117,7 +117,7 @@ def test_the_differences_are_marked_without_colours_too(tab: Browser, page: Path
 
 
 def test_an_error_would_be_noticed(tab: Browser, page: Path, tmp_path: Path) -> None:
-    """What the tests above look for is told, if it happens."""
+    """Console messages and requests, which the other tests exclude, are noticed if they occur."""
     loud = tmp_path / "loud.html"
     text = page.read_text("utf-8").replace("default-src 'none'", "default-src *")
     picture = '<img src="http://127.0.0.1:9/x.png"><script src="missing.js"></script></body>'
@@ -128,7 +128,7 @@ def test_an_error_would_be_noticed(tab: Browser, page: Path, tmp_path: Path) -> 
 
 
 def test_members_and_code_can_be_read(tab: Browser, tmp_path: Path) -> None:
-    """Lines of code are below each other, and a closed list of members opens."""
+    """Lines of code are shown below each other, and a closed list of members can be opened."""
     code = [f"if a{i}:\n    return {i}\n    # end" for i in range(9)]
     lines = [json.dumps({"id": f"r{i}", "text": text}) + "\n" for i, text in enumerate(code)]
     (tmp_path / "records.jsonl").write_text("".join(lines))

@@ -1,4 +1,4 @@
-"""The figures of a report, against loops over pairs."""
+"""The figures of a report agree with loops over pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Pairs = list[Found]
 
 
 def drawn(seed: int) -> Pairs:
-    """Some clusters: couples, chains, dense clusters; some pairs twice, in the other direction."""
+    """Return pairs of several clusters: couples, chains, dense ones; some pairs twice, swapped."""
     draw = random.Random(seed)
     pairs: Pairs = []
     for cluster in range(draw.randint(1, 60)):
@@ -90,7 +90,7 @@ def test_the_most_and_the_least_similar(seed: int) -> None:
     edges = sorted((min(a, b), max(a, b), alike) for a, b, alike in graph.edges.data("alike"))
 
     def best(edges: list) -> list[int]:
-        """The similarities of the first of each cluster, and then of others."""
+        """Return the similarities of the pairs to show: each cluster's best, and further pairs."""
         firsts = {cluster_of[a]: i for i, (a, _, _) in reversed(list(enumerate(edges)))}
         chosen = sorted(firsts.values())[:SHOWN]
         rest = [i for i in range(len(edges)) if i not in chosen]

@@ -1,4 +1,4 @@
-"""The page of a run on fingerprints: distances and blocks of digits instead of words."""
+"""The page of a run on fingerprints shows distances and blocks of digits instead of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: everything that a text may be is shown, and does nothing; however much, it is short."""
+"""The page shows any text without running it, and its size is bounded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VOID = {"meta", "link", "rect", "path", "img", "br"}
 
 
 class Reader(HTMLParser):
-    """What a browser would make of it: tags, attributes, text; and whether all tags are closed."""
+    """A parser that collects a page's tags, attributes, text, and tags that are still open."""
 
     def __init__(self, page: str):
         super().__init__()
@@ -79,7 +79,7 @@ def report(
 @pytest.mark.first_case
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_is_only_shown(text: str, tmp_path: Path) -> None:
-    """As an id, as a text, as a difference, as a shingle."""
+    """A hostile text is only shown, whether it is an id, a text, a difference or a shingle."""
     id_ = text.replace("\x1b", "").encode()
     records = b"%b\tone two %b\nb\tone two three\nc\t%b\n" % (id_, text.encode(), text.encode())
     pairs = b"%b\tb\t0.900000\nb\tc\t0.900000\n" % id_
@@ -209,7 +209,7 @@ def test_links_are_not_all_pairs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_page_is_bounded(tmp_path: Path) -> None:
-    """Many pairs, long ids, long texts, words without end, of what is longest in HTML."""
+    """The page's size is bounded for many pairs, long ids and texts, and escaped characters."""
     letters = "\x07&<\u202e"
     records, pairs = [], []
     for i in range(300):

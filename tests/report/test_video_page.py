@@ -1,4 +1,4 @@
-"""The page of videos: frames at the matched times, of files that may be hostile or elsewhere."""
+"""The page of videos shows frames at the matched times, also for hostile or missing files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PASSWORDS = CLIP._replace(b="/etc/passwd")
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of two videos: moment t of `b` shows what moment t + 8 of `a` does."""
+    """Write two videos: `b` at time t shows what `a` shows at time t + 8; return their folder."""
     folder = tmp_path_factory.mktemp("videos") / "films"
     folder.mkdir()
     write(folder / "a.mp4", EVEN)
@@ -39,14 +39,14 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with the two videos in films/."""
+    """Change into a folder with the two videos in films/; return it."""
     shutil.copytree(films, tmp_path / "films")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def call(folder: Path, lines: bytes, *words: str) -> Result:
-    """Run the program, with {folder} in words."""
+    """Run `report --videos`, with {folder} replaced in `words`."""
     (folder / "pairs.tsv").write_bytes(lines)
     files = [folder / "pairs.tsv", "-o", folder / "page.html"]
     more = [word.format(folder=folder) for word in words]
@@ -134,7 +134,7 @@ def test_several_runs_speed_and_mirrored(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_the_program_writes_it(folder: Path) -> None:
-    """From lines, from JSON lines, and from standard input."""
+    """The program writes the same page from lines, JSON lines and standard input."""
     films = [f"--folder={folder}/films"]
     clip = CLIP._replace(a=f"{folder}/films/a.mp4", b=f"{folder}/films/b.mp4")
     for line in (format_run(clip), json_row(row_of(format_run(clip)))):
@@ -177,7 +177,7 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_no_file_is_opened_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither by its path, nor by a link, unless its folder is named."""
+    """No file outside the named folders is opened, neither by its path nor by a link."""
     outside = folder / "outside"
     inside = folder / "inside"
     (folder / "films").rename(outside)

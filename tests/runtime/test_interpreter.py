@@ -1,4 +1,4 @@
-"""Before anything is imported: whose code runs, under which Python, and on which terminal."""
+"""Programs run only their own code, under a Python with numpy, and print to any terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HINT = "run make, or: python3 -m pip install"
 
 @pytest.fixture
 def trap(tmp_path: Path) -> Path:
-    """A folder of files that nobody asked to run."""
+    """Return a folder of modules that must not be imported."""
     folder = tmp_path / "trap"
     folder.mkdir()
     for name in TEMPTING:
@@ -43,7 +43,7 @@ def trap(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The programs in another place, where no virtual environment takes over."""
+    """Return a copy of the programs, in a place without a virtual environment."""
     folder = tmp_path / "copy"
     folder.mkdir()
     for name in (*SCRIPTS, "neardup", "run_hadoop.sh", "run_local.sh"):
@@ -60,7 +60,7 @@ def arguments(script: str) -> list[str]:
 
 
 def lacks(result: Result, *packages: str) -> bool:
-    """Whether it said which of these it needs, and nothing else."""
+    """Return whether the only output was a message that names the missing packages."""
     need = " and ".join(packages)
     return bool(
         result.code == 1
@@ -72,7 +72,7 @@ def lacks(result: Result, *packages: str) -> bool:
 @pytest.mark.first_case
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_the_current_folder_is_no_place_for_code(script: str, trap: Path, copy: Path) -> None:
-    """Neither where a package is missing, nor where all are there."""
+    """Programs import nothing from the current folder, whether packages are missing or not."""
     result = run([*BARE, copy / script, *arguments(script)], trap.parent, cwd=trap)
     assert lacks(result, *(("numpy", "mrjob") if script == "job.py" else ("numpy",))), result.err
     result = run([sys.executable, copy / script, *arguments(script)], trap.parent, cwd=trap)
@@ -82,7 +82,7 @@ def test_the_current_folder_is_no_place_for_code(script: str, trap: Path, copy: 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_nor_is_the_folder_of_a_task(script: str, trap: Path, copy: Path) -> None:
-    """There are links to what was shipped, and beside the files they lead to is no package."""
+    """Scripts linked into a task's folder import nothing from it."""
     cache = trap.parent / "filecache"
     cache.mkdir()
     shutil.move(copy / script, cache / script)
@@ -113,7 +113,7 @@ def test_a_folder_called_numpy_is_no_numpy(script: str, copy: Path, tmp_path: Pa
 
 @pytest.mark.slow
 def test_the_tools_run_no_file_of_the_current_folder(trap: Path, tmp_path: Path) -> None:
-    """python3 -m puts it first on the path."""
+    """`python3 -m neardup` runs no file of the current folder, which is first on the path."""
     command = [*NEARDUP, "truth", str(VIDEOS)]
     result = run(command, tmp_path, cwd=trap, PYTHONPATH=str(ROOT))
     assert result.code == 0, result.err
@@ -133,7 +133,7 @@ def test_the_tools_run_no_file_of_the_current_folder(trap: Path, tmp_path: Path)
     ids=lambda command: Path(command[1]).name,
 )
 def test_a_safe_path(command: list[str], tmp_path: Path) -> None:
-    """PYTHONSAFEPATH: neither a script's folder nor the current one is on Python's path."""
+    """PYTHONSAFEPATH, which keeps the script's folder off the path, does not break a program."""
     home = {"PYTHONPATH": str(ROOT)} if command[1] == "-m" else {}
     result = run(command, tmp_path, cwd=tmp_path, PYTHONSAFEPATH="1", **home)
     assert result.code == 0, result.err
@@ -181,7 +181,7 @@ def test_letters_that_a_terminal_lacks(command: list[str], tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
-    """So that the command `tune` recommends can be typed."""
+    """A file name that is not text is printed unchanged, so that `tune`'s command can be typed."""
     path = os.fsencode(tmp_path) + b"/\xff.txt"
     Path(os.fsdecode(path)).write_bytes(RECORDS)
     for terminal in (LATIN, ASCII, {"PYTHONUTF8": "1"}):
@@ -197,7 +197,7 @@ def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kibibytes", [60_000, 110_000, 140_000, 160_000])
 @pytest.mark.parametrize("script", ["mapper.py", "job.py"])
 def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path) -> None:
-    """How little that is depends on the machine, but a traceback (see `run`) it never is."""
+    """With too little memory to start, a program ends with a message and no traceback."""
     command = [sys.executable, ROOT / script, *arguments(script)]
     limited = ["bash", "-c", f'ulimit -v {kibibytes}; exec "$@"', "-", *command]
     result = run(limited, tmp_path, RECORDS, OPENBLAS_NUM_THREADS="1")
@@ -221,7 +221,7 @@ STARTED += ["neardup/engines/spark/spark_submit.py"]
 
 @pytest.mark.parametrize("name", [*FIRST, *STARTED])
 def test_an_older_python_gets_as_far_as_the_message(name: str) -> None:
-    """It must parse each program, and run what comes before `require`."""
+    """Python 3.6 can parse each program, and run the lines before the message of `require`."""
     tree = ast.parse((ROOT / name).read_text(), feature_version=(3, 6))
     defined = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     if name in FIRST:

@@ -1,4 +1,4 @@
-"""The compiled kernels and their twins in numpy give the same, to the bit.
+"""The compiled kernels and their numpy versions give identical results.
 
 KERNELS_UNDER_TEST names another library to be tested, which the tests with sanitizers build.
 """
@@ -66,7 +66,7 @@ def with_numpy(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """As Python values, which can be compared."""
+    """Return a value as plain Python objects, which can be compared."""
     if isinstance(value, Batch):
         return plain((value.ids, value.sets, value.places))
     if isinstance(value, Ragged):
@@ -108,7 +108,7 @@ def test_digits_and_blanks(text: str) -> None:
 @pytest.mark.parametrize("size", [1, 2, 23, 24, 25, 26, 255, 256, 257, 5000])
 @pytest.mark.parametrize("top", [1, 2, 255, 256, 65536, 1 << 32, 1 << 63])
 def test_rows_of_each_size_are_sorted(size: int, top: int) -> None:
-    """By insertion or by counting, of bytes that differ."""
+    """Rows of each size are sorted equally, by insertion or by counting."""
     numbers = np.random.default_rng(size).integers(0, top, size, np.uint64).tolist()
     for row in (numbers, sorted(numbers), numbers[:-1] + [(1 << 64) - 1]):
         the_same(parse_shingle_lines, b"v %b\n" % b" ".join(b"%d" % number for number in row))
@@ -117,7 +117,7 @@ def test_rows_of_each_size_are_sorted(size: int, top: int) -> None:
 @needs_kernels
 @pytest.mark.parametrize("digits", range(1, 25))
 def test_numbers_of_each_length(digits: int) -> None:
-    """Also at the end of a block, where there are no eight bytes to read at once."""
+    """Numbers of each length are parsed equally, also close to a block's end."""
     for number in (b"9" * digits, b"1" + b"0" * (digits - 1), b"0" * digits):
         for more in (b"", b" ", b" 1", b" 12345678 2"):
             the_same(parse_shingle_lines, b"v %b%b\n" % (number, more))
@@ -162,7 +162,7 @@ def test_parts_of_sets(rows: list[list[int]], low: int, more: int) -> None:
 
 @needs_kernels
 def test_arrays_that_are_not_as_c_wants_them() -> None:
-    """Of other byte orders, in steps, and between words."""
+    """Arrays with other byte orders, strides or alignments give the same results."""
     rows = Ragged.from_rows([[1, 5, 9, 700], [5, 9], [1 << 60, 5]])
     buffer = b"\0" + rows.values.tobytes()
     left, right = np.array([9, 0, 9, 1, 9, 2])[1::2], np.array([1, 2, 0], np.int16)
@@ -193,7 +193,7 @@ VECTORS = st.integers(1, 17).flatmap(
 @needs_kernels
 @given(VECTORS, st.data())
 def test_close_pairs_of_ranges(rows: list[list[int]], data: st.DataObject) -> None:
-    """The same pairs, however few fit at once; in the order of the ranges."""
+    """Pairs of near rows in given ranges are equal and in order, however few fit at once."""
     x = np.array(rows, np.uint64)
     y = x[data.draw(st.lists(st.integers(0, len(x) - 1), min_size=1, max_size=9))]
     spans = [st.lists(st.integers(0, len(z)), min_size=2, max_size=2).map(sorted) for z in (x, y)]
@@ -244,7 +244,7 @@ def test_a_set_of_ten_million_tokens() -> None:
 @pytest.mark.slow
 @needs_kernels
 def test_a_million_drawn_lines() -> None:
-    """Of numbers of all lengths, with a flaw in one of twenty lines."""
+    """A million lines with numbers of all lengths, one in twenty flawed, are parsed equally."""
     random = np.random.default_rng()
     for _ in range(100):
         seed = int(random.integers(1 << 32))
@@ -267,7 +267,7 @@ def test_a_million_drawn_lines() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
 def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
-    """A read or write out of bounds ends the process, as does undefined behaviour."""
+    """The tests pass under sanitizers, which end the process at an access out of bounds."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     library, source = tmp_path / "libkernels.so", ROOT / "neardup" / "runtime" / "kernels.c"
@@ -322,7 +322,7 @@ def test_a_library_of_another_machine_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_kernels
 def test_from_an_archive(tmp_path: Path) -> None:
-    """As Spark sends this package."""
+    """The kernels load from a zip archive, as Spark sends this package."""
     shutil.make_archive(str(tmp_path / "package"), "zip", ROOT, "neardup")
     line = "from neardup.runtime import kernels; print(kernels.COMPILED, kernels.__file__)"
     done = subprocess.run(

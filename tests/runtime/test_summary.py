@@ -1,4 +1,4 @@
-"""What was counted is told: in words, as JSON, or as Hadoop counters."""
+"""Counts are reported in words, as JSON, or as Hadoop counters."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ ONE_ID = [
 
 @pytest.mark.parametrize("options", [[], ["--id", "lang"]])
 def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options: list[str]) -> None:
-    """The line to type works: --id '' numbers rows, whatever they have."""
+    """If all records have one id, the message's command works: --id '' numbers the rows."""
     path = tmp_path / "l.jsonl"
     path.write_bytes(b"".join(ONE_ID))
     result = run([*RUN_LOCAL, *options, str(path)], tmp_path)
@@ -261,7 +261,7 @@ def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options:
 
 
 def test_one_id_in_a_pipe(tmp_path: Path) -> None:
-    """The reducer does not know of all records, and the mapper names the line to type."""
+    """In a pipe, the mapper names the command to type; the reducer does not see all records."""
     mapped = run([*MAPPER, "--input", "jsonl"], tmp_path, b"".join(ONE_ID))
     assert "number the rows; type: ./mapper.py --id '' --input jsonl\n" in mapped.err
     lines = in_order(mapped.out)

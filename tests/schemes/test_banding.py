@@ -1,4 +1,4 @@
-"""Bands and rows follow from the promise, and are the cheapest that keep it."""
+"""Bands and rows are the cheapest that keep the promised recall."""
 
 from __future__ import annotations
 

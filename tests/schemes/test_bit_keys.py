@@ -1,4 +1,4 @@
-"""Vectors compared by equal bits: their keys against what they promise, and which are chosen.
+"""Vectors compared by equal bits: their keys keep the promise, and the masks are well chosen.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -60,7 +60,7 @@ def test_a_mask_is_of_so_many_bits_and_each_bit_is_as_likely(bits, width):
     ("bits", "differ", "bands", "rows"), [(64, 6, 3, 12), (100, 10, 4, 16), (32, 14, 10, 3)]
 )
 def test_vectors_meet_as_often_as_the_hypergeometric_says(bits, differ, bands, rows):
-    """For bits that differ in given places, and masks drawn anew for each pair."""
+    """Vectors with given different bits meet as often as the hypergeometric distribution says."""
     trials, met = 3000, 0
     rng = np.random.default_rng(bits)
     for seed in range(trials):
@@ -82,8 +82,10 @@ def test_vectors_meet_as_often_as_the_hypergeometric_says(bits, differ, bands, r
     ("common", "flags"), [(80, "--bands=6 --rows=8"), (90, "--bands=4 --rows=20")]
 )
 def test_sets_meet_as_often_as_their_equal_bits_say(common, flags):
-    """Each pair by another seed.  How many meet is a sum of unequal chances, which strays from its
-    mean no further than as many equal ones do (Hoeffding 1956)."""
+    """Sets meet as often as their equal bits imply.
+
+    Each pair has another seed.  The number that meet is a sum of unequal chances, which strays
+    from its mean no further than as many equal ones do (Hoeffding 1956)."""
     sets, left, right = pairs_of_similarity(common, 100, "random")
     trials, met, expected = 1000, 0, 0.0
     for pair in range(trials):
@@ -117,7 +119,7 @@ def test_bits_agree_as_often_as_the_angle_says():
 
 @pytest.mark.parametrize(("bits", "t"), [(384, "31/32"), (100, "0.9"), (64, "0.8"), (33, "1")])
 def test_the_job_finds_all_pairs_of_so_many_equal_bits(bits, t):
-    """Exactly, or but for a share that the promise allows: none of so few."""
+    """The job finds every pair with enough equal bits, exactly or up to the promised share."""
     rng = np.random.default_rng(bits)
     base = rng.integers(0, 10**6, (4, 100)).tolist()
     records = {

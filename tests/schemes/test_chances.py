@@ -1,4 +1,4 @@
-"""What a scheme promises is a probability, and shown as what it is, or lower by a hair."""
+"""A scheme's recall is a probability, and is shown exactly or rounded down."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_nothing_is_shown_below_0_or_with_a_sign(scheme) -> None:
 
 
 def test_super_shingles_of_dissimilar_records_agree_by_the_first_term() -> None:
-    """15·p² of p = s^14 is nearly all there is, and no difference of numbers near 1 shows it."""
+    """For dissimilar records, recall is nearly the first term of its sum, 15·p² with p = s^14."""
     for s in (1e-1, 1e-2, 1e-3):
         assert SuperShingle().recall(s) == pytest.approx(15 * s**28, rel=1e-9)
 
@@ -48,7 +48,7 @@ def test_no_promise_below_1_is_shown_as_1() -> None:
 
 
 def test_a_chance_is_shown_rounded_down() -> None:
-    """Never more than it is, but by the hair that a float may be off; and by less than 10^-6."""
+    """A probability is shown rounded down, by less than 10^-6."""
     rng = random.Random(1)
     halves = [(k + 0.5) / MILLION for k in range(0, MILLION, 9973)]
     for chance in [*halves, *SIMILARITIES, *(rng.random() for _ in range(3000))]:
@@ -60,14 +60,14 @@ def test_a_chance_is_shown_rounded_down() -> None:
 
 @pytest.mark.slow
 def test_six_decimals_are_shown_as_they_are() -> None:
-    """Floats cannot say most of them; 0.29 and 0.57 lie below by less than 10^-16."""
+    """A probability with six decimals is shown unchanged, although its float may be lower."""
     assert Fraction(0.29) < Fraction(29, 100)
     for k in range(0, MILLION + 1, 7):
         assert shown(k / MILLION) == f"{k // MILLION}.{k % MILLION:06}"
 
 
 def test_a_promise_that_has_six_decimals_is_shown_as_it_is() -> None:
-    """(1 - (1 - s^r)^b) by fractions, for all of one to three decimals where it ends so soon."""
+    """A recall 1 - (1 - s^r)^b that has at most six decimals is shown exactly."""
     seen = below = 0
     for digits, bands, rows in np.ndindex(4, 7, 7):
         if 0 < digits * bands * rows <= 6:

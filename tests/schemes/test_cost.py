@@ -1,4 +1,4 @@
-"""What will cost a hundred times more than another way is said before it starts."""
+"""A scheme that costs a hundred times more than another gets a message at the start."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_rare_tokens_are_cheap_for_a_prefix() -> None:
 
 
 def test_frequent_tokens_are_dear_for_a_prefix_if_parts_are_cheap() -> None:
-    """At 0.95, sets of 40 are cut into few parts, in which dissimilar records differ."""
+    """With frequent tokens, prefix and spotsigs name the cheaper --exact, which compares parts."""
     for scheme in ("prefix", "spotsigs"):
         lines = settings_of(f"--scheme={scheme}", "--threshold=0.95", counts=FREQUENT).scheme.cost()
         assert len(lines) == 1

@@ -1,4 +1,4 @@
-"""Exact schemes: whatever the sets, no pair is missed, and none printed that is below."""
+"""Exact schemes miss no pair, and print no pair below the threshold."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ every_threshold = pytest.mark.parametrize("t", THRESHOLDS)
 
 
 def settings_for(sets: list[frozenset[int]], *flags: str, counted: bool = True) -> Settings:
-    """With the counts of these sets, and all of them as the sample."""
+    """Return settings with the counts of these sets, and with all of the sets as the sample."""
     rows = Ragged.from_rows([sorted(x) for x in sets])
     counts = replace(TokenCounts.of_sets(rows), sample=rows) if counted else None
     return Settings.of(arguments_of(*flags), counts)
 
 
 def similarity(measure: str, x: frozenset[int], y: frozenset[int]) -> list[Fraction | float]:
-    """By the definition; of each direction where there are two."""
+    """Return the similarity by the definition, in each direction if there are two."""
     common = len(x & y)
     return {
         "jaccard": [Fraction(common, len(x | y))],
@@ -62,7 +62,7 @@ def similarity(measure: str, x: frozenset[int], y: frozenset[int]) -> list[Fract
 
 
 def meet(settings: Settings, sets: list[frozenset[int]], pairs: Iterable[Pair]) -> list[bool]:
-    """Whether the two sets of each pair share a key."""
+    """Return whether the two sets of each pair share a key."""
     keys = settings.scheme.keys(Ragged.from_rows([sorted(x) for x in sets]))
     return [bool(size) for size in shared(keys, *np.array([*pairs]).T).sizes]
 
@@ -82,7 +82,7 @@ def test_every_pair_meets(scheme: str, t: str, counted: bool, sets: list[frozens
 @every_threshold
 @some("size", [*range(1, 13), 30, 99, 400], *range(1, 13), 30)
 def test_pairs_exactly_at_the_threshold_meet(scheme: str, t: str, size: int) -> None:
-    """All ways for two sets of about `size` elements to lie at t, or as little above as can be."""
+    """Two sets of about `size` elements meet if their similarity is t or just above t."""
     rng, sets = random.Random(size), []
     for larger in range(size, int(size / Fraction(t)) + 1):
         common = -(-(size + larger) * Fraction(t) // (1 + Fraction(t)))
@@ -138,7 +138,7 @@ def test_what_is_printed_is_what_the_measure_says(
 @pytest.mark.first_case
 @every_threshold
 def test_groups_are_wide_enough_for_their_pairs(t: str) -> None:
-    """Each size's partners lie in its group or the next, and differ in no more than it allows."""
+    """A size's partners are in its group or the next, and differ in at most the group's number."""
     threshold = Threshold.parse(t)
     groups = groups_of(threshold)
     for size in range(1, 400):
@@ -170,7 +170,7 @@ def test_a_token_in_one_record_only_is_no_key() -> None:
 
 
 def test_exact_says_what_it_costs_and_takes_the_cheapest() -> None:
-    """Few large sets are compared with each other; small ones with much in common by parts."""
+    """--exact prints its cost, and chooses the cheapest way: all pairs of large sets, or parts."""
     rng = random.Random(1)
     sets = [frozenset(rng.sample(range(60), 30)) for _ in range(300)]
     sets += [frozenset(rng.sample(range(5200), 5000)) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The job against the keys of every scheme, and the exact interval of how often pairs meet.
+"""With every scheme, the job prints once each pair that shares a key and reaches the threshold.
 
 As in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -24,7 +24,7 @@ from tests.support.drawn import (
 
 
 def interval(scheme, pairs):
-    """Of the probability that such a pair shares a key."""
+    """Return the interval of the probability that such a pair shares a key."""
     sets, left, right = pairs
     met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
     return clopper_pearson(met, PAIRS, ALPHA)

@@ -1,4 +1,4 @@
-"""The scheme fingerprints: its keys against what it promises, its measure, and what it refuses.
+"""The scheme fingerprints keeps its promise, measures correctly, and refuses wrong options.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -102,8 +102,7 @@ def test_keys_are_ascending_and_those_of_each_record_alone(flags: str, data: st.
 
 @every_kind
 def test_a_key_is_the_bits_under_its_mask(flags: str) -> None:
-    """Two vectors share it if these are equal, and only then: also if the highest bits of two
-    words differ."""
+    """Two vectors share a key exactly if all their bits under the key's mask are equal."""
     ways = scheme_of(*flags.split()).ways
     rng = np.random.default_rng(1)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - ways.bits
@@ -145,7 +144,7 @@ def test_exact_masks_miss_no_pair_at_the_distance(bits: int) -> None:
 
 @pytest.mark.parametrize("ways", [NearBlocks(12, 3, 4), NearBlocks(13, 3, 5), Blocks(12, 6, 4)])
 def test_of_short_vectors_every_pair_at_the_distance_meets(ways: Ways) -> None:
-    """All of them; one bit more may be missed."""
+    """Short vectors within the distance always meet; farther ones may be missed."""
     distance = ways.distance  # type: ignore[attr-defined]
     masks = [int(mask[0]) for mask in ways.masks]
     missed = {}
@@ -231,7 +230,7 @@ def test_the_measure_counts_bits_of_the_nearest_variant(bits: int, variants: int
 
 
 def test_two_variants_alone_are_no_pair() -> None:
-    """Neither is the own fingerprint of its record; and either way is enough."""
+    """Records of which only variants are close are not a pair; one own fingerprint is enough."""
     a, b, far = 0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x5555AAAA5555AAAA
     records = [Print(b"0", (a, far)), Print(b"1", (b, far)), Print(b"2", (far, b))]
     assert min(distances([a], [b, far], 64).min(), distances([b], [far], 64)[0, 0]) > 3

@@ -1,4 +1,4 @@
-"""I-Match: which tokens are kept, and that records meet by these alone."""
+"""I-Match keeps the tokens of its idf band, and records meet by these tokens alone."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ HASH = (1 << HASH_BITS) - 1
 
 
 def counts_of(records, frequencies):
-    """Tokens 0, 1, 2 … with these frequencies."""
+    """Return the counts of tokens 0, 1, 2 … with these frequencies."""
     tokens = np.arange(len(frequencies), dtype=np.uint64)
     return TokenCounts(np.array([1]), np.array([records]), tokens, np.array(frequencies))
 
 
 def naive_key(x, counts, low, high):
-    """By the definition; None for an empty kept set."""
+    """Return the key by its definition, or None if no token is kept."""
 
     def share(token):
         frequency = int(counts.of(np.array([token], np.uint64))[0])
@@ -49,7 +49,7 @@ def test_a_key_is_the_digest_of_what_is_kept(sets):
 
 
 def test_both_ends_of_the_band_are_inside():
-    """Of 100 records, 10 are an idf of exactly 1/2, 100 of 0, and 1 of 1."""
+    """Both ends of the idf band are inside: of 100 records, 10 give exactly 1/2, 100 give 0."""
     counts = counts_of(100, [100, 50, 11, 10, 9, 2])
     tokens = [0, 1, 2, 3, 4, 5, 99]
     kept = {
@@ -91,7 +91,7 @@ def test_lexicon_0_drops_nothing_and_each_other_one_a_third():
 
 @pytest.mark.parametrize(("differ", "lexicons"), [(1, 2), (1, 6), (2, 6)])
 def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
-    """Each in a lexicon of its own, so that pairs are independent: seeds differ."""
+    """Records meet where a lexicon drops all tokens that differ, as often as recall says."""
     counts = counts_of(10**4, [100] * (PAIRS * 10))
     sets = [[10 * i + j for j in range(6)] for i in range(PAIRS)]
     rows = [x + more for x in sets for more in ([], [x[-1] + 1 + d for d in range(differ)])]
@@ -105,7 +105,7 @@ def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
 
 @pytest.mark.slow
 def test_a_band_may_be_empty_where_the_next_one_is_not():
-    """The pair meets in lexicon l, and whether it has met before asks an empty lexicon too."""
+    """A pair found in lexicon l is printed even if an earlier lexicon keeps none of its tokens."""
     counts = counts_of(100, [100, 10, 10])
     for seed in range(30):
         scheme = IMatch(counts, 0.1, 0.9, 12, seed)

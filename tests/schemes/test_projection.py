@@ -1,4 +1,4 @@
-"""Random projection: recall on its own S-curve, that of the angle, for plain and weighted sets."""
+"""Random projection has the recall of the angle's S-curve, for plain and weighted sets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_one_bit_too_many_or_too_few_would_show(rows):
 
 
 def rows_of_pairs(size, common):
-    """PAIRS pairs of sets of this size, with so many tokens in both."""
+    """Yield PAIRS pairs of sets of this size that have `common` tokens in common."""
     rng = np.random.default_rng(size)
     for tokens in rng.integers(0, 1 << 63, (PAIRS, 2 * size - common)).tolist():
         yield tokens[:size]
@@ -55,7 +55,7 @@ def test_small_sets_meet_no_less_often_than_in_the_model(size, common):
 
 @pytest.mark.slow
 def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
-    """60 heavy tokens in both, 40 light ones in one: a cosine of 60·64² / (60·64² + 40·16²)."""
+    """Weighted pairs meet as often as their weighted angle implies, at known weights."""
     heavy, light = np.arange(10_000), np.arange(10_000, 40_000)
     counts = TokenCounts(
         np.array([1]),
@@ -87,7 +87,7 @@ def test_bands_of_more_bits_than_a_word():
 
 @pytest.mark.parametrize("t", [Fraction(1, 2), Fraction(9, 10)])
 def test_no_pair_at_a_resemblance_has_less_than_the_cosine_that_follows(t):
-    """cosine ≥ 2J / (1 + J), for all sizes to 60; in integers, squared."""
+    """Every pair with resemblance J has a cosine of at least 2J / (1 + J), for sizes up to 60."""
     least = 2 * t / (1 + t)
     reached = 0
     for x in range(1, 61):

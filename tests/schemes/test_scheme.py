@@ -1,4 +1,4 @@
-"""Schemes of weighted sets: recall on the S-curve of weights, and keys that weights alone decide.
+"""Schemes of weighted sets have recall on the S-curve of weights, and keys by weights alone.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -48,7 +48,7 @@ def random_tokens(count):
 
 
 def pairs_with(x, y):
-    """PAIRS pairs of sets, in which token k weighs x[k] and y[k]; 0 where it is not there."""
+    """Return PAIRS pairs of sets in which token k weighs x[k] and y[k]; 0 means absent."""
     rows = []
     for tokens in random_tokens(len(x)):
         for weights in (x, y):
@@ -99,7 +99,7 @@ def test_the_interval_would_catch_plain_sets_and_other_rows(kind):
 
 @pytest.mark.slow
 def test_pairs_meet_by_what_is_rare():
-    """By counts of 2^20 records of which 2^12 have a heavy token, and 2^18 a light one."""
+    """Pairs meet by their rare, heavy tokens as often as the weighted recall says."""
     heavy, light = np.arange(1000), np.arange(1000, 4000)
     counts = replace(
         COUNTS,
@@ -124,7 +124,7 @@ def test_pairs_meet_by_what_is_rare():
 
 @pytest.mark.slow
 def test_pairs_meet_by_their_weighted_angle():
-    """40 tokens that weigh 300 (no lane holds them), and 60 others of 100 in one set alone."""
+    """Pairs meet by their weighted angle: 40 common tokens weigh 300, and 60 others weigh 100."""
     x, y = [300] * 40 + [100] * 60 + [0] * 60, [300] * 40 + [0] * 60 + [100] * 60
     dot, square = 40 * 300**2, 40 * 300**2 + 60 * 100**2
     scheme = Projection(4, 8, weights=TokenWeights(own=True))
@@ -136,7 +136,7 @@ def test_pairs_meet_by_their_weighted_angle():
 
 @pytest.mark.parametrize(("x", "y"), [((10, 10), (10, 13)), ((4, 1), (1, 4)), ((9999, 1), (1, 0))])
 def test_the_angle_is_all_that_counts_however_few_tokens_outweigh_the_others(x, y):
-    """Signs of ±1 would agree in 3/4 of all hyperplanes where these are normal."""
+    """Pairs meet by their angle alone, even if few tokens outweigh the others."""
     scheme = Projection(4, 8, weights=TokenWeights(own=True))
     low, high = interval(scheme, pairs_with(x, y))
     cosine = (x[0] * y[0] + x[1] * y[1]) / hypot(*x) / hypot(*y)
@@ -160,7 +160,7 @@ def test_keys_depend_on_the_weighted_set_alone(scheme, sets):
 
 @pytest.mark.parametrize("name", SCHEMES_WITH_WEIGHTS)
 def test_other_weights_draw_other_keys(name):
-    """Even where all tokens weigh the same; and counts make them, not whose they are."""
+    """Each kind of weights has its own keys; idf keys depend on the counts, not on their source."""
     sets = Ragged.from_rows([list(range(0, 30, 3))])
     kinds = {"": settings_of(f"--scheme={name}").scheme}
     kinds |= {k: scheme for k, scheme in WEIGHTED.items() if k.startswith(name)}
@@ -172,7 +172,7 @@ def test_other_weights_draw_other_keys(name):
 
 @pytest.mark.slow
 def test_bags_of_one_and_plain_sets_are_one_measure():
-    """--weights tf of sets without repeats: the pairs of --weights one, by the same S-curve."""
+    """--weights tf of sets without repeats gives the pairs and the S-curve of --weights one."""
     ones = [1] * 20
     pairs = pairs_with(ones[:18] + [1, 0], ones[:18] + [0, 1])
     for weights in (None, TokenWeights(repeats=True), TokenWeights(own=True)):

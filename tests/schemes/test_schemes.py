@@ -1,4 +1,4 @@
-"""What every scheme of the table promises: sound keys, and recall on the S-curve.
+"""Every scheme in the table has sound keys, and recall on its S-curve.
 
 The statistical tests are exact: the number of pairs that meet is binomial, and its Clopper-Pearson
 interval at α = 1e-9 holds the promised probability but in one of 10^9 draws.  Seeds are fixed.
@@ -84,7 +84,7 @@ def test_each_key_is_of_its_own_band():
 
 
 def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.ndarray, np.ndarray]:
-    """PAIRS pairs of sets (2i, 2i+1) of resemblance common/union, from ids as they occur."""
+    """Return PAIRS pairs of sets (2i, 2i+1) of resemblance common/union, by the kind of tokens."""
     rng = np.random.default_rng(common * 1000 + union)
     rows = []
     for pair in range(PAIRS):
@@ -135,7 +135,7 @@ def test_the_interval_would_catch_one_row_too_many_or_too_few():
 
 
 def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):
-    """Min-hashes are minima, so it does not matter where a set is cut."""
+    """A large set, hashed in pieces, has the keys of the whole set."""
     sets = Ragged.from_rows([list(range(0, 3000, 7)), [5], list(range(900))])
     whole = MinHash(4, 3, 0).keys(sets).values.tolist()
     monkeypatch.setattr("neardup.sets.hashing.CACHE_TOKENS", 50)

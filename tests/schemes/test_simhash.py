@@ -1,4 +1,4 @@
-"""SimHash: fingerprints against the definition, and no pair within k bits that fails to meet."""
+"""SimHash: fingerprints agree with the definition, and all pairs within k bits meet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def random_sets(sizes, seed=0):
 
 
 def naive_bit(tokens, weights, dimension, seed):
-    """The sign of the sum, one token at a time."""
+    """Return one bit: the sign of the sum, computed token by token."""
     lanes = 8 if weights is None else 4  # heavy tokens take the bits that light ones take
     place = np.uint64(dimension % 64 // lanes + 64 // lanes * (dimension % 64 % lanes))
     draw = random_words(seed, dimension // 64 + 1, stream=3)[-1]
@@ -77,7 +77,7 @@ def test_some_dimensions_have_the_signs_that_they_have_among_all(low, more):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
 def test_neither_side_is_favoured(size):
-    """Not even where every second sum is 0.  Of 256,000 bits, 6 standard deviations are 0.6 %."""
+    """Zeros and ones are equally frequent within 0.6 %, even if every second sum is 0."""
     ones = popcount(signs(random_sets([size] * 4000), None, 0, 0, 64)[:, 0]).sum()
     assert abs(ones / (64 * 4000) - 0.5) < 0.006
 
@@ -89,7 +89,7 @@ def test_weights_change_fingerprints():
 
 
 def keys_of_prints(scheme, prints):
-    """The keys of records with these fingerprints, Python ints, a row for each."""
+    """Return the keys of records with these fingerprints (Python ints), one row for each."""
     words = [[x >> low & (1 << 64) - 1 for low in range(0, scheme.bits, 64)] for x in prints]
     keys = keys_of(scheme.ways, np.array(words, dtype=np.uint64), 0, MAX_BANDS)
     return keys.values.reshape(len(prints), -1)
@@ -97,7 +97,7 @@ def keys_of_prints(scheme, prints):
 
 @pytest.mark.parametrize(("distance", "max_keys"), [(0, 16), (1, 16), (2, 16), (3, 16), (3, 40)])
 def test_all_pairs_within_the_distance_share_a_key(distance, max_keys):
-    """Every way to flip so many of 64 bits, and fewer."""
+    """All vectors within the distance share a key, for every choice of bits to flip."""
     scheme = SimHash(distance, most_blocks(distance, max_keys, 64))
     flips = [
         sum(1 << bit for bit in some)
@@ -115,7 +115,7 @@ def test_all_pairs_within_the_distance_share_a_key(distance, max_keys):
     [(32, 4, 16), (33, 2, 16), (64, 15, 16), (64, 40, 41), (100, 7, 64), (512, 20, 300)],
 )
 def test_so_many_bits_of_any_number_may_differ(bits, distance, max_keys):
-    """The worst ways, a bit in as many blocks as there are bits, and random ones."""
+    """Vectors with that many different bits meet, even if each is in another block."""
     blocks = most_blocks(distance, max_keys, bits)
     scheme = SimHash(distance, blocks, bits=bits)
     rng = np.random.default_rng(bits)

@@ -1,4 +1,4 @@
-"""SpotSigs: no pair at the threshold is missed, and its sizes, orders and prefixes are exact."""
+"""SpotSigs misses no pair at the threshold, and its sizes, orders and prefixes are exact."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ every_threshold = pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
 
 
 def pairs_of_sizes(threshold, sizes, seed):
-    """Rows 2i and 2i+1: sets of all two sizes, with as few tokens in common as reach t."""
+    """Return pairs of sets (rows 2i and 2i+1) of all sizes, with the fewest common tokens for t."""
     rng = np.random.default_rng(seed)
     t = Fraction(threshold.num, threshold.den)
     rows = []

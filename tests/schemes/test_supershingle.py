@@ -1,4 +1,4 @@
-"""Super-shingles against their formula.
+"""Super-shingles have the recall of their formula.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -61,7 +61,7 @@ def test_one_more_or_less_of_any_would_show(other):
 
 
 def test_a_mega_shingle_needs_both_of_its_super_shingles():
-    """A pair shares 0, 1, 3, 6, 10 or 15 keys: as many as there are pairs of equal ones."""
+    """A mega-shingle needs both super-shingles, so a pair shares 0, 1, 3, 6, 10 or 15 keys."""
     sets, left, right = pairs_of_similarity(90, 100, "random")
     counts = np.unique(shared(SuperShingle().keys(sets), left, right).sizes)
     assert {0, 1, 3} <= set(counts.tolist()) <= {0, 1, 3, 6, 10, 15}
@@ -71,7 +71,7 @@ def test_a_mega_shingle_needs_both_of_its_super_shingles():
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 21])
 def test_a_key_is_a_hash_of_its_super_shingles(at_once, monkeypatch):
-    """Of each choice, in an order in which the first choices are of the first super-shingles."""
+    """Each key is the hash of a choice of super-shingles; choices are ordered by their last one."""
     monkeypatch.setattr(supershingle_module, "CHOSEN_AT_ONCE", at_once)
     sets = Ragged.from_rows([[1, 2, 3], [5, 6]])
     words = band_words(sets, np.arange(5), 4, 3)
@@ -101,7 +101,7 @@ def test_one_of_s_is_minhash_banding():
 
 @pytest.mark.parametrize(("needed", "parts"), [(2, 6), (1, 100), (99, 100), (3, 10), (9, 9)])
 def test_the_sum_is_stable_at_both_ends(needed, parts):
-    """Against fractions: relative to what is found near 0, and to what is missed near 1."""
+    """The binomial sum is accurate at both ends, relative to the exact fractions."""
     chances = [10.0**-k for k in range(1, 13)] + [0.25, 0.5, 0.75]
     for p in chances + [1 - chance for chance in chances]:
         exact = binomial(needed, parts, Fraction(p))

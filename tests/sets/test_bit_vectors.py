@@ -1,4 +1,4 @@
-"""Bits of rows of words."""
+"""Operations on bits in rows of 64-bit words are correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two rows hold the same values, against plain loops."""
+"""The positions at which two rows hold the same value are those of plain loops."""
 
 from __future__ import annotations
 

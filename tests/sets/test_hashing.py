@@ -1,4 +1,4 @@
-"""The hashes are SplitMix64's, the same everywhere and for ever."""
+"""The hashes are SplitMix64's, and the same on every machine and in every version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ words = st.integers(0, TOP)
 
 
 def unmix(value):
-    """The inverse of `mix`, step by step."""
+    """Return the inverse of `mix`."""
     for shift, factor in (31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1):
         original = value
         for _ in range(64 // shift):

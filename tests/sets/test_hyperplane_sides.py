@@ -1,4 +1,4 @@
-"""Sides of normal hyperplanes: against sums of Python's integers, and the angle."""
+"""Sides of normal hyperplanes agree with sums of Python integers, and with the angle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn(most: int) -> tuple[Ragged, np.ndarray]:
 
 
 def slow_bit(tokens: list[int], weights: list[int], d: int, seed: int) -> int:
-    """One token at a time, in Python's integers."""
+    """Return one bit, computed token by token in Python integers."""
     cut = max(sum(weights).bit_length() - module.TOTAL_BITS, 0)
     first = mix(np.array(tokens, np.uint64) ^ random_words(seed, 1, stream=1))
     random = mix(first + random_words(seed, d // 4 + 1, stream=7)[-1]).tolist()
@@ -63,7 +63,7 @@ def test_some_dimensions_are_those_of_all() -> None:
 
 
 def test_numbers_are_normal() -> None:
-    """Mean 0, variance 1 but for what is beyond the last step, and symmetric; none is 0."""
+    """The quantiles are normal: mean 0, variance 1, symmetric, and never 0."""
     assert (-quantiles()[::-1] == quantiles()).all()
     assert (np.diff(quantiles()) >= 0).all()
     assert quantiles().all()
@@ -77,7 +77,7 @@ def test_numbers_are_normal() -> None:
     [((4, 1), (1, 4)), ((10, 10), (10, 13)), ((1000, 1), (1000, 1000)), ((1, 0), (1, 10**9))],
 )
 def test_two_tokens_agree_by_their_angle(x: tuple[int, int], y: tuple[int, int]) -> None:
-    """Within what 1 of 10^9 draws would leave."""
+    """Two tokens agree as often as their angle implies, at an error rate of 1e-9."""
     dimensions, pairs = 640, 400
     rows = [[2 * p + i for i in (0, 1) if z[i]] for p in range(pairs) for z in (x, y)]
     weights = np.array([w for _ in range(pairs) for z in (x, y) for w in z if w])

@@ -1,4 +1,4 @@
-"""Rows of sets in flat arrays behave as lists of Python sets do."""
+"""Sets as rows of flat arrays behave as lists of Python sets do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ row_lists = st.lists(small_sets, max_size=8) | st.lists(shingle_sets, max_size=8
 
 
 def as_sets(rows):
-    """The rows as Python sets; each must be ascending and without repeats."""
+    """Return the rows as Python sets, after checking that each is ascending without repeats."""
     lists = [rows.row(i).tolist() for i in range(len(rows))]
     assert lists == [sorted(set(row)) for row in lists]
     return [frozenset(row) for row in lists]
@@ -103,7 +103,7 @@ weighted_rows = st.lists(
 
 
 def with_weights(rows, bare=False):
-    """Dictionaries value → weight as rows; bare: without weights where each is 1."""
+    """Return dictionaries value → weight as rows; `bare` leaves out weights that are all 1."""
     table = Ragged.from_rows([list(row) for row in rows])
     weights = [row[value] for row in rows for value in sorted(row)]
     if bare and set(weights) <= {1}:

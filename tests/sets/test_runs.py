@@ -1,4 +1,4 @@
-"""Runs of equal values."""
+"""Runs of equal values in an array are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token counts: three stages, a tally on one machine, a job of mrjob's, and one file of counts."""
+"""Token counts are the same by three stages, a local tally, mrjob and a given file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Sets = list[frozenset[int]]
 
 
 def naive(sets: Sets, most: int = 10**6) -> bytes:
-    """The file of counts."""
+    """Return the file of counts, computed by the definition."""
     sizes = sorted(Counter(map(len, sets)).items())
     held = Counter(token for x in sets for token in x)
     tokens = sorted(((-n, token) for token, n in held.items() if n > 1))[:most]
@@ -50,7 +50,7 @@ def naive(sets: Sets, most: int = 10**6) -> bytes:
 
 
 def some_sets(count: int, seed: int = 0) -> Sets:
-    """Of tokens that are rare, frequent, small and large."""
+    """Return sets of rare and frequent tokens, with small and large numbers."""
     rng = random.Random(seed)
     sets = []
     for _ in range(count):
@@ -64,7 +64,7 @@ def lines_of(sets: Sets) -> bytes:
 
 
 def mapped(data: Iterable[bytes]) -> list[bytes]:
-    """The lines of one mapper for each piece of data."""
+    """Return the lines of one mapper for each piece of data."""
     lines: list[bytes] = []
     for piece in data:
         pieces = map_counts([Block("", 1, piece)], settings_of(), Counters("tokens"))
@@ -175,7 +175,7 @@ def as_counts(data: bytes, folder: Path) -> TokenCounts:
 
 
 def same(some: TokenCounts, others: TokenCounts) -> bool:
-    """In values and their types."""
+    """Return whether two counts are equal in values and types."""
     names = ("sizes", "holders", "tokens", "frequencies")
     columns = [(getattr(some, name), getattr(others, name)) for name in names]
     columns.append((some.sample.values, others.sample.values))
@@ -241,7 +241,7 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
 def test_the_tally_is_the_same_however_it_is_cut(
     jobs: int, partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """In parts of ten entries too, of partitions that have hundreds."""
+    """The tally is the same for every number of workers, partitions and entries at once."""
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", at_once)
     monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", at_once)
     sets = some_sets(120)
@@ -251,7 +251,7 @@ def test_the_tally_is_the_same_however_it_is_cut(
 def test_a_large_partition_is_summed_part_by_part(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No more entries at once than were asked for, but for what chance adds."""
+    """A large partition is summed in parts of about the requested number of entries."""
     seen: list[int] = []
 
     def summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -304,7 +304,7 @@ def test_the_pipe(file: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
-    """Its last step may have several reducers, each with its own best."""
+    """The mrjob job gives the naive file of counts, even if its last step has several reducers."""
     command = [*JOB, "--no-conf", "-r", runner, "--count-tokens", str(file)]
     lines = succeed(command, tmp_path).out.splitlines(keepends=True)
     ordered = order_counts(sorted(sum_counts(sorted(lines))))
@@ -338,7 +338,7 @@ def test_nothing_to_count(command: list[str], data: bytes, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
-    """A file of counts stands for the counting."""
+    """A given file of counts replaces the counting."""
     counted = tmp_path / "counts.tsv"
     counted.write_bytes(naive(some_sets(400, seed=1)))
     expected = succeed([*RUN_LOCAL, "--scheme=minhash", file], tmp_path).out
@@ -363,7 +363,7 @@ def test_lines_that_nobody_has_sorted() -> None:
 
 
 def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even where a few large sets are all there is room for."""
+    """A sample does not depend on the order of the sets or on their batches."""
     monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 60)
     monkeypatch.setattr(token_counts, "WAITING", 15)
     sets = some_sets(40)
@@ -379,7 +379,7 @@ def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be larger than all that is drawn from a batch."""
+    """A sample is chosen again only after many new sets, not after each batch."""
     monkeypatch.setattr(token_counts, "MOST_SETS", 50)
     made = 0
     choose = Sample._choose
@@ -398,7 +398,7 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
 
 
 def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many sets there may be, and however large."""
+    """Few tokens wait to enter a sample, however many and large the sets are."""
     monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 100)
     monkeypatch.setattr(token_counts, "WAITING", 25)
     one = Sample()

@@ -1,4 +1,4 @@
-"""Weighted samples: those of the process in plain loops, and equal as often as Σ min / Σ max says.
+"""Weighted samples equal those of plain loops, and agree as often as Σ min / Σ max.
 
 The intervals are exact (Clopper-Pearson, α = 1e-9), and the seeds are fixed.
 """
@@ -31,7 +31,7 @@ weighted_sets = st.dictionaries(
 
 
 def rows_of(vectors):
-    """Weighted sets as arrays."""
+    """Return weighted sets as arrays of tokens and weights."""
     tokens = [sorted(x) for x in vectors]
     weights = [x[token] for x, row in zip(vectors, tokens) for token in row]
     return Ragged.from_rows(tokens), np.array(weights, dtype=np.int64)
@@ -47,9 +47,9 @@ def mixed(word):
 
 
 def points_of(token, strip, cell, functions):
-    """(hash function, rank, place, word) of the points in a cell: 0-1 is strip 0, 1-2 is strip 1,
-    2-4 strip 2, and a cell of a strip of width W is 1/W high.
-    """
+    """Yield (hash function, rank, place, word) of each point in a cell of a strip.
+
+    0-1 is strip 0, 1-2 is strip 1, 2-4 strip 2, and a cell of a strip of width W is 1/W high."""
     log_width = max(strip - 1, 0)
     cell_word = mixed(mixed(token + strip) + cell)
     for k in range(sum(cell_word >= int(bound) for bound in POISSON)):
@@ -61,7 +61,7 @@ def points_of(token, strip, cell, functions):
 
 
 def naive_samples(vector, functions, seed):
-    """All cells of one set, in order of height, until no higher one can matter."""
+    """Return a set's samples, from all its cells in order of height, while one can still win."""
     best = {}
     total, height = sum(vector.values()), 1
     salt = int(random_words(seed, 1, stream=6)[0])
@@ -131,7 +131,7 @@ PAIRS = {
 
 
 def agreeing(x, y, functions=FUNCTIONS, seeds=SEEDS):
-    """In how many of all draws two weighted sets have the same sample."""
+    """Return the number of draws in which two weighted sets have the same sample."""
     return sum(
         int(np.count_nonzero(np.equal(*samples_of(x, y, functions=functions, seed=seed))))
         for seed in range(seeds)
@@ -168,7 +168,7 @@ def test_scale_does_not_matter(scale):
 
 @pytest.mark.slow
 def test_hash_functions_agree_by_themselves():
-    """Two of them at once with probability s², and s = 1/4: of neighbours, and of distant ones."""
+    """Hash functions are independent: two agree at once with probability s², near or far apart."""
     x, y = PAIRS["bags"]
     both = {1: 0, 30: 0}
     for seed in range(600):
@@ -182,7 +182,7 @@ def test_hash_functions_agree_by_themselves():
 
 
 def test_a_token_is_sampled_as_often_as_it_weighs():
-    """Its points are those of the set in which it is alone."""
+    """A token is sampled in proportion to its weight, by the points that it has when alone."""
     x = {1: 1, 2: 2, 3: 5}
     alone = 0
     for seed in range(SEEDS):
@@ -193,7 +193,7 @@ def test_a_token_is_sampled_as_often_as_it_weighs():
 
 
 def test_counts_of_points_are_those_of_poisson():
-    """P(more than k) of one expected, in 64 bits."""
+    """The table of Poisson probabilities for one expected point is exact to 64 bits."""
     e = sum(Fraction(1, np.prod([*range(1, k + 1)], dtype=object)) for k in range(40))
     below, factorial = Fraction(0), 1
     for k, bound in enumerate(POISSON.tolist()):

@@ -1,4 +1,4 @@
-"""Bags as sets: as large as their counts, and as similar."""
+"""Bags as sets have the sizes and the similarities of the bags."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_bags_are_as_similar_as_their_counts(rows):
 
 @given(bag_lists)
 def test_one_row_at_a_time_gives_the_same_elements(rows):
-    """What text cut into a bag has, and what --weights tf has."""
+    """A bag that is numbered alone has the elements that it has among other rows."""
     sets = bagged(*flat(rows))
     for i, row in enumerate(rows):
         alone = numbered(np.array(row, dtype=np.uint64), np.array([len(row)]))

@@ -1,4 +1,4 @@
-"""Bitmaps never rule out a pair that reaches the threshold, but most dissimilar records."""
+"""Bitmaps rule out most dissimilar records, and no pair that reaches the threshold."""
 
 from __future__ import annotations
 

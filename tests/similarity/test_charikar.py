@@ -1,4 +1,4 @@
-"""What follows where a similarity has hash functions with Pr[h(x) = h(y)] = sim(x, y).
+"""Hash functions with Pr[h(x) = h(y)] = sim(x, y) have the consequences that Charikar proves.
 
 Charikar, "Similarity estimation techniques from rounding algorithms", 2002:
 
@@ -44,30 +44,30 @@ every_hash = pytest.mark.parametrize("hashes", HASHES.values(), ids=HASHES)
 
 
 def one_bit(hashes: np.ndarray, seed: int = 0) -> np.ndarray:
-    """The hashes (n, N), each hashed to 0 or 1, in every place by another random function."""
+    """Return the hashes (n, N), each hashed to 0 or 1 by a random function of its place."""
     draws = random_words(seed, hashes.shape[1], stream=9)
     return mix(hashes.astype(np.uint64) ^ draws) >> np.uint64(63)
 
 
 def sides(sets: Ragged, n: int, seed: int = 0) -> np.ndarray:
-    """On which side of n random hyperplanes the sets lie, as 0 or 1."""
+    """Return the sides of n random hyperplanes on which the sets are, as 0 or 1."""
     octets = signs(sets, None, seed, 0, n).astype("<u8").view(np.uint8)
     return np.unpackbits(octets, axis=1, bitorder="little")[:, :n]
 
 
 def interval(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Of the probability that two hashes are equal, from N of both."""
+    """Return the interval of the probability that two hashes are equal, from N hashes of both."""
     return clopper_pearson(int(np.count_nonzero(x == y)), len(x), ALPHA)
 
 
 def two_sets(common: int, left: int, right: int) -> list[list[int]]:
-    """|x∩y|, |x - y| and |y - x| are these."""
+    """Return two sets with these values of |x∩y|, |x - y| and |y - x|."""
     x, y = range(common + left), range(common + left, common + left + right)
     return [list(x), [*range(common), *y]]
 
 
 def angle(x: list[int], y: list[int]) -> float:
-    """θ/π of two sets as vectors of 0 and 1."""
+    """Return the angle θ/π of two sets as vectors of 0 and 1."""
     return angular_distance(dict.fromkeys(x, 1.0), dict.fromkeys(y, 1.0))
 
 
@@ -95,7 +95,7 @@ def test_min_hashes_of_one_bit_agree_with_half_of_one_plus_the_resemblance(hashe
     "shape", [(500, 1500, 1500), (1000, 1000, 1000), (1800, 200, 200), (500, 0, 1500)], ids=str
 )
 def test_a_hyperplane_is_a_hash_of_one_bit_already(shape):
-    """The side agrees with 1 - θ/π; hashed to a bit once more, with (1 + (1 - θ/π)) / 2."""
+    """The sides of a hyperplane agree with probability 1 - θ/π; as hashed bits, with 1 - θ/(2π)."""
     pair = two_sets(*shape)
     same_side = 1 - angle(*pair)
     bits = sides(Ragged.from_rows(pair), N)
@@ -149,7 +149,7 @@ def test_the_sides_of_hyperplanes_are_corners_as_far_apart_as_the_angles():
 
 @pytest.mark.parametrize("similarity", [dice, overlap_coefficient, cosine])
 def test_one_minus_some_similarities_is_no_metric_so_they_have_no_lsh_family(similarity):
-    """Pr[h(x) = h(y)] = sim(x, y) would make 1 - sim one."""
+    """Similarities for which 1 - sim is not a metric have no LSH family."""
     assert not is_a_metric(lambda x, y: 1 - similarity(x, y), SETS, rounding=ROUNDING)
     assert (1 - similarity("a", "ab")) + (1 - similarity("ab", "b")) < 1 - similarity("a", "b")
 
@@ -161,7 +161,7 @@ def test_the_detour_of_dice_is_a_third_too_short():
 
 
 def test_no_corners_are_as_far_apart_as_dice_says():
-    """A bit that differs between two corners differs between a third and one of them: all tried."""
+    """No corners of a cube have the distances 1 - dice, which break the triangle inequality."""
     apart = {(0, 1): 1 - dice("a", "b"), (0, 2): 1 - dice("a", "ab"), (1, 2): 1 - dice("b", "ab")}
     assert apart[0, 1] > apart[0, 2] + apart[1, 2]
     for bits in np.ndindex(2, 2, 2):

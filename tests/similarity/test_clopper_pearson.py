@@ -14,7 +14,7 @@ ALPHAS = [1e-9, 0.01, 0.1, 0.5, 0.99]
 
 
 def probability(outcomes: range, n: int, p: float) -> Fraction:
-    """Pr[X in outcomes], without rounding."""
+    """Return Pr[X in outcomes] as an exact fraction."""
     p = Fraction(p)
     return sum((comb(n, k) * p**k * (1 - p) ** (n - k) for k in outcomes), Fraction(0))
 
@@ -32,7 +32,7 @@ def test_at_each_end_the_tail_is_half_of_alpha(n, alpha):
 
 
 def log_pmf(k: int, n: int, p: float) -> float:
-    """By Stirling's series with the deviance apart (Loader 2000): no large numbers cancel."""
+    """Return the log of the binomial probability, by Loader's stable series (2000)."""
     x, y = k / n, (n - k) / n
     deviance = n * (x * np.log(x / p) + y * np.log(y / (1 - p)))
     stirling = (1 / n - 1 / k - 1 / (n - k)) / 12

@@ -1,4 +1,4 @@
-"""The definitions: what they are worth on small sets, and which distances are metrics."""
+"""Similarities have the expected values on small sets, and the right distances are metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def jaccard_distance(x, y):
 
 
 def is_a_metric(distance, items, same=lambda x, y: x == y, rounding=0):
-    """Zero between the same items alone, symmetric, and no detour shorter: all triples tried."""
+    """Return whether a distance is a metric on the items, by trying all pairs and triples."""
     d = {(x, y): distance(items[x], items[y]) for x, y in product(range(len(items)), repeat=2)}
     zero = all(
         d[x, y] >= 0 and (d[x, y] <= rounding) == same(items[x], items[y])
@@ -45,7 +45,7 @@ def is_a_metric(distance, items, same=lambda x, y: x == y, rounding=0):
 
 
 def parallel(x, y):
-    """Whether two vectors in the plane point the same way."""
+    """Return whether two vectors in the plane have the same direction."""
     return x["a"] * y["b"] == x["b"] * y["a"] and x["a"] * y["a"] + x["b"] * y["b"] > 0
 
 

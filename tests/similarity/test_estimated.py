@@ -1,4 +1,4 @@
-"""What travels instead of sets, and what its intervals promise.
+"""Sketches sent instead of sets give intervals with the promised coverage.
 
 Coverage: of pairs of one known resemblance, the interval of confidence c misses it with probability
 1 - c at most, so that many misses as are seen must not be a surprise (ALPHA) under that.

@@ -1,4 +1,4 @@
-"""The interval against its definition in fractions, and against floats where n is large."""
+"""The interval agrees with its definition in fractions, and with floats for large n."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALPHAS = [Fraction("0.05"), Fraction("0.001"), Fraction(1, 3)]
 
 
 def tail(k: int, n: int, p: Fraction) -> Fraction:
-    """Pr[X ≥ k]."""
+    """Return Pr[X ≥ k] as an exact fraction."""
     return sum((comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1)), Fraction(0))
 
 

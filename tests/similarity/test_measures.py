@@ -49,7 +49,7 @@ def test_a_pair_just_inside_and_just_outside_a_billionth_is_told_apart():
 
 
 def decimals(value):
-    """As Python rounds a fraction: half to even."""
+    """Return a fraction with six decimals, rounded half to even."""
     return b"%d.%06d" % divmod(round(value * 10**6), 10**6)
 
 
@@ -104,7 +104,7 @@ def test_a_threshold_has_at_most_nine_decimals():
 
 
 def cosine_decimals(dot, x, y):
-    """dot / √(x·y) by hundreds of digits, half to even; a tie is seen in full only if it is one."""
+    """Return dot / √(x·y) in millionths, rounded half to even from hundreds of digits."""
     with localcontext() as context:
         context.prec = 300
         value = Decimal(dot) / Decimal(x * y).sqrt()

@@ -1,4 +1,4 @@
-"""Sketches: each is what its definition says, and the estimates are right on average.
+"""Sketches follow their definitions, and their estimates are right on average.
 
 The averages are over thousands of disjoint pairs of one known resemblance, with fixed seeds.  The
 exact statements behind the bounds, each of which fails in at most one of 10^9 draws (ALPHA):
@@ -41,7 +41,7 @@ every_shape = pytest.mark.parametrize("shape", SHAPES)
 
 
 def pairs(shape: tuple[int, int, int]) -> tuple[Ragged, Fraction, Fraction]:
-    """PAIRS pairs (2i, 2i+1) of that shape, their resemblance, and the containment of the first."""
+    """Return PAIRS pairs (2i, 2i+1) of a shape, their resemblance, and the first's containment."""
     common, left, right = shape
     x = np.arange(common + left)
     y = np.concatenate((x[:common], common + left + np.arange(right)))
@@ -78,7 +78,7 @@ def agreement(made, left, right):
 
 
 def hoeffding(trials: int) -> float:
-    """How far the mean of that many draws from 0 … 1 may lie from its expectation."""
+    """Return the largest likely deviation of a mean of `trials` draws in 0 … 1 (Hoeffding)."""
     return sqrt(log(2 / ALPHA) / (2 * trials))
 
 
@@ -101,7 +101,7 @@ def test_the_bound_would_catch_a_missing_outer_min_s(shape):
 
 @pytest.mark.parametrize("wrong", [-4, 4, 16])
 def test_the_estimate_needs_the_s_of_the_sketches(wrong):
-    """Fewer are a smaller fair sample; more are none."""
+    """An estimate with an s above that of the sketches is biased; a smaller s is not."""
     sets, expected, _ = pairs((20, 0, 180))
     estimates = resemblance_of_min_s(min_s(sets, 16), 16 + wrong, LEFT, RIGHT)
     fair = abs(estimates.mean() - expected) <= hoeffding(PAIRS * min(16, 16 + wrong))
@@ -164,7 +164,7 @@ def test_places_of_some_bits_agree_with_resemblance_and_by_accident(shape, bits)
 
 @pytest.mark.parametrize("bits", [1, 4])
 def test_accidents_in_two_places_are_independent(bits):
-    """Also of sets of one element, whose minima are that element's hashes."""
+    """Accidental equality in two places is independent, also for sets of one element."""
     values = np.arange(2 * PAIRS, dtype=np.uint64)
     sets = Ragged(values, np.arange(2 * PAIRS + 1))
     made = low_bits(signatures(sets, 2, seed=5), bits)
@@ -180,7 +180,7 @@ def test_agreement_is_the_mean_over_places():
 
 
 def test_the_places_of_a_signature_differ_in_what_they_say():
-    """The share of equal places of one pair comes close to its resemblance only if they do."""
+    """The places of a signature are independent: the variance of estimates is the binomial's."""
     sets, expected, _ = pairs((67, 33, 33))
     estimates = agreement(signatures(sets, 256, seed=9), LEFT, RIGHT)
     binomial = float(expected * (1 - expected)) / 256

@@ -1,4 +1,4 @@
-"""Measures of weighted sets against fractions: every pair, every digit."""
+"""Measures of weighted sets agree with fractions, for every pair and digit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def every_pair(count):
 
 
 def verified(measure, rows):
-    """(i, j, similarity as text) of all pairs."""
+    """Return (i, j, similarity as text) of all pairs that reach the threshold."""
     left, right, part, whole = measure.verified(rows, *every_pair(len(rows)))
     return list(zip(left.tolist(), right.tolist(), six_decimals(part, whole)))
 
@@ -74,7 +74,7 @@ def test_weighted_measures_are_those_of_the_definition(name, vectors, t):
 @pytest.mark.parametrize("name", ["jaccard", "dice"])
 @given(near_sets, near_sets, st.sampled_from([1, 10**6, 2**48]))
 def test_a_pair_exactly_at_the_threshold_is_one(name, x, y, scale):
-    """And none at a threshold just above."""
+    """A pair whose similarity equals the threshold is a pair, and is not at one 1e-6 higher."""
     x, y = ({token: 1 + w % 40 for token, w in z.items()} for z in (x, y))
     similarity = ORACLES[name](x, y)
     above = similarity + Fraction(1, 10**6)
@@ -114,7 +114,7 @@ def test_idf_weights_are_multiplied_by_those_of_the_record(name, vectors, t):
 
 
 def test_a_hair_is_seen_in_sums_that_no_float_holds():
-    """Σ min / Σ max = (2^60 - 1) / 2^60, and 1 where nothing differs."""
+    """A difference of 2^-60, too small for floats, keeps a pair below threshold 1."""
     rows = with_weights([{1: 2**60, 2: 5}, {1: 2**60 - 1, 2: 5}])
     for name in ("jaccard", "dice", "cosine"):
         measure = weighted_measure(name, Threshold(1, 1), OWN)
@@ -125,13 +125,13 @@ def test_a_hair_is_seen_in_sums_that_no_float_holds():
 
 
 def test_a_cosine_that_is_a_tie_goes_to_the_even_digit():
-    """125 of 128 tokens of one weight in common: 0.9765625."""
+    """A cosine that ends in a tie, 0.9765625, is rounded to the even digit."""
     rows = with_weights([dict.fromkeys(range(128), 7), dict.fromkeys(range(3, 131), 7)])
     assert verified(WeightedCosine(Threshold.parse("0.9"), OWN), rows) == [(0, 1, b"0.976562")]
 
 
 def test_a_cosine_of_three_fifths():
-    """(3, 4) and (1, 0): 3/5; (3, 4)·(1) with weights of 10^12."""
+    """The cosine of (3, 4) and (1, 0) is exactly 3/5, also with weights of 10^12."""
     rows = with_weights([{0: 3 * 10**11, 1: 4 * 10**11}, {0: 1}])
     assert verified(WeightedCosine(Threshold.parse("0.6"), OWN), rows) == [(0, 1, b"0.600000")]
     assert verified(WeightedCosine(Threshold.parse("0.600000001"), OWN), rows) == []

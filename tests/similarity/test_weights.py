@@ -1,4 +1,4 @@
-"""Weights are the same integers everywhere."""
+"""Weights are the same integers on every machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOP = (1 << 64) - 1
 
 
 def counts_of(records, frequencies):
-    """Tokens 0, 1, 2 … with these frequencies."""
+    """Return the counts of tokens 0, 1, 2 … with these frequencies."""
     return TokenCounts(
         np.array([1]),
         np.array([records]),
@@ -34,7 +34,7 @@ def tokens(*values):
 
 
 def weight(records, frequency):
-    """8·log2(N / df), rounded: the largest w with (N / df)^16 ≥ 2^(2w - 1), in exact fractions."""
+    """Return 8·log2(N / df) rounded: the largest w with (N / df)^16 ≥ 2^(2w - 1), in fractions."""
     power = Fraction(records, frequency) ** 16
     return max([w for w in range(1, 256) if power >= 2 ** (2 * w - 1)], default=1)
 

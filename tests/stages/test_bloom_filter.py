@@ -1,4 +1,4 @@
-"""The filter of shared keys: all of them pass and few others, and damage is told."""
+"""The filter of shared keys passes all of them and few others, and detects damage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def random_keys(count: int) -> np.ndarray:
 
 
 def parts_of(keys: np.ndarray, partitions: int = 1, most: int = MAPPED_BYTES) -> list[bytes]:
-    """The text of each part, of shared keys."""
+    """Return the text of each part of a filter of shared keys."""
     digests = np.unique(digests_of(keys))
     part = partition_of(digests, partitions)
     return [
@@ -57,7 +57,7 @@ def filter_of(parts: list[bytes]) -> BloomFilter:
 
 @given(SIZES, st.integers(1, 9), st.sampled_from([MAPPED_BYTES, 1 << 14, 100]))
 def test_all_that_are_shared_pass(size, partitions, most):
-    """However many, in whatever parts, and however few bits are left for each."""
+    """All shared keys pass, for any number of keys, of parts and of bits per key."""
     keys = random_keys(size)
     found = filter_of(parts_of(keys, partitions, most))
     assert found.has(keys).all()
@@ -104,7 +104,7 @@ def test_the_bound_of_all_parts_and_of_one(monkeypatch):
 
 
 def test_a_part_is_made_in_its_own_memory(monkeypatch):
-    """And not in that of its keys."""
+    """A part of the filter is built within its own size of memory, not that of its keys."""
     monkeypatch.setattr(candidate_keys, "PART_BYTES", 1 << 20)
     some = [np.sort(digests_of(random_keys(1 << 18))) for _ in range(8)]
     tracemalloc.start()
@@ -118,7 +118,7 @@ def test_a_part_is_made_in_its_own_memory(monkeypatch):
 
 
 def test_a_word_is_where_its_line_has_it():
-    """Beside the line ends, and all of a line is text."""
+    """A word is found at its place in the lines of text, which have line ends between words."""
     for words in (1, LINE_WORDS - 1, LINE_WORDS, LINE_WORDS + 1, 3 * LINE_WORDS):
         text = words_in_text(words)
         text[place_in_text(np.arange(words))] |= np.uint64(1) << np.uint64(61)
@@ -138,7 +138,7 @@ def test_bits_of_a_word_are_text():
 
 @pytest.mark.parametrize("partitions", [1, 7, 300])
 def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
-    """As in memory: a file for each part in any order, several in a file, and empty files."""
+    """Mapped files give the filter in memory: parts in any order, joined, or beside empty files."""
     keys, others = random_keys(50_000), random_keys(50_000)
     parts = parts_of(keys, partitions)
     expected = filter_of(parts).has(others).tolist()
@@ -198,7 +198,7 @@ def test_damage_is_told():
 
 
 def test_every_changed_byte_is_told():
-    """Of the head, of words, and at both ends of lines."""
+    """Every changed byte is detected, in the head, in words and at both ends of lines."""
     (part,) = parts_of(random_keys(20_000))
     line = HEAD_BYTES + (64 << 10)
     places = [*range(HEAD_BYTES + 16), *range(line - 16, line + 16)]
@@ -211,7 +211,7 @@ def test_every_changed_byte_is_told():
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
-    """Whether a page ends with it, or another one follows it."""
+    """A truncated file is detected, whether or not its last page is full."""
     parts = parts_of(random_keys(40_000), 3)
     files = [tmp_path / f"part-{number:05}" for number in range(3)]
     for damaged in range(3):

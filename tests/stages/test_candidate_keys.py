@@ -1,4 +1,4 @@
-"""The keys at which records meet: each two of them at the smallest that they share."""
+"""Lines are sent at the smallest key that two records share, where the records meet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows(*rows: list[int]) -> Ragged:
 
 
 def sent(mappers: list[Ragged], partitions: int) -> list[list[bytes]]:
-    """The blocks of each partition."""
+    """Return the blocks sent to each partition."""
     blocks: list[list[bytes]] = [[] for _ in range(partitions)]
     for keys in mappers:
         thirds = np.array_split(np.arange(len(keys)), 3)
@@ -54,7 +54,7 @@ def sent(mappers: list[Ragged], partitions: int) -> list[list[bytes]]:
 
 
 def found_in(mappers: list[Ragged], partitions: int) -> list[list[int]]:
-    """The keys of each partition that get lines."""
+    """Return the keys of each partition at which lines are sent."""
     return [
         [key for some in candidate_keys(rows_in(blocks, part, partitions)) for key in some.tolist()]
         for part, blocks in enumerate(sent(mappers, partitions))
@@ -62,7 +62,7 @@ def found_in(mappers: list[Ragged], partitions: int) -> list[list[int]]:
 
 
 def expected(mappers: list[Ragged], partitions: int) -> list[set[int]]:
-    """The same, by the rule, with records one by one."""
+    """Return the expected keys of each partition, by the rule and record by record."""
     groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, keys in enumerate(mappers):
         for row in range(len(keys)):
@@ -103,7 +103,7 @@ def test_blocks_come_back(entries):
 
 @given(MAPPERS, st.integers(1, 5), st.integers(1, 40))
 def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at_once):
-    """Whether they have one mapper or two, and whether all entries fit in memory."""
+    """Records meet at the smallest key of their group, with one mapper or two, on disk or not."""
     kept = phases.HELD_ROWS, external_group.ROWS_AT_ONCE
     phases.HELD_ROWS = external_group.ROWS_AT_ONCE = at_once
     try:
@@ -116,7 +116,7 @@ def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at
 
 @given(MAPPERS, st.integers(1, 5))
 def test_any_two_meet_at_the_smallest_key_they_share(mappers, partitions):
-    """Where a pair is printed; so both must have a line there."""
+    """Every two records have lines at the smallest key they share, where their pair is printed."""
     found = filter_of(mappers, partitions)
     all_rows = [set(keys.row(row).tolist()) for keys in mappers for row in range(len(keys))]
     for a, b in combinations(all_rows, 2):
@@ -130,7 +130,7 @@ def test_a_key_of_very_many_records_is_sent_twice():
 
 
 def test_what_is_sent_twice_is_a_group_of_its_own():
-    """A copy more or less tells groups apart only where the copies are not all there."""
+    """Repeated records do not split a group, unless a key has only some of the copies."""
     copies = [[1, 2, 3]] * 5
     (found,) = found_in([rows(*copies, [1, 4]), rows([2, 4])], 1)
     assert sorted(found) == [1, 2, 3, 4]
@@ -167,7 +167,7 @@ def test_a_damaged_block_is_told(damage):
 
 
 def test_a_key_of_very_many_different_records_has_lines(monkeypatch):
-    """And costs two entries of each mapper's, whatever its group."""
+    """A key of very many different records has lines, at the cost of two entries per mapper."""
     monkeypatch.setattr(module, "MANY", 10)
     hot = [[5, 7, 100 + i] for i in range(50)]
     (block,) = (block for blocks in sent([rows(*hot)], 1) for block in blocks)
@@ -190,7 +190,7 @@ def test_more_partitions_than_short_numbers_have():
 
 
 def test_other_keys_of_the_same_options_are_refused(monkeypatch):
-    """As another version of a scheme would give them."""
+    """Keys by another version of a scheme, with the same options, are refused."""
     settings = settings_of("--scheme=minhash")
     text = b"".join(share_keys([], settings, 0, 1))
     assert shared_keys(text, settings) is not None

@@ -1,4 +1,4 @@
-"""Entries in order of keys, also of partitions, and of single keys, that are too large to sort."""
+"""Entries come in order of keys, even if a partition or one key is too large to sort in memory."""
 
 from __future__ import annotations
 

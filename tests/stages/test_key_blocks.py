@@ -1,4 +1,4 @@
-"""Blocks as lines of text, and lines gathered to blocks."""
+"""Blocks are written as lines of text, and lines are gathered into blocks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_partition_goes_to_the_reducer_of_its_number(reducers):
 
 
 def test_java_hashes_so():
-    """ "hello".hashCode() is 99162322, of a String, which starts from 0; that of a Text from 1."""
+    """java_hash equals the hash of Hadoop's Text, which starts from 1; a String's starts from 0."""
     assert java_hash(b"hello") == (99162322 + 31**5) & 0xFFFFFFFF
 
 

@@ -1,5 +1,6 @@
-"""Fingerprints through every engine: run_local.sh marks keys by an exact join, and prints the lines
-of a shuffle of all keys; with --exact, those of a nested loop."""
+"""Fingerprints on every engine give the lines of one shuffle, and with --exact the nested loop's.
+
+run_local.sh marks keys by an exact join; the other engines shuffle all keys."""
 
 from __future__ import annotations
 
@@ -57,8 +58,7 @@ def flipped(rng: np.random.Generator, value: int, most: int) -> int:
 
 
 def mirrored(count: int, seed: int) -> list[Print]:
-    """Groups of near records, whose variants are near each other as well; some are copies, in part
-    with other variants, and some ids repeated."""
+    """Return groups of near records with near variants; some are copies, and some ids repeat."""
     rng = np.random.default_rng(seed)
     records: list[Print] = []
     while len(records) < count:
@@ -83,7 +83,7 @@ def scheme_of(*flags: str) -> Fingerprints:
 
 
 def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragged:
-    """By several workers, from two files; the last record is in the second one."""
+    """Return the keys that several workers mark, for two files; the second has the last record."""
     prints = Prints.of(sets, scheme.bits)
     last = len(sets) - 1
     files = [prints.take(np.arange(last)), prints.take(np.array([last]))]
@@ -105,7 +105,7 @@ def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragge
 def test_near_records_have_the_smallest_of_their_common_keys(
     flags: list[str], variants: int, seed: int, turns: int, every: bool, count: int
 ) -> None:
-    """With `every`, all of these."""
+    """Near records share the smallest of their common keys or, with `every`, all of these keys."""
     scheme = scheme_of(*flags)
     records = [Print(id_, values[:variants]) for id_, values in mirrored(count, seed)]
     sets = sets_of(records, BITS)
@@ -122,7 +122,7 @@ def test_near_records_have_the_smallest_of_their_common_keys(
 
 
 def test_that_pairs_are_missed_and_found_by_other_variants() -> None:
-    """So that the test above can fail."""
+    """Some pairs are missed, and some are found only by variants, so the test above can fail."""
     scheme, records = scheme_of(*MISSING), mirrored(300, 1)
     left, right = np.nonzero(np.triu(record_distances(records, BITS) <= DISTANCE, 1))
     found = []
@@ -143,7 +143,7 @@ def test_distinct_records(rows: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("bits", [256, 1024])
 def test_records_that_differ_in_high_bits_of_two_words_are_not_the_same(bits: int) -> None:
-    """The hash of several words must not let these cancel out."""
+    """Records that differ only in high bits of two words are distinct, and hashed as such."""
     rng = np.random.default_rng(bits)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - bits
     pairs = list(combinations(range(0, bits, 1 if bits == 256 else 5), 2))
@@ -157,7 +157,7 @@ def test_records_that_differ_in_high_bits_of_two_words_are_not_the_same(bits: in
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Input:
-    """Two files."""
+    """Write two files of fingerprints; return the input."""
     folder = tmp_path_factory.mktemp("prints")
     records = mirrored(240, 5)
     parts = [lines_of(records[:100], BITS), lines_of(records[100:], BITS)]
@@ -190,7 +190,7 @@ def test_every_engine_prints_the_lines_of_the_pipe(
 
 
 def best_of(lines: bytes) -> bytes:
-    """Each pair of ids once, by its highest similarity, as dedup_reducer.py prints it."""
+    """Return each pair of ids once, with its highest similarity, as dedup_reducer.py does."""
     best = {line.rsplit(b"\t", 1)[0]: line for line in sorted(lines.splitlines(keepends=True))}
     return b"".join(sorted(best.values()))
 
@@ -342,7 +342,7 @@ def test_old_records_in_files_and_in_an_index(
 
 @pytest.mark.slow
 def test_damaged_lines_make_no_traceback() -> None:
-    """A wrong pair cannot be told from a right one, but anything else can."""
+    """Damaged lines cause only the reducer's own errors, never another exception."""
     job, rng = settings_of(*MISSING), random.Random(4)
     lines = mapped(lines_of(mirrored(20, 2), BITS), job)
     whole, refused = b"".join(lines), 0
@@ -370,7 +370,7 @@ def test_damaged_lines_make_no_traceback() -> None:
     ],
 )
 def test_the_reducer_refuses_keys_of_other_options(flags: list[str]) -> None:
-    """A larger --distance with the same masks has the same keys, and is a matter of the reducer."""
+    """The reducer refuses the keys of other options, except another --distance with equal masks."""
     own = settings_of(*flags)
     bits = int(next((f[7:] for f in flags if f.startswith("--bits")), "64"))
     data = lines_of(drawn_prints(50, bits, 3), bits)
@@ -393,7 +393,7 @@ def test_lines_out_of_order_are_refused() -> None:
 
 
 def test_lines_of_one_key_in_any_order() -> None:
-    """Hadoop sorts by the key alone."""
+    """The lines of one key may come in any order, since Hadoop sorts by the key alone."""
     job = settings_of(*MISSING)
     lines = mapped(lines_of(mirrored(80, 2), BITS), job)
     random.Random(1).shuffle(lines)

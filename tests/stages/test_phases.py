@@ -1,4 +1,4 @@
-"""mapper.py and reducer.py in two rounds: the same lines for less, and what is refused."""
+"""Two rounds of mapper.py and reducer.py give the same lines at less cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLAGS = ["--bands=3 --rows=2", "--exact --threshold=0.5", "--scheme=simhash --di
 )
 @settings(max_examples=25)
 def test_lines_of_shared_keys_are_sent_and_few_others(flags, rows, partitions):
-    """Those of keys at which two records meet first; and blocks hold the same lines."""
+    """Lines are sent of keys at which two records first meet, and of few other keys."""
     options = settings_of(*flags.split())
     text = b"".join(
         b"v%d %b\n" % (i, b" ".join(b"%d" % x for x in row)) for i, row in enumerate(rows)
@@ -87,7 +87,7 @@ def test_blocks_without_a_first_round(tmp_path: Path) -> None:
 
 
 def test_lines_of_shared_keys_alone(tmp_path: Path) -> None:
-    """As a pipe, with lines in the second round."""
+    """A pipe in which the first round sends keys and the second sends lines finds the pairs."""
     keys = succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path)
     assert SHUFFLED.encode() in keys.err.encode()
     shared = tmp_path / "shared"
@@ -100,7 +100,7 @@ def test_lines_of_shared_keys_alone(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_shared_keys_of_several_reducers(tmp_path: Path) -> None:
-    """In one file, as a pipe writes them; and through a pipe, which cannot be mapped."""
+    """The shared keys of several reducers may be in one file, or come through a pipe."""
     keys = in_order(succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path, mapreduce_job_reduces="3").out)
     shared = tmp_path / "shared"
     shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
@@ -156,7 +156,7 @@ def test_an_empty_input(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["exact", "prefix"])
 def test_two_rounds_behind_counts(scheme: str, tmp_path: Path) -> None:
-    """Counts of an input may refuse sets that it does not have, such as those of a probe."""
+    """Two rounds work with --own-counts, which refuses sets that are not in the counted input."""
     data, counts = VIDEOS.read_bytes(), tmp_path / "counts.tsv"
     lines = in_order(succeed([*COUNT_TOKENS, "map"], tmp_path, data).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)

@@ -1,4 +1,4 @@
-"""Files whose blocks are checked: what was written is read, from anywhere, or refused."""
+"""Files with checked blocks are read as they were written, from any place, or refused."""
 
 from __future__ import annotations
 

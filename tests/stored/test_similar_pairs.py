@@ -1,4 +1,4 @@
-"""All pairs of sketches: those of a slow estimator over all pairs of sets of Python, and no other.
+"""All pairs of sketches are those of a slow estimator over all pairs of Python sets.
 
 Coverage and bias are held with exact binomial intervals (ALPHA), and fixed seeds.
 """
@@ -40,7 +40,7 @@ Pair = tuple[int, int, Fraction]
 
 
 def drawn(seed: int, n: int = 120) -> list[list[int]]:
-    """Sets of few and of many elements, popular ones among them; half are altered copies."""
+    """Return small and large sets with popular elements; half are altered copies."""
     rng = np.random.default_rng(seed)
     sets: list[list[int]] = []
     for i in range(n):
@@ -68,7 +68,7 @@ def written(path: Path, sets: list[list[int]], kind: str, first: int = 0) -> Ske
 
 
 def search(file: SketchFile, t: str, measure: str = JACCARD, **more) -> list[Pair]:
-    """(x, y, estimate) of what is found, x < y but for containment of x in y."""
+    """Return (x, y, estimate) of the pairs found, with x < y unless x is contained in y."""
     asked = {"other": None, "of": None, **more}
     pairs = []
     found = Search(file, threshold=Threshold.parse(t), measure=measure, counters=COUNTERS, **asked)
@@ -84,12 +84,12 @@ COUNTERS = Counters("test")
 
 
 def sketched(sets: list[list[int]], kind: Kind) -> list[list[int]]:
-    """The sketch of each set, made alone."""
+    """Return the sketch of each set, computed alone."""
     return [kind.sketches(Ragged.from_rows([x]), 3).row(0).tolist() for x in sets]
 
 
 def slow(kind: Kind, x: list[int], y: list[int], measure: str) -> Fraction | None:
-    """The estimate by its definition."""
+    """Return the estimate by its definition."""
     if isinstance(kind, Signatures):
         agree = Fraction(sum(a == b for a, b in zip(x, y)), len(x))
         accidents = Fraction(1, 2**kind.bits) if kind.bits < 32 else 0
@@ -126,7 +126,7 @@ def pieces(request, monkeypatch) -> None:
 
 @pytest.fixture(params=[False, True], ids=["alone", "two and two"])
 def paired(request, monkeypatch) -> None:
-    """How hashes meet."""
+    """Choose, by the fixture's parameter, whether records meet by single hashes or by pairs."""
     monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", -1 if request.param else 10**9)
     monkeypatch.setattr(similar_pairs, "MOST_PAIRED", 10**6)
 
@@ -191,7 +191,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
 
 
 def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
-    """300 dissimilar records of 50 elements in all: with the same pairs, and fewer candidates."""
+    """Where no hash is rare, records meet by pairs of hashes: fewer candidates, the same pairs."""
     rng = np.random.default_rng(4)
     sets = [rng.choice(50, 16, replace=False).tolist() for _ in range(300)]
     sets += [x[1:] for x in sets[:20]]

@@ -1,4 +1,4 @@
-"""What bench.run writes, by hand: of one run, and of all."""
+"""Hand-written results in the form of bench.run's: of one run, and of all runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def a_run(contestant: str = OURS, **changed: object) -> dict:
 
 
 def written() -> dict:
-    """The results of a benchmark."""
+    """Return the results of a benchmark."""
     contestants = [
         ("floor", "nothing", "–", False),
         (OURS, "pairs", "15×7", False),

@@ -1,4 +1,4 @@
-"""A real browser, spoken to over two pipes (Chrome DevTools Protocol): what a page does, and shows.
+"""A real browser, driven over two pipes (Chrome DevTools Protocol), to test pages.
 
 browser  ◀── descriptor 3 ──  {"id": 1, "method": "Page.navigate", …} NUL
          ─── descriptor 4 ──▶ {"id": 1, "result": …} NUL, and events in between
@@ -33,7 +33,7 @@ def found_browser() -> str | None:
 
 
 class Browser:
-    """events: all that it has told of its own accord, in order."""
+    """A browser's connection; `events` has the messages that it sent unasked, in order."""
 
     def __init__(self, reading: int, writing: int):
         self.events: list[Message] = []
@@ -50,7 +50,7 @@ class Browser:
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **params: Any) -> Message:
-        """The result of a command."""
+        """Send a command; return its result."""
         self._asked += 1
         message = {"id": self._asked, "method": method, "params": params, **self._session}
         os.write(self._writing, json.dumps(message).encode() + b"\0")
@@ -77,7 +77,7 @@ class Browser:
         return self.ask("Runtime.evaluate", expression=expression)["result"].get("value")
 
     def screenshot(self, whole: bool = False) -> bytes:
-        """A PNG of what is seen, or of the whole page."""
+        """Return a PNG of the visible part or of the whole page."""
         made = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         return base64.b64decode(made["data"])
 
@@ -95,7 +95,7 @@ class Browser:
 
 @contextmanager
 def browser(program: str, folder: Path) -> Iterator[Browser]:
-    """With a profile of its own, in `folder`, and without a network."""
+    """Yield a browser with its own profile in `folder` and without a network."""
     hears, asks = os.pipe()
     answers, says = os.pipe()
     command = f'exec "$0" "$@" 3<&{hears} 4>&{says}'
@@ -124,7 +124,7 @@ def browser(program: str, folder: Path) -> Iterator[Browser]:
 
 
 def pixels(png: bytes) -> np.ndarray:
-    """uint8 (height, width, channels) of a PNG of 8 bits a channel, as browsers write it."""
+    """Return a PNG of 8 bits a channel as uint8 (height, width, channels)."""
     width, height, bits, kind = struct.unpack(">IIBB", png[16:26])
     assert (bits, kind) in ((8, 2), (8, 6))
     channels = 3 if kind == 2 else 4
@@ -142,7 +142,7 @@ def pixels(png: bytes) -> np.ndarray:
 
 
 def _undo(filter_: int, line: np.ndarray, above: np.ndarray, row: np.ndarray) -> None:
-    """Fill a row, whose first pixel is the edge, from what stands above it."""
+    """Fill a row by undoing a PNG filter; row[0] is the edge, and `above` the previous row."""
     if filter_ == 0:
         row[1:] = line
     elif filter_ == 1:

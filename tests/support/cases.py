@@ -1,4 +1,4 @@
-"""Of a product of cases, `make test` runs as many as show every value once; the others are slow."""
+"""Parametrized cases: `make test` runs enough to show each value once; the others are slow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Values = Union[Mapping[str, Any], Collection[Any]]
 
 
 def crossed(*fixtures: str, **values: Values) -> pytest.MarkDecorator:
-    """Parametrize with all combinations of the values, or of what is at their names.
+    """Parametrize with all combinations of the values, which may have names.
 
     The first value of each is in one case, the second one of each, and so on; a shorter list
     begins again.  Only these run without `slow`.  The names in `fixtures` are those of fixtures.
@@ -35,7 +35,7 @@ def crossed(*fixtures: str, **values: Values) -> pytest.MarkDecorator:
 
 
 def some(name: str, values: Values, *fast: Any) -> pytest.MarkDecorator:
-    """Parametrize with all values, or what is at their names; only the `fast` ones are not slow."""
+    """Parametrize with all values, which may have names; all but the `fast` ones are slow."""
     cases = list(named(values))
     keys = list(values)
     assert set(map(str, fast)) <= set(map(str, keys)), fast
@@ -49,7 +49,7 @@ def some(name: str, values: Values, *fast: Any) -> pytest.MarkDecorator:
 
 
 def named(values: Values) -> Iterable[tuple[str, Any]]:
-    """(name, value)"""
+    """Return (name, value) of each value."""
     if isinstance(values, Mapping):
         return values.items()
     return [(each if isinstance(each, str) else str(each), each) for each in values]

@@ -1,4 +1,4 @@
-"""One corpus in all forms that are read: lines, rows of tables, packed or not."""
+"""One corpus in all formats that are read: lines and rows of tables, plain and compressed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = ["--threshold=0.6"]
 
 
 def corpus() -> list[tuple[str, str]]:
-    """Some are near copies; texts have quotes, commas, and white space at their ends."""
+    """Return (id, text) with near-copies; texts have quotes, commas, and white space at ends."""
     dice = random.Random(3)
     texts: list[str] = []
     for i in range(400):
@@ -39,7 +39,7 @@ JSONL = "".join(
 
 
 def rows_of_table(separator: str, end: str, quoting: int = csv.QUOTE_MINIMAL) -> list[bytes]:
-    """The first one names the columns; in a CSV, a column more has line ends in its fields."""
+    """Return a table's rows, the header first; in a CSV, an extra column contains line ends."""
     more = "\n2" * (separator == ",")
     rows = [["text", "a, b", "id"]]
     rows += [[text, f"line {i}{more}", id_] for i, (id_, text) in enumerate(CORPUS)]

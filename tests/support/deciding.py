@@ -1,4 +1,4 @@
-"""A decision inside this process, with everything small that is large in real life.
+"""A decision inside this process, with small limits instead of those of real data.
 
 The shuffle is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
 """
@@ -22,8 +22,10 @@ from tests.support.drawn import blocks_of, settings_of
 
 
 class Sizes(NamedTuple):
-    """Sets from which on a bucket is a dense cluster, records that are decided at once, bytes
-    of a bucket that is spilled, of edges that are read at once, of a line; lines in a block."""
+    """Limits that are large in real runs, made small for tests.
+
+    Sets from which on a bucket is a dense cluster, records that are decided at once, bytes of a
+    bucket that is spilled, of edges that are read at once, of a line; lines in a block."""
 
     dense: int = 64
     batch: int = 256
@@ -46,7 +48,7 @@ SIZES = st.builds(
 
 
 class Decision(NamedTuple):
-    """What `decide_edges` yields, and what was counted on the way."""
+    """The lines of `decide_edges`, and the counts."""
 
     lines: list[bytes]
     counts: dict[str, int]
@@ -57,7 +59,7 @@ def record_line(line: Line) -> bytes:
 
 
 def keyed_lines(lines: Sequence[Line], settings: Settings) -> list[bytes]:
-    """The mapper's lines, sorted; the old records, which come first, are a file of their own."""
+    """Return the mapper's lines, sorted; old records come first, in a file of their own."""
     collections = [(new, [line for line in lines if line.old != new]) for new in (False, True)]
     blocks = [
         Block("", 1, b"".join(map(record_line, some)), "", first_place(0, new=new))
@@ -71,7 +73,7 @@ def keyed_lines(lines: Sequence[Line], settings: Settings) -> list[bytes]:
 def reduced(
     lines: Sequence[Line], settings: Settings, counters: Counters, sizes: Sizes
 ) -> list[bytes]:
-    """The reducer's lines, sorted."""
+    """Return the reducer's lines, sorted."""
     join = settings.join(counters)
     join.mark = settings.mark
     blocks = blocks_of(keyed_lines(lines, settings), sizes.lines)
@@ -80,7 +82,7 @@ def reduced(
 
 
 def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) -> Decision:
-    """From records to a decision."""
+    """Run all stages on these records; return the decision."""
     settings = settings_of(*flags)
     counters = Counters("test")
     with pytest.MonkeyPatch.context() as patch:
@@ -94,12 +96,12 @@ def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) ->
 
 
 def by_record(edges: list[bytes]) -> list[bytes]:
-    """As Hadoop may bring them, which sorts by the first field alone: here the last ones first."""
+    """Return edges sorted by the first field alone, as on Hadoop, and reversed within a record."""
     return sorted(sorted(edges, reverse=True), key=lambda line: line.partition(b"\t")[0])
 
 
 def decided_line(lines: Sequence[Line], gone: Gone) -> bytes:
-    """What is to be said of a record that goes."""
+    """Return the line of a removed record."""
     line, kept = lines[gone.place], lines[gone.kept]
     old = sum(line.old for line in lines)
     place = first_place(0, gone.place if line.old else gone.place - old, not line.old)
@@ -109,7 +111,7 @@ def decided_line(lines: Sequence[Line], gone: Gone) -> bytes:
 def pairs_of(
     lines: list[Line], threshold: str, between: bool = False
 ) -> dict[tuple[int, int], str]:
-    """Of two lines, both ways."""
+    """Return the pairs of lines in both directions, with their similarities."""
     pairs = similarities(lines, Fraction(threshold))
     return {
         (i, j): similarity
@@ -126,23 +128,23 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def path(base: int, count: int) -> list[frozenset[int]]:
-    """Each a pair with the next one, up to 9/11; not with the one after that, from 0.7 on."""
+    """Return a chain of sets: neighbours are pairs up to 9/11; no others are, from 0.7 on."""
     return [frozenset(range(base + i, base + i + 10)) for i in range(count)]
 
 
 def star(base: int, count: int) -> list[frozenset[int]]:
-    """The first one a pair with all others (9/10), these with each other less (8/10)."""
+    """Return a centre, a pair with all other sets at 9/10, and the others, which reach 8/10."""
     centre = frozenset(range(base, base + 10))
     return [centre, *(centre - {base + i} for i in range(count - 1))]
 
 
 def clique(base: int, count: int) -> list[frozenset[int]]:
-    """Every two of them 9/11."""
+    """Return sets of which every two have a resemblance of 9/11."""
     return [frozenset([*range(base, base + 9), base + 10 + i]) for i in range(count)]
 
 
 def ties(base: int, count: int) -> list[frozenset[int]]:
-    """Some that are no pairs with each other, and one that is as similar to each."""
+    """Return sets that are not pairs, and one set that is equally similar to each of them."""
     middle = range(base + 6, base + 15)
     ends = [range(base, base + 15), range(base + 6, base + 21)]
     return [frozenset(x) for x in (ends[0], ends[1], middle, *[range(base + 3, base + 18)])][:count]
@@ -154,7 +156,7 @@ def copies(base: int, count: int) -> list[frozenset[int]]:
 
 @st.composite
 def records(draw: st.DrawFn, unique: bool = False, old: bool = False) -> list[Line]:
-    """In any order: a path, whose ends are no pair, and other shapes, with copies.
+    """Draw records in any order: a chain whose ends are not a pair, other shapes, and copies.
 
     `unique`: each has an id of its own; `old`: the first ones, some or none, are old.
     """

@@ -1,4 +1,4 @@
-"""What a decision must be, in a few lines: over the nested loop of pairs, record after record."""
+"""The oracle of decisions, in a few lines: a loop over records and the nested loop's pairs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Union
 
 
 class Line(NamedTuple):
-    """A record of the input, by its place."""
+    """A record of the input; its index is its place."""
 
     id: bytes
     set: frozenset[int]
@@ -29,7 +29,7 @@ def printed(similarity: Fraction) -> str:
 
 
 def similarities(lines: list[Line], threshold: Fraction) -> dict[tuple[int, int], str]:
-    """Both ways, as they are printed; no two old records are a pair."""
+    """Return each pair's printed similarity, in both directions; two old records are not a pair."""
     return {
         (i, j): printed(jaccard(a, b))
         for i, a in enumerate(lines)
@@ -42,7 +42,7 @@ Keep = Union[str, Callable[[int], Any]]  # or the rank of a place, of which the 
 
 
 def order(lines: list[Line], keep: Keep) -> list[int]:
-    """Places in order of priority; old records first."""
+    """Return the places in order of priority, old records first."""
 
     def rank(i: int) -> tuple:
         if callable(keep):
@@ -54,7 +54,7 @@ def order(lines: list[Line], keep: Keep) -> list[int]:
 
 
 def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> list[Gone]:
-    """The greedy algorithm: the lexicographically first maximal independent set."""
+    """Return the removals of the greedy algorithm: the first maximal independent set is kept."""
     kept: list[int] = []
     gone = []
     for i in order(lines, keep):
@@ -68,7 +68,7 @@ def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> 
 
 
 def components(count: int, pairs: dict[tuple[int, int], str]) -> list[set[int]]:
-    """Those of two records and more, by walking."""
+    """Return the connected components of two or more records."""
     found: list[set[int]] = []
     for start in range(count):
         if not any(start in component for component in found):
@@ -83,7 +83,7 @@ def components(count: int, pairs: dict[tuple[int, int], str]) -> list[set[int]]:
 
 
 def cluster(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> list[Gone]:
-    """One of each component stays, and old ones."""
+    """Return the removals that keep one record of each component, and all old records."""
     ranks = {i: rank for rank, i in enumerate(order(lines, keep))}
     gone = []
     for component in components(len(lines), pairs):

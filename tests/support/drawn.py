@@ -1,4 +1,4 @@
-"""What the tests share: values and sets to draw, and the whole job inside this process.
+"""Sets and values to draw, and the whole job inside this process, for all tests.
 
 The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
 """
@@ -48,7 +48,7 @@ OF_SETS = {name: scheme for name, scheme in SCHEMES.items() if name != "fingerpr
 
 
 def every_scheme() -> dict[str, Scheme]:
-    """Each scheme of sets as its defaults make it, and once more for what its flags change."""
+    """Return each scheme of sets with its defaults, and once for each flag that changes it."""
     flags = [f"--scheme={name}" for name in OF_SETS]
     flags += [f"--scheme=projection --measure=agreement --threshold={t}" for t in ("0.9", "31/32")]
     for extra in (
@@ -70,19 +70,19 @@ def every_scheme() -> dict[str, Scheme]:
 
 
 def foreign_counts(flags: str) -> TokenCounts | None:
-    """COUNTS, where idf is all that counts are for: they may be of other records then."""
+    """Return COUNTS for schemes that need counts only for idf, so that foreign ones are allowed."""
     return COUNTS if "idf" in flags or "imatch" in flags else None
 
 
 def record_lines(records: Records) -> bytes:
-    """`ID SHINGLE…` lines."""
+    """Return `ID SHINGLE…` lines."""
     return b"".join(
         b"%b %b\n" % (id_, b" ".join(map(b"%d".__mod__, x))) for id_, x in records.items()
     )
 
 
 def mapped(data: bytes, settings: Settings) -> list[bytes]:
-    """The mapper's lines for whole record lines, shuffled: in byte order."""
+    """Return the mapper's lines for whole record lines, in byte order as after the shuffle."""
     blocks = [Block("", 1, data)]
     pieces = map_records(blocks, settings, Counters("mapper"))
     return sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
@@ -91,7 +91,7 @@ def mapped(data: bytes, settings: Settings) -> list[bytes]:
 def reduced(
     lines: list[bytes], settings: Settings, bucket_bytes: int = BUCKET_BYTES, at_once: int = 10**9
 ) -> list[bytes]:
-    """The reducer's lines; it gets `at_once` lines in a block, and spills above `bucket_bytes`."""
+    """Return the reducer's lines for blocks of `at_once` lines and a limit of `bucket_bytes`."""
     join = settings.join(Counters("reducer"))
     join.mark = settings.mark
     blocks = blocks_of(lines, at_once)
@@ -106,11 +106,11 @@ def blocks_of(lines: list[bytes], at_once: int) -> list[bytes]:
 
 
 def job(records: Records, *flags: str, counts: TokenCounts | None = None) -> list[bytes]:
-    """The pair lines of records, sorted."""
+    """Return the pair lines of the records, sorted."""
     settings = settings_of(*flags, counts=counts)
     return sorted(reduced(mapped(record_lines(records), settings), settings))
 
 
 def pairs_in(lines: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
-    """The (a, b) of pair lines."""
+    """Return the (a, b) of pair lines."""
     return [(a, b) for a, b, _ in (line.split(b"\t") for line in lines)]

@@ -1,4 +1,4 @@
-"""Pictures for tests, made from a seed; each seed shows something else."""
+"""Pictures for tests, generated from a seed; each seed gives another picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from PIL import Image
 
 @cache
 def scene(seed: int, width: int = 320, height: int = 240) -> NDArray[np.uint8]:
-    """A coloured picture (height, width, 3) of soft spots and edges."""
+    """Return a coloured picture (height, width, 3) of soft spots and edges."""
     dice = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / np.array([[[height]], [[width]]])
     total = np.zeros((height, width, 3))
@@ -28,7 +28,7 @@ def scene(seed: int, width: int = 320, height: int = 240) -> NDArray[np.uint8]:
 
 
 def drawing(seed: int = 1, width: int = 320, height: int = 240, mode: str = "RGB") -> Image.Image:
-    """The same as a picture of Pillow in a mode."""
+    """Return a scene as a Pillow image in a mode."""
     image = Image.fromarray(scene(seed, width, height))
     return image if mode == "RGB" else image.convert(mode)
 
@@ -41,12 +41,12 @@ def saved(image: Image.Image, path: Path, **options: Any) -> Path:
 
 
 def as_bytes(image: Image.Image, format: str, **options: Any) -> bytes:
-    """The bytes of the file of a picture."""
+    """Return the bytes of a picture's file."""
     file = io.BytesIO()
     image.save(file, format, **options)
     return file.getvalue()
 
 
 def differing(x: NDArray[np.uint8], y: NDArray[np.uint8]) -> int:
-    """How many bits of two hashes differ."""
+    """Return the number of bits in which two hashes differ."""
     return int(np.unpackbits(np.bitwise_xor(x, y)).sum())

@@ -1,4 +1,4 @@
-"""Videos for tests, drawn by numpy from a seed and encoded by PyAV; each seed shows something else.
+"""Videos for tests, drawn by numpy from a seed and encoded by PyAV; each seed gives another one.
 
 A scene depends on the time only, not on the frame rate or the size: frame k of a scene at 25 frames
 a second shows what frame 2k of it shows at 50.
@@ -21,7 +21,7 @@ PIXELS = {"gif": "rgb8", "png": "rgb24", "qtrle": "argb", "mjpeg": "yuvj420p", "
 
 
 class Shot(NamedTuple):
-    """What is shown from one cut to the next: a background that is panned, and things that move."""
+    """What is shown between two cuts: a panned background, and moving things."""
 
     start: float  # seconds
     end: float
@@ -50,7 +50,7 @@ def shots(seed: int, seconds: float) -> tuple[Shot, ...]:
 
 @lru_cache(maxsize=64)
 def texture(seed: int, height: int, width: int) -> Frame:
-    """Return a coloured texture of waves, edges and boxes, of any size; it depends on the seed."""
+    """Return a coloured texture of waves, edges and boxes for a seed, in any size."""
     dice = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / np.array([[[height]], [[width]]])
     total = np.zeros((height, width, 3))
@@ -66,7 +66,7 @@ def texture(seed: int, height: int, width: int) -> Frame:
 
 
 def picture(seed: int, time: float, seconds: float, size: tuple[int, int]) -> Frame:
-    """Return what a scene of so many seconds shows at a time; `size` is (width, height)."""
+    """Return what a scene of `seconds` shows at a time; `size` is (width, height)."""
     width, height = size
     shot = next(shot for shot in reversed(shots(seed, seconds)) if shot.start <= time + 1e-9)
     since = time - shot.start
@@ -170,7 +170,7 @@ def numbered(number: int, size: tuple[int, int] = (128, 64)) -> Frame:
 
 
 def number_of(picture: NDArray[np.uint8]) -> int:
-    """Return the number that is shown in a picture (64, 64) of a numbered frame."""
+    """Return the number shown by a picture (64, 64) of a numbered frame."""
     bits = picture[8::16, 8::16].ravel() > 127
     return int((bits * (1 << np.arange(16))).sum())
 

@@ -1,4 +1,4 @@
-"""The ways to run the whole job, for tests: each an *engine*, from an input to its pair lines.
+"""The ways to run the whole job in tests: each *engine* turns an input into pair lines.
 
 With `process=True` its programs start as in real life, see `tests.support.programs`.
 """
@@ -69,7 +69,7 @@ __all__ = [  # with the programs, which tests of engines need too
 
 
 class Input(NamedTuple):
-    """Files, and what they hold together as plain lines; files of ["-"] are standard input."""
+    """Input files, and their content as plain lines; the files ["-"] mean standard input."""
 
     data: bytes
     files: list[str]
@@ -79,7 +79,7 @@ class Input(NamedTuple):
 
 
 class Engine(Protocol):
-    """From an input and options to pair lines."""
+    """A function from an input and options to pair lines."""
 
     def __call__(
         self, given: Input, flags: list[str], tmp: Path, process: bool = False
@@ -87,7 +87,7 @@ class Engine(Protocol):
 
 
 def pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """cat FILE | ./mapper.py | LC_ALL=C sort | ./reducer.py"""
+    """Run cat FILE | ./mapper.py | LC_ALL=C sort | ./reducer.py; return the pair lines."""
     if process:
         line = f"{shlex.join([*MAPPER, *flags])} | LC_ALL=C sort | {shlex.join([*REDUCER, *flags])}"
         return succeed(["bash", "-o", "pipefail", "-c", line], tmp, given.data).out
@@ -101,7 +101,7 @@ def pipe_dedup(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """The tokens are counted first: step.py count between sorts."""
+    """Run the pipe after a count of the tokens by step.py count, with sorts between."""
     lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data, process).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines, process).out)
     counts = tmp / "counts.tsv"
@@ -110,7 +110,7 @@ def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = Fals
 
 
 def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Three mappers, each for a third of the lines; three reducers, each for a third of keys."""
+    """Run three mappers, each for a third of the lines, and three reducers for thirds of keys."""
     lines = given.data.splitlines(keepends=True)
     thirds = [b"".join(lines[i * len(lines) // 3 : (i + 1) * len(lines) // 3]) for i in range(3)]
     mapped = b"".join(succeed([*MAPPER, *flags], tmp, part, process).out for part in thirds)
@@ -126,13 +126,13 @@ def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def two_rounds(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Keys first, in blocks, and blocks of lines; as on Hadoop, two mappers and three reducers."""
+    """Run both rounds in blocks, keys and then lines, with two mappers and three reducers."""
     reducers = {"mapreduce_job_reduces": "3"}
     lines = given.data.splitlines(keepends=True)
     halves = [b"".join(lines[: len(lines) // 2]), b"".join(lines[len(lines) // 2 :])]
 
     def shuffled(command: Command) -> list[bytes]:
-        """What each reducer has, by the numbers of partitions."""
+        """Return the input of each reducer, by the number of its partition."""
         sent = [succeed(command, tmp, half, process, **reducers).out for half in halves]
         blocks = in_order(b"".join(sent)).splitlines(keepends=True)
         return [b"".join(b for b in blocks if b.startswith(b"p%d/3" % i)) for i in range(3)]
@@ -179,13 +179,13 @@ ENGINES: dict[str, Engine] = {
 
 
 class Deciding(Protocol):
-    """From an input and options to what `--output kept`, `removed` or `clusters` prints."""
+    """A function from an input and options to the output of a decision."""
 
     def __call__(self, given: Input, flags: list[str], tmp: Path) -> bytes: ...
 
 
 def deciding_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
-    """One mapper.py for all files; step.py decide; and for kept step.py keep."""
+    """Run mapper.py, reducer.py and step.py decide; for kept records, also step.py keep."""
     keyed = in_order(succeed([*MAPPER, *flags, *given.files], tmp, given.stdin()).out)
     edges = in_order(succeed([*REDUCER, *flags], tmp, keyed).out)
     decided = succeed([*DECIDE, *flags], tmp, edges).out

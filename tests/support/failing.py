@@ -1,4 +1,4 @@
-"""What tests of failures share: a small input, a full disk, and the memory that a program takes."""
+"""Helpers for tests of failures: a small input, a full disk, and a program's peak memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A `hadoop` that is a shell script, for run_hadoop.sh where no cluster is needed.
+"""A `hadoop` that is a shell script, to test run_hadoop.sh without a cluster.
 
 It says what a test has it say, and notes in `asked` what it was asked for.
 """
@@ -15,7 +15,7 @@ FILE = "-rw-r--r--   1 me us     5 2026-01-31 09:00"  # as it is listed, before 
 
 
 def fake_hadoop(tmp_path: Path, *lines: str) -> dict[str, str]:
-    """The environment of a Hadoop whose command is this script."""
+    """Return the environment of a Hadoop whose command runs these lines of shell."""
     program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', *lines)
     return {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
 
@@ -25,7 +25,7 @@ def was_asked(tmp_path: Path) -> list[str]:
 
 
 def listing(tmp_path: Path) -> dict[str, str]:
-    """The environment of a Hadoop that lists two new files and an old one, whatever is asked."""
+    """Return the environment of a Hadoop that lists two new files and an old one."""
     new = f"{FILE} /in/b c.txt\n{FILE} /in/_SUCCESS\n{FILE} /in/a.gz\n"
     (tmp_path / "new").write_text("drwxr-xr-x   - me us     0 2026-01-31 09:00 /in/d\n" + new)
     (tmp_path / "old").write_text(f"{FILE} /old/o.txt\n")
@@ -38,5 +38,5 @@ def value(command: list[str], flag: str) -> str:
 
 
 def last(command: list[str], name: str) -> str:
-    """What a property is in the end."""
+    """Return the last value that a command gives a property."""
     return [word for word in command if word.startswith(f"{name}=")][-1].partition("=")[2]

@@ -1,4 +1,4 @@
-"""Drawn fingerprints, their lines, and their pairs by the definition: every two are compared.
+"""Generated fingerprints, their lines, and their pairs by comparing every two records.
 
 A record is an id and its fingerprints as whole numbers, its own first.
 """
@@ -17,7 +17,7 @@ from tests.support.oracle import Pair
 
 
 class Print(NamedTuple):
-    """A record: its id, and fingerprints as whole numbers, its own first."""
+    """A record: its id and its fingerprints as integers, the record's own first."""
 
     id: bytes
     values: tuple[int, ...]
@@ -47,7 +47,7 @@ def vectors_of(values: Sequence[int], bits: int) -> np.ndarray:
 
 
 def sets_of(records: Sequence[Print], bits: int) -> Ragged:
-    """Return records as the tokens that are read from their lines."""
+    """Return the tokens read from the lines of the records."""
     batch, bad = fingerprint_parser(fingerprint_lines, bits)(lines_of(records, bits))
     assert not bad
     return batch.sets
@@ -62,7 +62,7 @@ def signs_of(values: Sequence[int], bits: int) -> np.ndarray:
 
 
 def distances(x: Sequence[int], y: Sequence[int], bits: int) -> np.ndarray:
-    """Return in how many bits each of x differs from each of y, int64 (len(x), len(y)).
+    """Return the Hamming distances of all x and y, int64 (len(x), len(y)).
 
     The product of two rows of signs is the number of equal bits less that of different ones.
 
@@ -73,8 +73,10 @@ def distances(x: Sequence[int], y: Sequence[int], bits: int) -> np.ndarray:
 
 
 def record_distances(records: Sequence[Print], bits: int) -> np.ndarray:
-    """Return the distance of each two records, int64 (n, n): from the own fingerprint of one to the
-    nearest of the other, whichever way is the shorter one."""
+    """Return the distance of every two records, int64 (n, n).
+
+    It is that from the own fingerprint of one to the nearest of the other, whichever way is
+    shorter."""
     own = [record.values[0] for record in records]
     best = distances(own, own, bits)
     for variant in range(1, max((len(record.values) for record in records), default=1)):
@@ -85,7 +87,7 @@ def record_distances(records: Sequence[Print], bits: int) -> np.ndarray:
 
 
 def similarities(records: Sequence[Print], bits: int, distance: int) -> dict[Pair, Fraction]:
-    """Return the share of equal bits of all pairs of ids; the highest if an id is repeated."""
+    """Return the share of equal bits of each pair of ids; a repeated id has the highest one."""
     apart = record_distances(records, bits)
     best: dict[Pair, Fraction] = {}
     for i, j in zip(*np.nonzero(np.triu(apart <= distance, 1))):
@@ -102,8 +104,7 @@ def shown(similarity: Fraction) -> bytes:
 
 
 def pair_lines(records: Sequence[Print], bits: int, distance: int) -> bytes:
-    """Return the lines of the whole job with --exact; there must be pairs, and others that are
-    none."""
+    """Return the lines of the whole job with --exact; there must be pairs and non-pairs."""
     found = similarities(records, bits, distance)
     ids = len({record.id for record in records})
     assert 0 < len(found) < ids * (ids - 1) // 2

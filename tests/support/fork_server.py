@@ -1,4 +1,4 @@
-"""A process that has the programs' modules loaded, and forks to run one: 10 ms instead of 400.
+"""A process that has loaded the programs' modules and forks to run one: 10 ms instead of 400.
 
 `run_forked` in a test asks for a program; a child of the server then is that program, from its
 first line to its last: a session, descriptors 0 to 2, arguments, environment and folder of its own.
@@ -43,7 +43,7 @@ def run_forked(
     streams: tuple[int, int, int],
     seconds: float,
 ) -> int:
-    """The exit code (or minus a signal) of a Python program: SCRIPT or -m MODULE, and arguments.
+    """Run a Python program, SCRIPT or -m MODULE; return its exit code, or minus a signal.
 
     subprocess.TimeoutExpired after so many seconds; nothing of its session is left then.
     """
@@ -56,7 +56,7 @@ def _server() -> Client:
 
 
 class Client:
-    """The tests' side: starts the server, and ends it when the tests end."""
+    """The client in the tests: it starts the server, and ends it with the tests."""
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
@@ -124,7 +124,7 @@ def serve(tests: socket.socket) -> None:
 
 
 def _preload() -> None:
-    """Modules of the programs, as they find them: the repository's folder comes first."""
+    """Import the programs' modules as these find them: the repository's folder is first."""
     sys.path[0] = str(ROOT)
     for path in sorted((ROOT / "neardup").rglob("[!_]*.py")):  # and what is imported on use
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -138,7 +138,7 @@ def _preload() -> None:
 
 
 def _become(arguments: list[str], cwd: str, env: dict[str, str], streams: list[int]) -> None:
-    """Be that program, from its first line to its last."""
+    """Turn this process into a run of the program, from its first line to its exit."""
     os.setsid()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -161,7 +161,7 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], streams: list[i
 
 
 def _ended(program: Callable[[], None]) -> int:
-    """The exit code, as the interpreter finds it; its last step, to free all modules, is spared."""
+    """Return the exit code that the interpreter would give, without freeing all modules."""
     code = 0
     try:
         program()
@@ -181,7 +181,7 @@ def _ended(program: Callable[[], None]) -> int:
 
 
 def _opened(old: IO[str], number: int) -> IO[str]:
-    """The standard stream anew: the old one remembers what kind of file it was."""
+    """Open a standard stream again, since the old one remembers its kind of file."""
     return open(
         number,
         "w" if number else "r",

@@ -1,4 +1,4 @@
-"""The cluster that `cluster/cluster.py run` has started, as the tests on it use it."""
+"""The cluster started by `cluster/cluster.py run`, for the tests on it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ T = TypeVar("T")
 
 
 class Finished(NamedTuple):
-    """A job that ended well."""
+    """A job that succeeded."""
 
     pairs: bytes  # in byte order
     result: Result
     id: str
 
     def hadoop_counter(self, name: str) -> int:
-        """One of Hadoop's own."""
+        """Return one of Hadoop's own counters."""
         found = re.findall(rf"^\t\t{re.escape(name)}=(\d+)", self.result.err, re.MULTILINE)
         return sum(map(int, found))
 
@@ -54,7 +54,7 @@ def hadoop(*arguments: str) -> bytes:
 
 
 def hdfs(operation: str, name: str, data: bytes | None = None, **options: object) -> bytes:
-    """Ask HDFS by its REST interface: a client in Java would take a second for each word."""
+    """Call HDFS by its REST interface; Java's client would take a second for each call."""
     words = {"op": operation, "user.name": getpass.getuser(), **options}
     path = os.path.join("/user", getpass.getuser(), name)
     query = f"{urllib.parse.quote(path)}?{urllib.parse.urlencode(words)}"
@@ -72,24 +72,24 @@ def hdfs(operation: str, name: str, data: bytes | None = None, **options: object
 
 
 def put(data: bytes, name: str, block_bytes: int = 128 * MEBIBYTE) -> str:
-    """Store `data` in HDFS, in blocks of that size: a job reads each by a mapper of its own."""
+    """Store `data` in HDFS, in blocks of `block_bytes`: each block gets a mapper of its own."""
     hdfs("CREATE", name, data, overwrite="true", blocksize=block_bytes)
     return name
 
 
 def new_output() -> str:
-    """A folder that no job, of this run of the tests or an earlier one, has written to."""
+    """Return the name of a new output folder, unused by earlier tests."""
     return f"/out/{time.time_ns()}"
 
 
 def names_in(folder: str) -> list[str]:
-    """The names of what lies there, in order."""
+    """Return the sorted names in a folder of HDFS."""
     found = json.loads(hdfs("LISTSTATUS", folder))["FileStatuses"]["FileStatus"]
     return sorted(each["pathSuffix"] for each in found)
 
 
 def lines_in(folder: str) -> bytes:
-    """What a job has written there, in order of its parts."""
+    """Return the lines that a job wrote to a folder, in order of its parts."""
     parts = [name for name in names_in(folder) if name.startswith("part-")]
     assert parts
     return b"".join(hdfs("OPEN", f"{folder}/{name}") for name in parts)
@@ -100,7 +100,7 @@ def pairs_in(folder: str) -> bytes:
 
 
 def attempt(command: Command, tmp: Path, **env: str) -> Result:
-    """Run something that talks to the cluster, to its end, whatever that is.
+    """Run a command on the cluster; return its result, whatever the exit code is.
 
     In a folder of its own: a job in the client's JVM has links to its files there.
     """
@@ -108,7 +108,7 @@ def attempt(command: Command, tmp: Path, **env: str) -> Result:
 
 
 def submit(tmp: Path, inputs: list[str], *options: str) -> Finished:
-    """run_hadoop.sh, which must end well."""
+    """Run run_hadoop.sh, which must succeed; return its pairs, result and id."""
     output = new_output()
     command = [*RUN_HADOOP, "-v", "--python", PYTHON, *options, *inputs, output]
     result = attempt(command, tmp)
@@ -134,7 +134,7 @@ class Attempt(NamedTuple):
 
 
 def attempts(job: str) -> list[Attempt]:
-    """All attempts of all tasks of a job that has ended."""
+    """Return all attempts of all tasks of a job that has ended."""
     tasks = wait_for(lambda: history(f"jobs/{job}/tasks").get("tasks", {}).get("task"))
     return [
         Attempt(task["id"], task["type"], one["state"], one["diagnostics"])
@@ -152,7 +152,7 @@ def history(path: str) -> dict:
 
 
 def wait_for(find: Callable[[], T], seconds: float = 900) -> T:
-    """What `find` returns, once it is something."""
+    """Wait until `find` returns a true value; return it."""
     end = time.monotonic() + seconds
     while not (found := find()):
         assert time.monotonic() < end, "waited in vain"
@@ -176,7 +176,7 @@ class Process(NamedTuple):
 
 
 def processes(part_of_command: str) -> Iterator[Process]:
-    """Those that work in a container and whose command line has that part."""
+    """Yield the processes in containers whose command line contains a text."""
     for pid in daemons.container_processes():
         with suppress(OSError):
             folder = Path(f"/proc/{pid}")

@@ -1,4 +1,4 @@
-"""Made-up prints of videos: random fingerprints, and what edits do to them.
+"""Made-up fingerprints of videos, and the effects of edits on them.
 
 A *scene* is a list of random frames, one a tick.  `filmed` makes a print of scenes; the other
 functions return an edited print, or cut and join them.
@@ -28,14 +28,14 @@ def calm_frames(random: np.random.Generator, count: int, bits: int) -> NDArray[n
 def noisy(
     random: np.random.Generator, hashes: NDArray[np.uint64], bits: float
 ) -> NDArray[np.uint64]:
-    """Flip each bit with probability bits / 256."""
+    """Return the hashes with each bit flipped with probability bits / 256."""
     flips = random.random((*hashes.shape, 64)) < bits / 256
     words = np.packbits(flips, axis=-1, bitorder="little").view(np.uint64)
     return hashes ^ words.reshape(hashes.shape)
 
 
 def filmed(id_: str, hashes: NDArray[np.uint64], first: int = 0, tick: int = TICK) -> VideoPrint:
-    """Return the print of frames that follow each other."""
+    """Return the video fingerprint of successive frames."""
     starts = first + tick * np.arange(len(hashes), dtype=np.int64)
     spans = np.stack((starts, starts + tick), axis=1)
     return VideoPrint(id_, {"seconds": len(hashes) * tick / 1000}, VARIANTS, spans, hashes)
@@ -46,7 +46,7 @@ def made_up(random: np.random.Generator, id_: str, seconds: float) -> VideoPrint
 
 
 def copied(random: np.random.Generator, video: VideoPrint, id_: str, bits: float = 6) -> VideoPrint:
-    """Return the print of a copy whose fingerprints differ in about `bits` bits."""
+    """Return the video fingerprint of a copy in which about `bits` bits of each frame differ."""
     return video._replace(id=id_, hashes=noisy(random, video.hashes, bits))
 
 
@@ -55,14 +55,14 @@ def mirrored(video: VideoPrint, id_: str) -> VideoPrint:
 
 
 def at_rate(video: VideoPrint, id_: str, rate: float) -> VideoPrint:
-    """Return the print of a video played slower (rate > 1) or faster, at the same ticks."""
+    """Return the fingerprint of a video played slower (rate > 1) or faster, at the same ticks."""
     count = int(len(video.spans) * rate)
     shown = np.minimum((np.arange(count) / rate).astype(np.int64), len(video.spans) - 1)
     return filmed(id_, video.hashes[shown])
 
 
 def cut(video: VideoPrint, id_: str, first: float, last: float) -> VideoPrint:
-    """Return the print of the seconds from first to last."""
+    """Return the fingerprint of a video's seconds from `first` to `last`."""
     kept = slice(int(first * 1000 / TICK), int(last * 1000 / TICK))
     return filmed(id_, video.hashes[kept])
 
@@ -72,7 +72,7 @@ def joined(id_: str, *videos: VideoPrint) -> VideoPrint:
 
 
 def slides(random: np.random.Generator, each: int) -> list[VideoPrint]:
-    """Return each² talks of `each` (a prime) slides: two talks have at most one layout in common.
+    """Return each² talks of `each` slides (a prime); two talks share at most one layout.
 
     A layout is in `each` talks, at one time, where it differs in some 12 bits.
     """

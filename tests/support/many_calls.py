@@ -1,4 +1,4 @@
-"""A program called many times in little time: its modules are loaded once, and each call is a fork.
+"""A program called many times quickly: its modules are loaded once, and each call is a fork.
 
     python3 many_calls.py PROGRAM MODULE < calls > results
 
@@ -29,7 +29,7 @@ def main(program: str, module: str) -> None:
 
 
 def result(program: str, words: list[str], stdin: str) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr) of a call; a code below 0 is a signal."""
+    """Run one call; return (exit code, stdout, stderr), with a code below 0 for a signal."""
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(STREAMS)]
         files[0].write(os.fsencode(stdin))
@@ -48,7 +48,7 @@ def result(program: str, words: list[str], stdin: str) -> tuple[int, str, str]:
 
 
 def be(program: str, words: list[str]) -> int:
-    """What the child does; its exit code."""
+    """Run the program in the child; return its exit code."""
     signal.alarm(SECONDS)
     sys.stdin = os.fdopen(os.dup(0))
     sys.argv = [program, *words]

@@ -15,7 +15,7 @@ Vector = Mapping[Hashable, float]  # a missing element has weight 0
 
 
 def similarities(records: Iterable[tuple[bytes, Iterable[Hashable]]]) -> dict[Pair, Fraction]:
-    """Of every two ids; the highest, where an id comes with several sets."""
+    """Return the similarity of every two ids; if an id has several sets, the highest one."""
     best: dict[Pair, Fraction] = {}
     sets = [(id_, frozenset(x)) for id_, x in records]
     for (a, x), (b, y) in combinations([record for record in sets if record[1]], 2):
@@ -26,13 +26,13 @@ def similarities(records: Iterable[tuple[bytes, Iterable[Hashable]]]) -> dict[Pa
 
 
 def nested_loop(records: Mapping[bytes, Iterable[Hashable]], threshold: Threshold) -> list[Pair]:
-    """Every pair of ids (a < b) whose sets reach the threshold, sorted."""
+    """Return the sorted pairs of ids (a < b) whose sets reach the threshold."""
     t = Fraction(threshold.num, threshold.den)
     return sorted(pair for pair, s in similarities(records.items()).items() if s >= t)
 
 
 def pair_lines(records: Iterable[tuple[bytes, Iterable[Hashable]]], threshold: str) -> bytes:
-    """The job's output; there must be pairs, and others that are none."""
+    """Return the job's expected output; there must be pairs, and pairs below the threshold."""
     every = similarities(records)
     found = {pair: s for pair, s in every.items() if s >= Fraction(threshold)}
     assert 0 < len(found) < len(every)
@@ -41,7 +41,7 @@ def pair_lines(records: Iterable[tuple[bytes, Iterable[Hashable]]], threshold: s
 
 
 def components(pairs: Iterable[Pair]) -> Iterator[frozenset[bytes]]:
-    """What pairs connect, the naive way."""
+    """Return the connected components of the pairs, found naively."""
     groups: list[frozenset[bytes]] = []
     for pair in pairs:
         touched = [group for group in groups if not group.isdisjoint(pair)]

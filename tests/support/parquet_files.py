@@ -1,4 +1,4 @@
-"""Parquet files as others write them, and their rows as a run reads them."""
+"""Parquet files as other programs write them, and their rows as a run reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs, and how a test runs one: to its end, with what it printed and left behind.
+"""The programs, and how a test runs one to its end and checks its output and leftover files.
 
 Every program runs in a session of its own with a TMPDIR of its own; none may ever show a traceback.
 Those of this repository are children of a process that has their modules loaded, see `fork_server`.
@@ -76,11 +76,11 @@ class Result(NamedTuple):
         return sorted(self.out.splitlines(keepends=True))
 
     def messages(self) -> list[str]:
-        """The lines on stderr that speak of a line of the input."""
+        """Return the lines on stderr that name a line of the input."""
         return [line for line in self.err.splitlines() if re.search(r"\bline \d+: ", line)]
 
     def count(self, name: str) -> int:
-        """A number in the summary, of all counts or in short, which leaves out what is 0."""
+        """Return a number of the summary, full or short; the short one leaves out zeros."""
         found = re.search(rf"^{re.escape(name)}\s+([\d,]+)", self.err, re.MULTILINE)
         in_short = re.search(SHORT_COUNTS.get(name, r"\Z\A"), self.err, re.MULTILINE)
         found = found or in_short
@@ -91,7 +91,7 @@ class Result(NamedTuple):
 
 
 def environment(tmp: Path, **more: str) -> dict[str, str]:
-    """This process's, without what would steer the scripts; TMPDIR is `tmp`/tmpdir."""
+    """Return this process's environment without the scripts' settings, with TMPDIR `tmp`/tmpdir."""
     folder = tmp / "tmpdir"
     folder.mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not HIDDEN.match(name)}
@@ -99,7 +99,7 @@ def environment(tmp: Path, **more: str) -> dict[str, str]:
 
 
 def _covered(command: Command) -> dict[str, str]:
-    """Coverage follows the tools; the job's programs are tested with full disks, and killed."""
+    """Return the variables for coverage, which covers the tools but not the job's programs."""
     tool = list(command[: len(NEARDUP)]) == NEARDUP
     return {name: value for name, value in os.environ.items() if tool and COVERAGE.match(name)}
 
@@ -114,7 +114,7 @@ def run(
     process: bool = False,
     **env: str,
 ) -> Result:
-    """Run to the end; a traceback, or a program that hangs, fails the test."""
+    """Run a command to its end; a traceback or a hang fails the test."""
     words = list(map(str, command))
     ours = None if process or any(map(AT_START.match, env)) else _ours(words, cwd)
     env = environment(tmp, **_covered(command), **env)
@@ -132,7 +132,7 @@ def run(
 
 
 def _ours(words: list[str], cwd: Path) -> list[str] | None:
-    """The script, or -m and the module, with its arguments, of a command that the server knows."""
+    """Return the script, or -m and the module, with arguments, if the fork server can run it."""
     if words[0] in RUNNERS:
         return [str(ROOT / RUNNERS[words[0]]), *words[1:]]
     python, first, *_ = [*words, ""]
@@ -178,7 +178,7 @@ def _started(
 def succeed(
     command: Command, tmp: Path, stdin: bytes = b"", process: bool = False, **env: str
 ) -> Result:
-    """Run a command that must end well and leave nothing behind."""
+    """Run a command that must exit with 0 and leave no file; return its result."""
     result = run(command, tmp, stdin, process=process, **env)
     assert result.code == 0, result.err
     assert not result.left
@@ -186,7 +186,7 @@ def succeed(
 
 
 def program(path: Path, *lines: str) -> Path:
-    """A shell script at `path`."""
+    """Write a shell script; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
     path.chmod(stat.S_IRWXU)
@@ -194,5 +194,5 @@ def program(path: Path, *lines: str) -> Path:
 
 
 def in_order(data: bytes) -> bytes:
-    """Its lines as `LC_ALL=C sort` brings them."""
+    """Return the lines of `data` in the order of `LC_ALL=C sort`."""
     return b"".join(sorted(data.splitlines(keepends=True)))

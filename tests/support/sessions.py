@@ -1,4 +1,4 @@
-"""A program on its way, in a session of its own: to be interrupted, and to leave nothing behind."""
+"""A running program in its own session, to be interrupted and then checked for leftovers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Session:
             )
 
     def pids(self, word: str = "") -> list[int]:
-        """The live processes of the session with this word in their name or command line."""
+        """Return the live processes of the session with `word` in their name or command line."""
         found = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError, ValueError):
@@ -51,7 +51,7 @@ class Session:
         return found
 
     def wait_for(self, word: str, seconds: float = 0) -> int:
-        """Until a process with this word in its name has been there for so long."""
+        """Return a process with `word` in its name that has run for `seconds`, waiting for one."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self.process.poll() is None:
             found = self.pids(word)
@@ -64,7 +64,7 @@ class Session:
         raise AssertionError(f"no {word}: {self.process.poll()}, {self.stderr()}")
 
     def ended(self) -> int:
-        """The exit code; it must come soon, and no process may be left."""
+        """Return the exit code; the end must come soon, and no process may be left."""
         code = self.process.wait(PATIENCE)
         end = time.monotonic() + 5
         while self.pids() and time.monotonic() < end:
@@ -74,7 +74,7 @@ class Session:
         return code
 
     def ended_clean(self) -> int:
-        """The same, and no file may be left."""
+        """Return the exit code, as `ended`; no file may be left either."""
         code = self.ended()
         assert os.listdir(self.tmp / "tmpdir") == []
         return code
@@ -101,7 +101,7 @@ def session(
 
 
 def interrupt(it: Session, how: str) -> int:
-    """Ctrl-C, as a terminal sends it, or `kill`; returns the exit code to expect."""
+    """Send Ctrl-C to the terminal's group, or `kill`; return the expected exit code."""
     if how == "Ctrl-C":
         os.killpg(it.process.pid, signal.SIGINT)
         return 130
@@ -114,7 +114,7 @@ either_way = pytest.mark.parametrize("how", EITHER_WAY)
 
 
 def path_with_sort(tmp: Path, text: str) -> str:
-    """A PATH on which `sort` is this shell script."""
+    """Return a PATH on which `sort` is this shell script."""
     sort = tmp / "bin" / "sort"
     sort.parent.mkdir(exist_ok=True)
     sort.write_text(text)
@@ -123,7 +123,7 @@ def path_with_sort(tmp: Path, text: str) -> str:
 
 
 def started(it: Session, processes: int) -> None:
-    """Wait until so many processes are there."""
+    """Wait until the session has this many processes."""
     end = time.monotonic() + PATIENCE
     while len(it.pids()) < processes and time.monotonic() < end:
         time.sleep(0.01)
@@ -131,7 +131,7 @@ def started(it: Session, processes: int) -> None:
 
 
 def wait_for_results(cache: Path) -> None:
-    """Wait until a cache, which another process is making, has a result."""
+    """Wait until a cache that another process writes has a result."""
     end = time.monotonic() + PATIENCE
     while not cache.exists() and time.monotonic() < end:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""A Spark of a master and two workers, as processes of this machine that listen on loopback."""
+"""A Spark of a master and two workers, as local processes that listen on loopback."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ T = TypeVar("T")
 
 
 class SparkCluster(NamedTuple):
-    """master: its address; workers: their processes."""
+    """A running cluster: the master's address, and the workers' processes."""
 
     master: str
     workers: list[int]
 
     def executors(self) -> list[int]:
-        """The processes that run the tasks of a job."""
+        """Return the processes that run the tasks of a job."""
         return [
             pid
             for worker in self.workers
@@ -44,7 +44,7 @@ class SparkCluster(NamedTuple):
 
 @contextmanager
 def started(folder: Path) -> Iterator[SparkCluster]:
-    """One with two workers of a core each; it ends with the block."""
+    """Yield a cluster with two workers of one core each, which ends with the block."""
     processes: list[subprocess.Popen] = []
 
     def start(*words: str) -> int:
@@ -91,7 +91,7 @@ def home() -> Path:
 
 
 def wait_for(find: Callable[[], T], seconds: float = WAIT_SECONDS) -> T:
-    """What `find` returns, once it is something."""
+    """Wait until `find` returns a true value; return it."""
     end = time.monotonic() + seconds
     while not (found := find()):
         assert time.monotonic() < end, "waited in vain"

@@ -12,40 +12,40 @@ Vector = Mapping[Hashable, Fraction]  # token → weight above 0
 
 
 def jaccard(x: Vector, y: Vector) -> Fraction:
-    """Σ min / Σ max."""
+    """Return Σ min / Σ max."""
     tokens = {*x, *y}
     low = sum(min(x.get(token, 0), y.get(token, 0)) for token in tokens)
     return Fraction(low, sum(max(x.get(token, 0), y.get(token, 0)) for token in tokens))
 
 
 def dice(x: Vector, y: Vector) -> Fraction:
-    """2·Σ min / (Σ x + Σ y)."""
+    """Return 2·Σ min / (Σ x + Σ y)."""
     low = sum(min(weight, y.get(token, 0)) for token, weight in x.items())
     return Fraction(2 * low, sum(x.values()) + sum(y.values()))
 
 
 def squared_cosine(x: Vector, y: Vector) -> Fraction:
-    """(Σ x·y)² / (Σ x² · Σ y²)."""
+    """Return (Σ x·y)² / (Σ x² · Σ y²)."""
     dot = sum(weight * y.get(token, 0) for token, weight in x.items())
     squares = [sum(weight**2 for weight in z.values()) for z in (x, y)]
     return Fraction(dot**2, squares[0] * squares[1])
 
 
 def millionths_of_root(square: Fraction) -> int:
-    """As Python rounds: half to even, but of a root, whose nearest rationals are tried."""
+    """Return the root of a fraction in millionths, exactly rounded half to even."""
     floor = isqrt(square.numerator * 10**12 // square.denominator)
     middle = Fraction(2 * floor + 1, 2 * 10**6) ** 2
     return floor + (square > middle or (square == middle and floor % 2))
 
 
 def idf(records: int, holders: int) -> int:
-    """8·log2(N / df), rounded, from 1 to 255: the largest w with (N / df)^16 ≥ 2^(2w - 1)."""
+    """Return 8·log2(N / df), rounded, from 1 to 255, in exact fractions."""
     power = Fraction(records, holders) ** 16
     return max([w for w in range(1, 256) if power >= 2 ** (2 * w - 1)], default=1)
 
 
 def rare_first(vectors: Iterable[Vector]) -> list[Vector]:
-    """The same, in which each weight is multiplied by the idf weight of its token."""
+    """Return the vectors with each weight multiplied by its token's idf weight."""
     vectors = list(vectors)
     holders = Counter(token for vector in vectors for token in vector)
     weights = {token: idf(len(vectors), n) for token, n in holders.items()}
@@ -55,7 +55,7 @@ def rare_first(vectors: Iterable[Vector]) -> list[Vector]:
 def weighted_lines(
     records: Iterable[tuple[bytes, Vector]], measure: str, threshold: str
 ) -> list[bytes]:
-    """The pair lines of records with different ids, sorted."""
+    """Return the sorted pair lines of records with unique ids."""
     t, lines = Fraction(threshold), []
     for (a, x), (b, y) in combinations(sorted(records, key=lambda record: record[0]), 2):
         if measure == "cosine":

@@ -1,4 +1,4 @@
-"""The sdist and the wheel, built once for a run of the tests, and an environment with the wheel.
+"""The sdist and the wheel, built once per test run, and an environment with only the wheel.
 
 Building takes a copy of the project, so that nothing of it is left beside the sources.
 """
@@ -24,7 +24,7 @@ NOT_COPIED = shutil.ignore_patterns(
 
 
 def installed(factory: pytest.TempPathFactory) -> Path:
-    """A folder with `dist`, the sdist and the wheel, and `env`, where the wheel is all there is."""
+    """Return a folder with the sdist and the wheel in `dist`, and the environment in `env`."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "installed"
     folder.mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def _make(folder: Path) -> None:
 
 
 def _left_by_builds() -> set[Path]:
-    """In the project; an egg-info is there for an editable install."""
+    """Return what builds leave in the project; an egg-info may come from an editable install."""
     return {path for name in ("build", "dist", "*.egg-info") for path in ROOT.glob(name)}
 
 

@@ -1,4 +1,4 @@
-"""Bucket batches from arrays are those that the same records' lines give."""
+"""Bucket batches from arrays equal those from the same records' lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies in a large bucket: behind the first of their set, however little is remembered."""
+"""Copies in a large bucket come after the first record of their set, in bounded memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Set = tuple[int, bytes]
 
 
 def bucket(sets: list[int]) -> list[bytes]:
-    """The lines of a bucket, in byte order: record i has set i, of one shingle or of two."""
+    """Return the lines of a bucket in byte order; record i has set i, of one or two shingles."""
     texts = [(1 + number % 2, b"%c" % (48 + number) + b"0" * (number % 2)) for number in sets]
     return sorted(
         b"000:0000000001\t%08d\tid%03d\t%b\n" % (size, i, text)
@@ -35,7 +35,7 @@ def fields(line: bytes) -> tuple[Set, bytes]:
 
 
 def by_set(lines: list[bytes]) -> dict[Set, list[bytes]]:
-    """The ids of each set, in order."""
+    """Return the ids of each set, in order."""
     groups = groupby(sorted(map(fields, lines)), key=lambda pair: pair[0])
     return {set_: [id_ for _, id_ in group] for set_, group in groups}
 
@@ -92,7 +92,7 @@ def test_the_lines_do_not_depend_on_how_much_is_remembered(output, order, monkey
 
 @pytest.mark.slow
 def test_each_copy_is_tied_to_the_smallest_id_of_its_set():
-    """Those of one set in every piece, among others of the same bucket."""
+    """In a large bucket, each copy is linked to the smallest id with its set."""
     sets = {b"x": [1, 2, 3], b"y": [1, 2, 4], b"z": [1, 2, 3, 4]}
     rng = random.Random(3)
     records = {b"v%03d" % i: sets[rng.choice([b"x", b"y", b"z"])] for i in range(200)}
@@ -110,7 +110,7 @@ def test_each_copy_is_tied_to_the_smallest_id_of_its_set():
 
 
 def test_a_long_bucket_is_looked_at_about_twice(monkeypatch):
-    """And not once more with every block that it goes on in."""
+    """A long bucket is scanned about twice, not again for each of its blocks."""
     looked_at = []
     scan = shared_lines.__globals__["_scan"]
 

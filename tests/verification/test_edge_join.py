@@ -1,4 +1,4 @@
-"""Pairs of two collections, against a nested loop that knows which is which."""
+"""Pairs of two collections are those of a nested loop over old and new records."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.support.drawn import settings_of
 
 
 def contained(x: Line, y: Line) -> Fraction:
-    """How much of x is in y."""
+    """Return the share of x that is in y."""
     return Fraction(len(x.set & y.set), len(x.set))
 
 
 def pairs(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
-    """Every two, one of which is new; of one collection, records of one id form no pair."""
+    """Return the lines of all pairs with a new record; in one collection, equal ids are no pair."""
     best: dict[tuple, Fraction] = {}
     for a, b in permutations(lines, 2):
         first_is_first = not a.old and (b.old or a.id < b.id)
@@ -38,7 +38,7 @@ def pairs(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
 
 
 def directed(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
-    """Every x that is contained in a y, either of which is new; a new one comes first."""
+    """Return the lines of all x contained in a y, one of them new; the new one comes first."""
     best: dict[tuple, Fraction] = {}
     for x, y in permutations(lines, 2):
         same = x.id == y.id and x.old == y.old
@@ -57,7 +57,7 @@ def _way(y: Line) -> bytes:
 
 
 def found(lines: list[Line], flags: list[str], sizes: Sizes = USUAL) -> list[bytes]:
-    """What the job prints, and says once."""
+    """Return the job's lines after removing repeated pairs."""
     lines_ = reduced(lines, settings_of(*flags), Counters("test"), sizes)
     return sorted(dedup_pairs(lines_, Counters("dedup")))
 
@@ -125,7 +125,7 @@ def test_no_two_old_records_are_compared():
 
 @pytest.mark.parametrize("other", [frozenset({1, 2, 3}), frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9})])
 def test_ids_that_repeat_are_told_without_a_tag(other):
-    """In the new records, say; that an old one has the same is no repeat."""
+    """A repeated id is reported once, without its tag; an old record's equal id is not a repeat."""
     nine = frozenset(range(1, 10))
     lines = [Line(b"v", nine, True), Line(b"v", nine), Line(b"v", nine | {10}), Line(b"w", other)]
     counters = Counters("test")

@@ -1,4 +1,4 @@
-"""Buckets → pairs, against the nested loop: no pair wrong, none twice, none lost that met."""
+"""Buckets become pairs: compared with the nested loop, none is wrong, repeated or lost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CERTAIN = ("--bands=120", "--rows=1")  # at 0.7 and above, a pair is missed once
 
 
 def families(seed: int, count: int = 12, universe: int = 2000) -> dict[bytes, frozenset[int]]:
-    """Families of copies and near-copies around `count` sets, in random order."""
+    """Return families of copies and near-copies around `count` sets, in random order."""
     rng = random.Random(seed)
     records = []
     for number in range(count):
@@ -161,7 +161,7 @@ def test_a_reducer_with_other_options_stops(other):
 
 @pytest.mark.slow
 def test_the_first_reducer_of_many_bands_agrees_with_one_that_has_all():
-    """Any split of the keys among reducers gives the same lines together."""
+    """Any split of the keys among reducers gives the same lines in total."""
     settings = settings_of("--threshold=0.7", *CERTAIN)
     lines = mapped(record_lines(families(5)), settings)
     together = []

@@ -1,4 +1,4 @@
-"""Runs that two videos have in common: copies, trims, splices, rates, mirror images, strays."""
+"""Runs common to two videos are found in copies, trims, splices, rates and mirror images."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runs_of(x: VideoPrint, y: VideoPrint, mirror: bool = False) -> tuple[Run, ..
 
 
 def seeds_of(a: Frames, b: Frames) -> np.ndarray:
-    """Return all pairs of frames within 31 bits."""
+    """Return all pairs of frames that differ in at most 31 bits."""
     i, j = (side.ravel() for side in np.indices((len(a.spans), len(b.spans))))
     near = distances(a, i, b, j) <= 31
     return np.hstack((a.spans[i[near]], b.spans[j[near]]))
@@ -115,7 +115,7 @@ def test_most_of_a_short_clip_is_enough(random: np.random.Generator) -> None:
 
 
 def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) -> None:
-    """Of frames that differ in about 40 bits a few are seeds, and nearly all are on the line."""
+    """Copies that differ in about 40 bits are found: few frames match, but most are on the line."""
     video = made_up(random, "a", 60)
     other = copied(random, video, "b", 38)
     a, b = Frames.of(video, False), Frames.of(other, False)

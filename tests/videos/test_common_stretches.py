@@ -1,4 +1,4 @@
-"""Openings and other stretches that many different videos show."""
+"""Openings and other stretches that occur in many different videos are found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(folder: Path, prints: list[VideoPrint], old: int = 0, **options: objec
 
 
 def episode(random: np.random.Generator, id_: str, opening: VideoPrint, at: float) -> VideoPrint:
-    """Return 30 seconds of its own with the opening after `at` seconds."""
+    """Return an episode with 30 seconds of its own, and the opening after `at` seconds."""
     parts = made_up(random, "", at), copied(random, opening, "", 5), made_up(random, "", 30 - at)
     return joined(id_, *parts)
 
@@ -74,7 +74,7 @@ def test_a_copy_of_an_episode_is_a_whole_copy(random: np.random.Generator, tmp_p
 
 @pytest.mark.slow
 def test_copies_of_one_video_keep_their_votes(random: np.random.Generator, tmp_path: Path) -> None:
-    """30 copies are all pairs, though each of their frames is in 31 videos."""
+    """All of 31 copies are pairs, although each of their frames is in 31 videos."""
     video = made_up(random, "v", 20)
     prints = [video, *(copied(random, video, f"w{k:02}", 4) for k in range(30))]
     prints += [made_up(random, f"x{k}", 20) for k in range(5)]
@@ -85,7 +85,7 @@ def test_copies_of_one_video_keep_their_votes(random: np.random.Generator, tmp_p
 
 @pytest.mark.slow
 def test_copies_in_an_index_keep_their_votes(random: np.random.Generator, tmp_path: Path) -> None:
-    """A clip of a video of which the index has 12 copies is found in all of them."""
+    """A clip is found in all 12 copies of its video in an index."""
     video = made_up(random, "v", 40)
     prints = [copied(random, video, f"w{k:02}", 4) for k in range(12)]
     prints += [made_up(random, "x", 20), copied(random, cut(video, "", 20, 28), "clip")]

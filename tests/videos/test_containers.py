@@ -1,4 +1,4 @@
-"""Which files are videos, by their content, and why others are not."""
+"""Files are recognised as videos by their content, and others are refused with a reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.drawn_videos import write_scene  # noqa: E402
 
 
 def refusal(path: Path) -> tuple[str, str]:
-    """Return the reason for which a file is refused, and more about it; ("", "") if it is not."""
+    """Return the reason for refusing a file, and a detail; ("", "") if it is a video."""
     try:
         with opened(bytes(path)) as (_, stream):
             assert stream.type == "video"
@@ -36,7 +36,7 @@ def refusal(path: Path) -> tuple[str, str]:
 
 
 def sound(path: Path, codec: str, cover: bytes | None = None) -> Path:
-    """Write a file with sound, and perhaps the JPEG of a cover."""
+    """Write a file with sound and, if given, a JPEG cover."""
     with av.open(str(path), "w") as file:
         stream: Any = file.add_stream(codec, rate=44100)
         picture: Any = file.add_stream("mjpeg", rate=1) if cover else None

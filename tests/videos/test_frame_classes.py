@@ -1,4 +1,4 @@
-"""Shingles of videos: copies have nearly the same, a clip has its share, others have none."""
+"""Shingles of videos: copies share nearly all, a clip its part, and other videos none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hashes of frames: against single pictures and slow definitions, and what must not change them."""
+"""Hashes of frames equal those of single pictures and slow definitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("tight", "whole")
 
 
 def film(seed: int = 0, many: int = 12) -> np.ndarray:
-    """A smooth texture that moves, uint8 (n, 64, 64), with levels from 40 to 200."""
+    """Return frames of a moving smooth texture, uint8 (n, 64, 64), with levels 40 to 200."""
     rng = np.random.default_rng(seed)
     small = rng.random((many + 16, 20))
     fine = np.kron(small, np.ones((4, 4)))
@@ -26,7 +26,7 @@ def film(seed: int = 0, many: int = 12) -> np.ndarray:
 
 
 def apart(a: np.ndarray, b: np.ndarray) -> int:
-    """The number of bits that differ in two fingerprints."""
+    """Return the number of bits in which two fingerprints differ."""
     return sum(bin(int(x) ^ int(y)).count("1") for x, y in zip(a, b))
 
 
@@ -35,13 +35,13 @@ def words(hash_bytes: np.ndarray) -> list[int]:
 
 
 def worst(a: np.ndarray, b: np.ndarray, variant: str = "whole") -> int:
-    """The most bits by which `whole` of frames of a differs from a variant of the same of b."""
+    """Return the most bits by which a frame's whole hash in a differs from b's `variant` hash."""
     v = VARIANTS.index(variant)
     return max(apart(x, y) for x, y in zip(hashes(a)[0][:, 0], hashes(b)[0][:, v]))
 
 
 def with_bars(pictures: np.ndarray, level: int, rows: int = 8) -> np.ndarray:
-    """Films that fill the middle rows only, shrunk by leaving rows out."""
+    """Return the films shrunk to the middle rows, between bars of one level."""
     kept = np.linspace(0, SIDE - 1, SIDE - 2 * rows).round().astype(int)
     framed = np.full_like(pictures, level)
     framed[:, rows : SIDE - rows] = pictures[:, kept]
@@ -129,7 +129,7 @@ def test_a_bar_within_a_bar_is_cut() -> None:
 
 @pytest.mark.slow
 def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
-    """Bars within bars, some of them of neighbours in time, are never more than the picture."""
+    """Bars within bars, also those of neighbouring frames, leave at least 32 rows and columns."""
     banded = np.full((SIDE, SIDE), 120, np.uint8)
     banded[21:44] = 0
     pillars = np.zeros((SIDE, SIDE), np.uint8)

@@ -1,4 +1,4 @@
-"""Matches of frames: by all pairs of rows, by masks, and on disk."""
+"""Matches of frames are the same by all pairs of rows, by masks, and on disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Found = set[tuple[int, int, bool]]
 
 
 def some_prints(random: np.random.Generator) -> list[VideoPrint]:
-    """Videos, copies of them that differ in 10 to 35 bits, and a mirrored one."""
+    """Return fingerprints of videos, of copies that differ in 3 to 35 bits, and a mirrored one."""
     first = [made_up(random, f"v{k}", 10) for k in range(4)]
     copies = [copied(random, first[0], f"c{bits}", bits) for bits in (10, 25, 30, 35)]
     calm = filmed("calm", calm_frames(random, 40, 8))
@@ -207,7 +207,7 @@ def test_buckets_one_by_one_have_the_seeds_of_the_search_on_disk(tmp_path: Path)
 
 
 def test_calm_frames_cost_no_square() -> None:
-    """Two hours of a fixed camera are compared by a few frames of each bucket."""
+    """Two hours of a fixed camera give fewer matches than frames, so the cost is not quadratic."""
     random = np.random.default_rng(4)
     video = calm_frames(random, 14_000, 6)[:, 0]
     both = np.concatenate((video, video))
@@ -240,7 +240,7 @@ def test_a_frame_of_very_many_videos_costs_no_square() -> None:
 
 
 def test_masks_are_the_same_on_every_machine() -> None:
-    """Keys are in lines between programs: a change of these needs another version."""
+    """Masks are the same on every machine, since their keys are in lines between programs."""
     hashes = np.arange(8, dtype=np.uint64).reshape(2, 4) * np.uint64(0x9E3779B97F4A7C15)
     assert keys(hashes)[:, [0, 39]].tolist() == KEYS
     assert (keys_by(hashes, 3, seed=1) != keys_by(hashes, 3)).any()

@@ -1,4 +1,4 @@
-"""Spans against a slow definition, and their independence of how ticks are added."""
+"""Spans equal those of a slow definition, however the ticks are added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TICK = 250
 
 
 def ticks(seed: int, many: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ticks of stills, moving and black frames, with times that are not even."""
+    """Return ticks of still, moving and black frames, at irregular times."""
     rng = np.random.default_rng(seed)
     pictures = np.empty((many, SIDE, SIDE), np.uint8)
     k = 0

@@ -1,4 +1,4 @@
-"""Prints in files of a folder."""
+"""Video fingerprints are written to the files of a folder, and read again."""
 
 import pickle
 from pathlib import Path

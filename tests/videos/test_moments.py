@@ -1,4 +1,4 @@
-"""Pictures at given times: the frame that is shown then, whatever the file is like."""
+"""Pictures at given times are the frames shown then, whatever the file's format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BITS = 8
 
 
 def numbered(number: int, width: int = WIDTH, height: int = HEIGHT) -> np.ndarray:
-    """A picture uint8 (height, width, 3) that shows a number: eight bars, black or white."""
+    """Return a picture, uint8 (height, width, 3), that shows a number as eight bars."""
     bars = np.array([number >> bit & 1 for bit in range(BITS)]) * 255
     picture = np.repeat(bars, width // BITS)[np.newaxis, :, np.newaxis]
     return np.broadcast_to(picture, (height, width, 3)).astype(np.uint8)
@@ -59,7 +59,7 @@ def write(
 
 
 def decoded(jpeg: bytes) -> np.ndarray:
-    """Return a picture in grey, (height, width)."""
+    """Return a JPEG decoded as grey, (height, width)."""
     with av.open(io.BytesIO(jpeg)) as file:
         return next(file.decode(video=0)).to_ndarray(format="gray")
 
@@ -93,14 +93,14 @@ def test_the_frame_that_is_shown_then(suffix: str, codec: str, tmp_path: Path) -
 
 
 def test_a_raw_stream_has_no_times_and_is_read_from_its_start(tmp_path: Path) -> None:
-    """At the usual rate."""
+    """A raw stream without times is read from its start, at the usual frame rate."""
     found = sight(write(tmp_path / "a.h264", EVEN), [7.05, 0.05])
     assert [number_in(picture) for picture in found.pictures] == [176, 1]
     assert found.seconds == 0
 
 
 def test_of_slides_the_one_that_is_still_there(tmp_path: Path) -> None:
-    """Not the next one, which may come much later."""
+    """Of slides, the one still shown is returned, not the next one."""
     path = write(tmp_path / "a.mkv", [0, 1, 50, 51, 120])
     found = sight(path, [0.5, 49.9, 50.1, 119.0])
     assert [number_in(picture) for picture in found.pictures] == [0, 1, 2, 3]
@@ -141,7 +141,7 @@ def test_pictures_are_small_and_as_displayed(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("turn", [90, -90, 180])
 def test_pictures_are_upright(turn: int, tmp_path: Path) -> None:
-    """Turned to the left, the bars of a number are rows, the last one on top."""
+    """Pictures are upright: a video turned by its header shows the number turned back."""
     found = sight(write(tmp_path / "a.mp4", EVEN[:30], turn=turn), [1.75])
     picture = decoded(found.pictures[0])
     assert picture.shape == (found.height, found.width)
@@ -188,7 +188,7 @@ def test_sound_alone_has_no_pictures(tmp_path: Path) -> None:
 
 
 def test_a_list_of_files_opens_none_of_them(tmp_path: Path) -> None:
-    """Nor does it speak to a machine."""
+    """A playlist, which names other files, opens none of them and contacts no machine."""
     write(tmp_path / "a.ts", EVEN[:20])
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))

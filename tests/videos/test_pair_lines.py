@@ -1,4 +1,4 @@
-"""Pairs of videos as lines and as JSON objects, and back."""
+"""Pairs of videos are written as lines and as JSON objects, and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames as small pictures: ranges, depths, odd sizes, and turns, of frames made by hand."""
+"""Frames become small pictures: ranges, depths, odd sizes and turns of constructed frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.drawn_videos import encode, picture  # noqa: E402
 
 
 def flat(format: str, luma: int, size: tuple[int, int] = (130, 98)) -> Any:
-    """Return a frame of one level, without colour."""
+    """Return a frame of one grey level."""
     frame = av.VideoFrame(*size, format)
     deep = "10" in format
     for k, plane in enumerate(frame.planes):
@@ -96,7 +96,7 @@ def test_both_fields_of_an_interlaced_frame_count() -> None:
 
 
 def displayed(matrix: tuple[int, int, int, int], source: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return what is displayed by the definition: (x, y) is shown at (ax + cy, bx + dy)."""
+    """Return the displayed picture by the definition: (x, y) is shown at (ax + cy, bx + dy)."""
     a, b, c, d = matrix
     points = {
         (b * x + d * y, a * x + c * y): source[y, x]

@@ -1,4 +1,4 @@
-"""Prints as bytes, as lines, and as rows of a table; and what is not one."""
+"""Video fingerprints as bytes, lines and rows of a table; other content is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_other_bytes(value: bytes) -> None:
 
 @given(st.integers(0, 500), st.integers(0, 255))
 def test_damaged_bytes(at: int, byte: int) -> None:
-    """They are found to be damaged, by the checksum of zlib, or are a print all the same."""
+    """Damaged bytes are detected by zlib's checksum, or are still a fingerprint."""
     value = bytearray(to_bytes(made_up(1)))
     value[at % len(value)] = byte
     found = from_bytes(bytes(value))

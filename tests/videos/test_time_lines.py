@@ -1,4 +1,4 @@
-"""The line with the most votes, against all corners of all trapezia at each rate."""
+"""The line with the most votes is that of a search of all corners of the votes, at each rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neardup.videos.time_lines import RATES, Floats, best_line, overlaps, weight
 
 
 def seeds_on(random: np.random.Generator, count: int, rate: float, offset: float) -> Floats:
-    """Return matches of frames on a line, each moved by up to half a tick."""
+    """Return matches of frames near a line, each moved by up to half a tick."""
     a = np.sort(random.random(count)) * count / 2
     b = rate * a + offset + random.uniform(-0.125, 0.125, count)
     return np.stack((a, a + 0.25, b, b + 0.25), axis=1)
@@ -22,7 +22,7 @@ def strays(random: np.random.Generator, count: int, seconds: float) -> Floats:
 
 
 def most_votes(seeds: Floats, weights: Floats) -> float:
-    """Return the largest sum over all rates, at each corner: the sum is linear between these."""
+    """Return the largest sum of votes over all rates and corners, between which it is linear."""
     most = 0.0
     for rate in RATES.tolist():
         a0, a1, b0, b1 = seeds.T
@@ -83,7 +83,7 @@ def test_no_order_of_the_matches_changes_a_line() -> None:
 
 
 def test_calm_frames_weigh_less() -> None:
-    """A frame that matches ten others has the weight of about a third."""
+    """A frame that matches ten others weighs about a third of a frame with one match."""
     calm = np.array([[0, 1, b, b + 1] for b in range(10)], float)
     single = np.array([[1, 2, 30, 31]], float)
     weights = weights_of(np.concatenate((calm, single)))

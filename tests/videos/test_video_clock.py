@@ -1,4 +1,4 @@
-"""Times of frames from time stamps: missing, late, jumping back and forth."""
+"""Times of frames follow from time stamps that are missing, late, or jump back and forth."""
 
 from __future__ import annotations
 

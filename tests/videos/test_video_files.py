@@ -1,4 +1,4 @@
-"""Prints of video files: facts, times, failures, damaged files, and bounded memory."""
+"""Video files give fingerprints, or failures if they are damaged, in bounded memory."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_an_encrypted_video(tmp_path: Path) -> None:
 
 
 def claims(path: Path, side: int) -> Path:
-    """Change the size of a GIF, animated PNG or MOV of qtrle in its header."""
+    """Change the size that a GIF, animated PNG or qtrle MOV claims in its header."""
     data = bytearray(path.read_bytes())
     if path.suffix == ".gif":
         data[6:10] = struct.pack("<HH", side, side)
@@ -328,7 +328,7 @@ def test_less_than_a_second_of_a_damaged_file_is_a_failure(tmp_path: Path) -> No
 def test_files_are_read_in_processes_with_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A header that claims a frame that FFmpeg would decode, too large for the process."""
+    """A file that claims too large a frame fails as out of memory; other files are read."""
     monkeypatch.setattr(pictures, "MEMORY", 60 << 20)
     good = write_scene(tmp_path / "a.mp4", 1, 2)
     bad = claims(write_scene(tmp_path / "b.gif", 1, 1, 10, codec="gif"), 8_000)

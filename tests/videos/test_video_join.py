@@ -1,4 +1,4 @@
-"""The join of videos: all pairs, the measures, and the same answer however it is computed."""
+"""The join of videos finds all pairs, with the right measures, however it is computed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.made_up_prints import (
 
 
 def library(random: np.random.Generator) -> list[VideoPrint]:
-    """Videos, edited copies, a compilation, episodes with one opening, takes of one camera."""
+    """Return videos, edited copies, a compilation, episodes with an opening, and camera takes."""
     first = [made_up(random, f"v{k}", 30) for k in range(8)]
     opening = made_up(random, "", 8)
     episodes = [
@@ -56,7 +56,7 @@ def library(random: np.random.Generator) -> list[VideoPrint]:
 def lines(
     folder: Path, prints: list[VideoPrint], jobs: int = 1, old: int = 0, **options: object
 ) -> list[bytes]:
-    """Return the lines of the answer, and of its common stretches by their ids."""
+    """Return the answer's lines, and its common stretches with the ids of videos."""
     folder.mkdir()
     store = FrameStore.write(folder, prints)
     pairs, stretches = find(store, JoinOptions(**options), jobs, old)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Prints of videos as lines."""
+"""Video fingerprints are written as lines, and read back."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pairs of videos in steps: the lines of `find`, which needs all prints in one process."""
+"""Pairs of videos, found in steps, are those of `find`, which holds all fingerprints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT = JoinOptions()
 
 
 def in_steps(lines: Sequence[bytes], options: JoinOptions = DEFAULT, shares: int = 3) -> set[bytes]:
-    """All steps, with sorts between."""
+    """Run all steps, with sorts between them; return the lines."""
     seeds = list(video_steps.seeds(sorted(video_steps.blocks(lines, shares)), options))
 
     def aligned(inputs: list[bytes], copies: bool) -> list[bytes]:
@@ -47,7 +47,7 @@ def at_once(prints: list[VideoPrint], options: JoinOptions, folder: Path) -> set
 
 @pytest.fixture(scope="module")
 def prints() -> list[VideoPrint]:
-    """Copies, clips, mirror images, other rates, and an opening of twelve episodes."""
+    """Return fingerprints of copies, clips, mirror images, other rates, and twelve episodes."""
     random = np.random.default_rng(3)
     films = [made.made_up(random, f"film {k}", 30) for k in range(5)]
     opening = made.made_up(random, "opening", 6)
