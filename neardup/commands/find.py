@@ -57,7 +57,10 @@ def main() -> None:
     if not index.exists():
         raise StageError(f"{index}: no such file")
     if not is_index(index):
-        raise StageError(f"{index}: is not an index; make one: neardup index OLD --to {index}")
+        raise StageError(
+            f"{index}: is not an index; name one, or make one in a new folder: neardup index OLD "
+            "--to FOLDER"
+        )
     check_files(args.files)
     wanted, args.threshold = args.threshold, None
     options, _ = index_manifest.take_options(Options.of(args), index, args.files)

@@ -178,9 +178,10 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
     if asked.threshold is not None and least + 1 <= asked.threshold * facts.MILLION:
         bits, lowest = asked.form.bits, f"{least / facts.MILLION:.6f}"
         if bits:
+            most = round((1 - asked.threshold) * bits)
             raise UsageError(
-                f"--distance {round((1 - asked.threshold) * bits)}: a pair of similarity {lowest} "
-                f"differs in more of {bits} bits; name the --distance and --bits of the run"
+                f"--distance {most}: a pair of similarity {lowest} differs in more than {most} of "
+                f"{bits} bits; name the --distance and --bits of the run"
             )
         raise UsageError(
             f"--threshold {float(asked.threshold):.9g}: exceeds a pair's similarity of "

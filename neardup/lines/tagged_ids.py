@@ -46,7 +46,7 @@ class Rank(Protocol):
         ...
 
     def digits(self, batch: Batch) -> list[bytes]:
-        """Return the digits of each record; the record with the smallest digits is kept."""
+        """Return each record's rank in hexadecimal digits; the record with the lowest is kept."""
         ...
 
 

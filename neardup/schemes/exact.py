@@ -62,7 +62,7 @@ PAIR, PAIR_TOKEN = 0.1, 0.0005  # to compare the bitmaps of two sets, and for ea
 
 
 class Partition(BySize):
-    """The scheme partition: the contents of parts of the universe as keys, in all size groups.
+    """The scheme partition: keys are contents of parts of the universe; huge sets have one key.
 
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])

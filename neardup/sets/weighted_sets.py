@@ -65,7 +65,7 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Replace the second, third … of equal values in a row by hashes of value and ordinal."""
+    """In each row, replace the second, third … of equal values by hashes of value and ordinal."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((values, owner))
     starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))

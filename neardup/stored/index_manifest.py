@@ -133,7 +133,9 @@ def _left_by_a_run(entry: Path) -> bool:
 OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # options of a run, not of an index
 FIELDS = {"--id", "--text"}
 _NOT_TAKEN = {*OF_RUNS, "--counts", "--max-bad", "--strict", "--delimiter", "--encoding"}
-COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./step.py count order"
+COUNT = (
+    "./step.py count map OPTIONS FILE… | sort | ./step.py count sum | sort | ./step.py count order"
+)
 
 
 def check_counts(options: Options) -> None:
@@ -144,7 +146,8 @@ def check_counts(options: Options) -> None:
             asks += f" --weights {weights}"
         raise UsageError(
             f"an index for {asks} needs counts that stay the same; make them once, with LC_ALL=C: "
-            f"{COUNT} > counts.tsv; then give the index --counts counts.tsv"
+            f"{COUNT} > counts.tsv, where OPTIONS are the --input, --id, --text, --clean and "
+            "--shingle of the index; then give the index --counts counts.tsv"
         )
     if options.own_counts:
         raise UsageError("--own-counts cannot be used for an index, which grows; leave it out")

@@ -172,7 +172,7 @@ def _until(
 def _shown(
     frames: Iterable[tuple[float, VideoFrame]], times: list[float], view: _View
 ) -> dict[float, bytes]:
-    """Return the pictures at `times` (ascending), as far as `frames` reach."""
+    """Return {time: JPEG} for `times` (ascending), without those not found in time."""
     found: dict[float, bytes] = {}
     waiting = times[::-1]
     before: VideoFrame | None = None

@@ -73,7 +73,7 @@ def best_line(seeds: Floats, weights: Floats) -> Line:
 
 
 def overlaps(seeds: Floats, rate: float, offset: float) -> Floats:
-    """Return for how many seconds of b each match is on a line; negative if it is not."""
+    """Return the seconds of b for which each match is on the line; negative: its distance."""
     a0, a1, b0, b1 = seeds.T
     return np.asarray(
         np.minimum(rate * a1 + offset, b1) - np.maximum(rate * a0 + offset, b0), np.float64

@@ -79,7 +79,6 @@ COPIES = {
 }
 
 
-@pytest.mark.slow
 def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None:
     result = videos(tmp_path, folder)
     assert pairs(result, folder) == COPIES

@@ -126,7 +126,6 @@ def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
     assert len(groups) == len(set(groups))
 
 
-@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sets(st.integers(0, 12), max_size=6), st.booleans()), min_size=1, max_size=12

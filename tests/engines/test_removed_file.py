@@ -81,7 +81,6 @@ def test_names_that_look_like_something_else(tmp_path: Path) -> None:
         assert (tmp_path / f"{name}.tsv").read_bytes() == REMOVED
 
 
-@pytest.mark.slow
 def test_it_has_the_rights_of_a_new_file_or_of_the_one_before(
     data: Path, folder: Path, tmp_path: Path
 ) -> None:

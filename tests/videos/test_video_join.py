@@ -73,7 +73,6 @@ def pairs_in(found: list[bytes]) -> dict[tuple[str, str], float]:
     return {(row[0], row[1]): float(row[5]) for row in fields}
 
 
-@pytest.mark.slow
 def test_each_edit_is_found_and_nothing_else(tmp_path: Path) -> None:
     found = lines(tmp_path / "store", library(np.random.default_rng(0)))
     assert {pair: round(share, 1) for pair, share in pairs_in(found).items()} == {
@@ -139,7 +138,6 @@ def test_containment_needs_one_run_through_the_shorter(tmp_path: Path) -> None:
     assert pairs_in(contained).keys() == {("clip", "v")}
 
 
-@pytest.mark.slow
 def test_a_higher_threshold_finds_a_part_of_the_pairs(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     video = made_up(random, "v", 40)

@@ -87,7 +87,6 @@ def test_steps_give_the_pairs_of_one_process(
     assert in_steps(list(map(to_line, prints)), options) == expected
 
 
-@pytest.mark.slow
 def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     parts = made.frames(random, 20)
