@@ -70,4 +70,7 @@ def test_a_smaller_distance_than_that_of_a_pair(prints: Path, tmp_path: Path) ->
     asked = [*INPUT, "--distance", "3", tmp_path / "pairs.tsv", "--records", prints]
     result = run([*NEARDUP, "report", *asked, "-o", tmp_path / "page.html"], tmp_path)
     assert result.code == 2
-    assert "--distance 3: a pair of similarity 0.937500 differs in more than 3 of 64 bits" in result.err
+    assert (
+        "--distance 3: a pair of similarity 0.937500 differs in more than 3 of 64 bits"
+        in result.err
+    )
