@@ -28,10 +28,11 @@ def root() -> Path:
 
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Make all cases but the first of a test marked `first_case` slow."""
+    """Make all cases slow but the first fast one of a test marked `first_case`."""
     seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if test in seen and item.get_closest_marker("first_case"):
-            item.add_marker(pytest.mark.slow)
-        seen.add(test)
+        if item.get_closest_marker("first_case") and not item.get_closest_marker("slow"):
+            if test in seen:
+                item.add_marker(pytest.mark.slow)
+            seen.add(test)

@@ -32,9 +32,9 @@ from neardup.stages.video_options import (
 )
 from neardup.videos import video_steps
 from neardup.videos.containers import require_av
-from neardup.videos.print_sources import number, with_file
+from neardup.videos.print_sources import with_file
 from neardup.videos.video_files import Reading
-from neardup.videos.video_prints import VideoPrint, to_line
+from neardup.videos.video_prints import VideoPrint, number, to_line
 from neardup.videos.video_steps import SHARES, Clusters
 
 MOST_TICKS, MOST_JOBS, LONGEST_LIMIT, MOST_SHARES = 25, 1024, 10**6, 4096

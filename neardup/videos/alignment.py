@@ -28,7 +28,7 @@ from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
 from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
-from neardup.videos.video_prints import VideoPrint, compared
+from neardup.videos.video_prints import VideoPrint, compared, length_of
 
 NEAR = 40  # bits in which the frames of a seed may differ
 WIDE, SPREAD = (42, 56), 36  # bits: WIDE limits the seeds' median + SPREAD
@@ -62,10 +62,8 @@ class Frames(NamedTuple):
     ) -> Frames:
         """Return the frames of a print that `votes` marks, bool (n,), or all if it is None."""
         kept = slice(None) if votes is None else votes
-        last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
-        length = float(video.facts.get("seconds") or last)
         pairs = compared(video.variants, mirrored)
-        return cls(video.spans[kept], video.hashes[kept], pairs, length)
+        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video))
 
     def take(self, frames: Indices) -> Frames:
         return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])

@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 from neardup.images.cache import ResultCache, Store
 from neardup.images.folder_walk import (
@@ -31,7 +31,7 @@ from neardup.images.results import Failure, Outcome, Work, results
 from neardup.images.tally import Tally
 from neardup.videos.print_files import BAD_LINE, is_print_file, prints_in
 from neardup.videos.stored_prints import PrintSpool
-from neardup.videos.video_prints import VideoPrint
+from neardup.videos.video_prints import VideoPrint, number
 
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30, ends=True)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure
@@ -149,14 +149,3 @@ def time_limit(file: FoundFile) -> float:
     800.0
     """
     return LEAST_SECONDS + SECONDS_PER_MEGABYTE * file.size / MEGABYTE
-
-
-def number(facts: dict[str, Any], name: str) -> float:
-    """Return a fact as a number; 0 if it is missing or not a number.
-
-    >>> number({"width": 640, "height": "?"}, "width"), number({"height": "?"}, "height")
-    (640.0, 0.0)
-    """
-    value = facts.get(name, 0)
-    good = isinstance(value, (int, float)) and value - value == 0
-    return float(value) if good else 0.0

@@ -19,8 +19,8 @@ import numpy as np
 
 from neardup.runtime.program import not_one_of
 from neardup.sets.ragged import Forest
-from neardup.videos.print_sources import number
 from neardup.videos.runs import CommonStretch, VideoPair
+from neardup.videos.video_prints import number
 
 Facts = dict[str, Any]
 Rule = Callable[[str, Facts], float]  # of an id and facts; the video with the least value is kept

@@ -36,7 +36,7 @@ from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, 
 
 MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
-WHOLE = 0.9  # share of the longer video: such copies are a pair even if all frames are common
+WHOLE = 0.9  # share of both videos in one run: they are a pair even if all frames are common
 SEEDS_OF_COPIES = 0.1  # share of the longer video that has seeds, at least, in copies
 SEARCHED = 0.8  # of the work, about
 PASSES = 4  # over the parts
@@ -80,12 +80,7 @@ def find(
         search = _search(store, options, jobs, old, Path(folder), done)
         join = _Join(store, options, jobs, search.folder, done)
         pairs, stretches = join.answer()
-    kept = []
-    for pair in pairs:
-        whole = [whole_seconds(store.spans[store.frames_of(each)]) for each in (pair.a, pair.b)]
-        if max(pair.a, pair.b) >= old and is_pair(pair, whole, options):
-            kept.append(pair)
-    return kept, stretches
+    return [pair for pair in pairs if max(pair.a, pair.b) >= old], stretches
 
 
 def is_pair(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> bool:
@@ -105,6 +100,14 @@ def through(pair: VideoPair, whole: Sequence[float]) -> float:
     of_a = whole[0] <= whole[1]
     parts = [run.a_to - run.a_from if of_a else run.b_to - run.b_from for run in pair.runs]
     return min(1.0, max(parts) / max(min(whole), 1e-9))
+
+
+def is_whole(pair: VideoPair, whole: Sequence[float]) -> bool:
+    """Return whether one run spans nearly all of both videos; whole: as for `is_pair`."""
+    least = [WHOLE * seconds for seconds in whole]
+    return pair.share_of_longer >= WHOLE and any(
+        run.a_to - run.a_from >= least[0] and run.b_to - run.b_from >= least[1] for run in pair.runs
+    )
 
 
 def whole_seconds(spans: Indices) -> float:
@@ -249,13 +252,15 @@ class _Join:
     def _pairs(self, part: int) -> list[VideoPair]:
         found: list[VideoPair] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
-            if not self.shows_common[[a, b]].any() and (a, b, mirrored) in self.copies:
-                found.append(self.copies[a, b, mirrored])
-                continue
-            votes = ~(self.common[i] | self.common[j])
-            pairs = [*self._aligned(a, b, mirrored, i[votes], j[votes])]
-            whole = self.copies.get((a, b, mirrored))
-            found += pairs or ([whole] if whole and whole.share_of_longer >= WHOLE else [])
+            copy = self.copies.get((a, b, mirrored))  # by all frames
+            lengths = [whole_seconds(self.store.spans[self.store.frames_of(x)]) for x in (a, b)]
+            if copy and not self.shows_common[[a, b]].any():
+                tried = [copy]
+            else:
+                votes = ~(self.common[i] | self.common[j])
+                tried = [*self._aligned(a, b, mirrored, i[votes], j[votes])]
+                tried += [copy] if copy and is_whole(copy, lengths) else []
+            found += [pair for pair in tried if is_pair(pair, lengths, self.options)][:1]
         return found
 
     def _aligned(

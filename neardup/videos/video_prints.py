@@ -39,6 +39,23 @@ class VideoPrint(NamedTuple):
     hashes: NDArray[np.uint64]  # (n, V, 4)
 
 
+def number(facts: dict[str, Any], name: str) -> float:
+    """Return a fact as a number; 0 if it is missing or not a number.
+
+    >>> number({"width": 640, "height": "?"}, "width"), number({"height": "?"}, "height")
+    (640.0, 0.0)
+    """
+    value = facts.get(name, 0)
+    good = isinstance(value, (int, float)) and value - value == 0
+    return float(value) if good else 0.0
+
+
+def length_of(video: VideoPrint) -> float:
+    """Return the seconds of a video: of the file if that is known, or else up to its last span."""
+    last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
+    return number(video.facts, "seconds") or last
+
+
 def owns(variants: tuple[str, ...]) -> int:
     """Return the number of own variants, which come first: the first one, and those named in OWN.
 

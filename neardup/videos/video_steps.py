@@ -59,18 +59,19 @@ from neardup.videos.step_lines import (
 from neardup.videos.video_join import (
     COPIES,
     SEEDS_OF_COPIES,
-    WHOLE,
     JoinOptions,
     is_pair,
+    is_whole,
     matching_seconds,
     seconds_of,
     whole_seconds,
 )
-from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, owns
+from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, length_of, owns
 
 SHARES = 16  # parts into which the keys of a mask are divided
 ROWS = 1 << 18  # that `blocks` holds
 FASTEST = 1.2  # a rate higher than any of a line
+REQUEST = 6  # fields
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
 
 Indices = NDArray[np.int64]
@@ -201,8 +202,8 @@ class Voting(NamedTuple):
         kept = self.votes | whole
         hashes = self.video.hashes[kept][:, chosen]
         variants = tuple(names[v] for v in chosen)
-        spans = self.video.spans[kept]
-        return VideoPrint(self.video.id, self.video.facts, variants, spans, hashes)
+        facts = {"seconds": length_of(self.video)}
+        return VideoPrint(self.video.id, facts, variants, self.video.spans[kept], hashes)
 
     def whole(self) -> Voting:
         """Return the video with a vote for every frame."""
@@ -308,16 +309,19 @@ def _aligned(
         if alike or (pair and pair.share_of_longer >= COPIES):
             yield line(ids[1].encode(), ids[0].encode())
         return
-    if not pair and row[5] and not (a.votes.all() and b.votes.all()):
-        pair = _pair(seeds, a.whole(), b.whole(), other.mirrored)
-        pair = pair if pair and pair.share_of_longer >= WHOLE else None
     lengths = float(row[2]), whole_seconds(voting.video.spans)
-    if pair and is_pair(pair, lengths, options):
+    found = pair and is_pair(pair, lengths, options)
+    if not found and row[5] and not (a.votes.all() and b.votes.all()):
+        pair = _pair(seeds, a.whole(), b.whole(), other.mirrored)
+        found = pair and is_whole(pair, lengths) and is_pair(pair, lengths, options)
+    if pair and found:
         yield from map(format_run, pair_runs(pair, ids))
 
 
 def _requested(row: list[bytes]) -> Voting:
     """Parse the video in a request; its frames do not vote if the request lists their starts."""
+    if len(row) < REQUEST:
+        raise WireError("expected the requests that the step meet prints, with 6 fields")
     video = parse_print(row[4])
     starts = parse_numbers(row[5], 1) if row[5] else np.empty(0, np.int64)
     return Voting(video, ~np.isin(video.spans[:, 0], starts))

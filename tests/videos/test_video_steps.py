@@ -12,6 +12,7 @@ from neardup.runtime.program import StageError, WireError
 from neardup.videos import video_steps
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.pair_lines import format_run, pair_runs
+from neardup.videos.step_lines import format_numbers
 from neardup.videos.video_join import JoinOptions, find
 from neardup.videos.video_prints import VideoPrint, to_line
 from neardup.videos.video_steps import Clusters
@@ -113,6 +114,58 @@ def test_a_whole_copy_of_common_frames(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [DEFAULT, JoinOptions(measure="common", at_least=8.0), JoinOptions(measure="containment")],
+)
+def test_a_whole_copy_with_few_frames_of_its_own(options: JoinOptions, tmp_path: Path) -> None:
+    """Most of a video is in seven others, and its copies are found by what they have in all."""
+    random = np.random.default_rng(1)
+    opening = made.made_up(random, "", 20)
+    hosts = [
+        made.joined(f"host{k}", made.copied(random, opening, ""), made.made_up(random, "", 40))
+        for k in range(7)
+    ]
+    video = made.joined("a", opening, made.made_up(random, "", 4))
+    changed = made.joined("changed", made.cut(video, "", 0, 22.5), made.made_up(random, "", 1.5))
+    prints = [*hosts, video, made.copied(random, video, "same"), made.copied(random, changed, "c")]
+    expected = at_once(prints, options, tmp_path / "frames")
+    pairs = {tuple(line.split(b"\t")[:2]) for line in expected}
+    assert {(b"a", b"same"), (b"a", b"c"), (b"c", b"same")} <= pairs
+    assert in_steps(list(map(to_line, prints)), options) == expected
+
+
+@pytest.mark.slow
+def test_a_repeated_opening_is_not_a_whole_copy(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    opening = made.made_up(random, "", 6)
+    hosts = [
+        made.joined(f"host{k}", made.copied(random, opening, ""), made.made_up(random, "", 80))
+        for k in range(7)
+    ]
+    episode = made.joined("episode", opening, made.made_up(random, "", 32))
+    prints = [*hosts, made.joined("loop", *[opening] * 6), made.copied(random, episode, "episode")]
+    assert at_once(prints, DEFAULT, tmp_path / "frames") == set()
+    assert in_steps(list(map(to_line, prints))) == set()
+
+
+@pytest.mark.slow
+def test_the_length_of_a_video_need_not_be_known(tmp_path: Path) -> None:
+    """The same runs are found where a short video ends with common frames."""
+    random = np.random.default_rng(5)
+    ending, own = made.made_up(random, "", 0.75), made.made_up(random, "", 1.5)
+    hosts = [
+        made.joined(f"host{k}", made.made_up(random, "", 8), made.copied(random, ending, ""))
+        for k in range(7)
+    ]
+    longer = made.joined("b", made.made_up(random, "", 10), made.copied(random, own, ""))
+    for facts in ({}, {"seconds": "?"}, {"seconds": 2.25}):
+        prints = [*hosts, made.joined("a", own, ending)._replace(facts=facts), longer]
+        expected = at_once(prints, DEFAULT, tmp_path / f"frames{len(str(facts))}")
+        assert in_steps(list(map(to_line, prints))) == expected
+
+
+@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_order_or_on_shares(prints: list[VideoPrint]) -> None:
     lines = list(map(to_line, prints[15:24]))
     assert in_steps(lines, shares=1) == in_steps(lines[::-1], shares=7) != set()
@@ -138,6 +191,9 @@ def test_what_does_not_fit_together_is_refused() -> None:
         list(video_steps.meet(keyed_and_sorted(to_line(a), to_line(a)), copies=True))
     with pytest.raises(StageError, match="a has no print"):
         list(video_steps.meet(iter([b"a\t1 b 0\t5.0\t=\n"]), copies=True))
+    with pytest.raises(WireError, match="with 6 fields"):
+        older = b"a\t1 b 0\t5.0\t" + format_numbers(np.array([[0, 1, 0, 1]])) + b"\t="
+        list(video_steps.align(keyed_and_sorted(to_line(a), older), DEFAULT, copies=False))
     with pytest.raises(StageError, match="has a tab"):
         list(video_steps.blocks([to_line(b)]))
     with pytest.raises(WireError, match="expected the print"):
