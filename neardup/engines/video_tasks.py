@@ -30,12 +30,13 @@ from neardup.stages.video_options import (
     THRESHOLD,
     join_options,
 )
-from neardup.videos import video_steps
+from neardup.videos import seed_steps, video_steps
 from neardup.videos.containers import require_av
 from neardup.videos.print_sources import with_file
+from neardup.videos.seed_steps import SHARES
 from neardup.videos.video_files import Reading
 from neardup.videos.video_prints import VideoPrint, number, to_line
-from neardup.videos.video_steps import SHARES, Clusters
+from neardup.videos.video_steps import Clusters
 
 MOST_TICKS, MOST_JOBS, LONGEST_LIMIT, MOST_SHARES = 25, 1024, 10**6, 4096
 ON_CLUSTER = re.compile(rb"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://")
@@ -242,9 +243,9 @@ def step_of(step: str, args: argparse.Namespace) -> Step:
         return partial(video_steps.common_frames, clusters=clusters, options=options)
     steps: dict[str, Step] = {
         "blocks": partial(
-            video_steps.blocks, shares=integer("--shares", args.shares, 1, MOST_SHARES)
+            seed_steps.blocks, shares=integer("--shares", args.shares, 1, MOST_SHARES)
         ),
-        "seeds": partial(video_steps.seeds, options=options),
+        "seeds": partial(seed_steps.seeds, options=options),
         "keyed": video_steps.keyed,
         "meet": partial(video_steps.meet, copies=args.copies),
         "align": partial(video_steps.align, options=options, copies=args.copies),

@@ -5,7 +5,7 @@
     print      ID TAB 0 TAB PRINT
     common     ID TAB 0+ TAB STARTS                of its frames that are common
     request    B TAB 1 A MIRROR TAB LENGTH TAB SEEDS TAB PRINT TAB STARTS
-                                                   LENGTH and PRINT of A; STARTS: see `video_steps`
+                          LENGTH and PRINT of A; STARTS of its common frames if it may be a copy
     copies     ID TAB COPY                         empty for the video itself
     clusters   TAB NUMBER, then  ID TAB CLUSTER    for videos that have copies
     shown      ID PART TAB OTHER TAB STARTS        pairs of starts, of seeds
@@ -23,7 +23,7 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from neardup.runtime.program import StageError, WireError, shown
 from neardup.videos.stored_prints import from_bytes, to_bytes
-from neardup.videos.video_prints import VideoPrint
+from neardup.videos.video_prints import VideoPrint, from_line
 
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
 LEVEL = 1
@@ -190,3 +190,24 @@ def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     ]
     columns[2] = np.concatenate(videos)
     return FrameBlock([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)
+
+
+def print_in(text: bytes) -> VideoPrint:
+    """Parse a JSON line into a video print; StageError if its id cannot be a field."""
+    video = from_line(text)
+    checked_id(video)
+    return video
+
+
+def grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
+    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
+    order = np.lexsort(rows.T[::-1])
+    inner = rows[order]
+    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
+    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
+        yield rows[part[0]].tolist(), part
+
+
+def first_field(text: bytes) -> bytes:
+    """Return the field by which a line is sorted."""
+    return text.partition(b"\t")[0]

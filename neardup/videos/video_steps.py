@@ -1,6 +1,6 @@
 """Find the pairs of videos in steps, with a sort between them: as a pipe, or on a cluster.
 
-    prints ─ blocks ─▶ sort ─ seeds ─▶ SEEDS
+    prints ─ blocks ─▶ sort ─ seeds ─▶ SEEDS     (see `seed_steps`)
     SEEDS, prints ─ keyed ─▶ sort ─ meet ─▶ requests
     requests, prints ─ keyed ─▶ sort ─ align ─▶ pairs
 
@@ -17,7 +17,7 @@ request for two videos that may be copies has all frames, and the starts of the 
 
 The pairs are those of `video_join.find`, which finds them in one process.
 
-Memory: blocks of one key; two prints and the seeds between them; the clusters that have copies.
+Memory: two prints and the seeds between them; the clusters that have copies.
 The lines are those of `step_lines`.  Letters: m seeds.
 """
 
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,27 +34,24 @@ from neardup.runtime.program import StageError, WireError
 from neardup.sets.ragged import Forest
 from neardup.videos import common
 from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of
-from neardup.videos.frame_matches import KEY_BITS, MASKS, Rows, keys_by, matches_in, video_numbers
-from neardup.videos.frame_store import fresh_variants
 from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.runs import VideoPair
 from neardup.videos.step_lines import (
     COMMON,
     PRINT,
-    FrameBlock,
     MirroredPair,
     checked_id,
     fields_of,
-    format_block,
+    first_field,
     format_numbers,
     format_pair,
     format_print,
-    joined,
+    grouped,
     line,
-    parse_block,
     parse_numbers,
     parse_pair,
     parse_print,
+    print_in,
 )
 from neardup.videos.video_join import (
     COPIES,
@@ -66,10 +63,8 @@ from neardup.videos.video_join import (
     seconds_of,
     whole_seconds,
 )
-from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, length_of, owns
+from neardup.videos.video_prints import MIRROR, VideoPrint, length_of, owns
 
-SHARES = 16  # parts into which the keys of a mask are divided
-ROWS = 1 << 18  # that `blocks` holds
 FASTEST = 1.2  # a rate higher than any of a line
 REQUEST = 6  # fields
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
@@ -77,112 +72,11 @@ MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one g
 Indices = NDArray[np.int64]
 
 
-# ---- seeds
-
-
-def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
-    """Read prints; yield lines of a mask and key range, and the fingerprints with such keys."""
-    held: list[FrameBlock] = []
-    rows = 0
-    for text in lines:
-        for part in _parts(_print_in(text)):
-            held.append(part)
-            rows += len(part.keys)
-            if rows >= ROWS:
-                yield from _block_lines(joined(held), shares, seed)
-                held, rows = [], 0
-    if held:
-        yield from _block_lines(joined(held), shares, seed)
-
-
-def _print_in(text: bytes) -> VideoPrint:
-    video = from_line(text)
-    checked_id(video)
-    return video
-
-
-def _parts(video: VideoPrint) -> Iterator[FrameBlock]:
-    """Yield the distinct fingerprints of each variant of a video, without keys."""
-    fresh, seconds = fresh_variants(video.hashes), seconds_of(video.spans)
-    for v in range(len(video.variants)):
-        kept = np.flatnonzero(fresh >> np.uint32(v) & np.uint32(1))
-        zeros = np.zeros(len(kept), np.uint32)
-        rows = video.hashes[kept, v], zeros, zeros, video.spans[kept]
-        yield FrameBlock(
-            [video.id], [seconds], video.variants, *rows, np.full(len(kept), v, np.uint8)
-        )
-
-
-def _block_lines(block: FrameBlock, shares: int, seed: int) -> Iterator[bytes]:
-    for mask in range(MASKS):
-        keys = keys_by(block.hashes, mask, seed)
-        share = (keys * np.uint64(shares) >> np.uint64(KEY_BITS)).astype(np.int64)
-        keyed = block._replace(keys=keys.astype(np.uint32))
-        for number in np.unique(share).tolist():
-            some = _rows(keyed, np.flatnonzero(share == number))
-            yield line(f"{mask}.{number}".encode(), format_block(some), b"")
-
-
-def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
-    """Return a block with only the given rows, and only the videos of these rows."""
-    videos, places = np.unique(block.videos[rows], return_inverse=True)
-    ids, seconds = ([some[k] for k in videos.tolist()] for some in (block.ids, block.seconds))
-    columns: list[NDArray[Any]] = [column[rows] for column in block[3:]]
-    columns[2] = places.reshape(-1).astype(np.uint32)
-    return FrameBlock(ids, seconds, block.variants, *columns)
-
-
-def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
-    """Yield the seeds found in sorted blocks: a line for each pair of videos and block key."""
-    for key, group in groupby(lines, _first):
-        mask = int(key.partition(b".")[0])
-        texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
-        block = joined([parse_block(text) for text in texts])
-        if len(block.ids) > 1:
-            yield from _seeds_of(block, mask, options)
-
-
-def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[bytes]:
-    ids = [id_.encode() for id_ in block.ids]
-    numbers = video_numbers(ids)[block.videos]
-    variants = block.variant.astype(np.int64)
-    own = variants < owns(block.variants)
-    rows = Rows(block.hashes, numbers, block.spans[:, 0], variants, own)
-    found = matches_in(rows, block.keys.astype(np.int64), mask, options.distance, options.seed)
-    rank = np.empty(len(ids), np.int64)
-    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
-    is_mirror = np.array([name.endswith(MIRROR) for name in block.variants])
-    i, j, mirrored = found.left, found.right, is_mirror[block.variant[found.right]]
-    swapped = rank[block.videos[i]] > rank[block.videos[j]]
-    i, j = np.where(swapped, j, i), np.where(swapped, i, j)
-    groups = np.stack((block.videos[i], block.videos[j], mirrored), axis=1).astype(np.int64)
-    for (a, b, mirror), part in _grouped(groups):
-        spans = np.unique(np.hstack((block.spans[i[part]], block.spans[j[part]])), axis=0)
-        other, seconds = MirroredPair(ids[b], bool(mirror)), repr(block.seconds[b]).encode()
-        yield line(ids[a], format_pair(other), seconds, format_numbers(spans))
-
-
-def _grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
-    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
-    order = np.lexsort(rows.T[::-1])
-    inner = rows[order]
-    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
-    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
-        yield rows[part[0]].tolist(), part
-
-
-def _first(text: bytes) -> bytes:
-    return text.partition(b"\t")[0]
-
-
-# ---- two videos and their seeds
-
-
 def keyed(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield prints as lines with their id as key, and all other lines unchanged."""
     for text in lines:
         if text.startswith(b"{"):
-            video = _print_in(text)
+            video = print_in(text)
             yield line(checked_id(video), PRINT, format_print(video))
         else:
             yield text
@@ -219,7 +113,7 @@ def _met(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Voting, Iterator[list[
 
     StageError if a video has no print, or two.
     """
-    for key, group in groupby(lines, _first):
+    for key, group in groupby(lines, first_field):
         rows = (text.rstrip(b"\n").split(b"\t") for text in group)
         first = next(rows)
         if first[1:2] != [PRINT] or len(first) < 3:
@@ -386,7 +280,7 @@ def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
         a, second, _, packed = fields_of(text, 4, "seeds of two videos")
         b, starts = parse_pair(second).other, parse_numbers(packed, 4)[:, [0, 2]]
         for id_, other, pairs in ((a, b, starts), (b, a, starts[:, ::-1])):
-            for (minute,), part in _grouped(pairs[:, :1] // MINUTE):
+            for (minute,), part in grouped(pairs[:, :1] // MINUTE):
                 yield line(id_ + b" %d" % minute, other, format_numbers(pairs[part]))
 
 
@@ -395,7 +289,7 @@ def common_frames(
 ) -> Iterator[bytes]:
     """Yield the frames that many clusters show, and all matching frames, as starts by video."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
-    for key, group in groupby(lines, _first):
+    for key, group in groupby(lines, first_field):
         rows = [fields_of(text, 3, "frames and those that match") for text in group]
         ids = [key.rpartition(b" ")[0], *dict.fromkeys(row[1] for row in rows)]
         places = {id_: place for place, id_ in enumerate(ids)}
@@ -418,5 +312,5 @@ def _shown_by_many(frames: Indices, numbers: Indices, most: float) -> Indices:
 
 
 def _common_lines(ids: list[bytes], owners: Indices, starts: Indices) -> Iterator[bytes]:
-    for (owner,), part in _grouped(owners[:, np.newaxis]):
+    for (owner,), part in grouped(owners[:, np.newaxis]):
         yield line(ids[owner], COMMON, format_numbers(np.unique(starts[part])))

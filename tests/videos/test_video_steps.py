@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neardup.runtime.program import StageError, WireError
-from neardup.videos import video_steps
+from neardup.videos import seed_steps, video_steps
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.step_lines import format_numbers
@@ -23,7 +23,7 @@ DEFAULT = JoinOptions()
 
 def in_steps(lines: Sequence[bytes], options: JoinOptions = DEFAULT, shares: int = 3) -> set[bytes]:
     """Run all steps, with sorts between them; return the lines."""
-    seeds = list(video_steps.seeds(sorted(video_steps.blocks(lines, shares)), options))
+    seeds = list(seed_steps.seeds(sorted(seed_steps.blocks(lines, shares)), options))
 
     def aligned(inputs: list[bytes], copies: bool) -> list[bytes]:
         asked = video_steps.meet(sorted(video_steps.keyed(inputs)), copies)
@@ -191,13 +191,13 @@ def test_what_does_not_fit_together_is_refused() -> None:
         list(video_steps.meet(keyed_and_sorted(to_line(a), to_line(a)), copies=True))
     with pytest.raises(StageError, match="a has no print"):
         list(video_steps.meet(iter([b"a\t1 b 0\t5.0\t=\n"]), copies=True))
+    older = b"a\t1 b 0\t5.0\t" + format_numbers(np.array([[0, 1, 0, 1]])) + b"\t="
     with pytest.raises(WireError, match="with 6 fields"):
-        older = b"a\t1 b 0\t5.0\t" + format_numbers(np.array([[0, 1, 0, 1]])) + b"\t="
         list(video_steps.align(keyed_and_sorted(to_line(a), older), DEFAULT, copies=False))
     with pytest.raises(StageError, match="has a tab"):
-        list(video_steps.blocks([to_line(b)]))
+        list(seed_steps.blocks([to_line(b)]))
     with pytest.raises(WireError, match="expected the print"):
-        list(video_steps.blocks([b"a 1 2 3\n"]))
+        list(seed_steps.blocks([b"a 1 2 3\n"]))
     with pytest.raises(WireError, match="base 64"):
         list(video_steps.shown([b"a\t1 b 0\t5.0\t?\n"]))
     with pytest.raises(WireError, match="clusters"):
@@ -207,6 +207,6 @@ def test_what_does_not_fit_together_is_refused() -> None:
 def test_prints_of_other_variants_are_refused() -> None:
     random = np.random.default_rng(6)
     a, b = made.made_up(random, "a", 5), made.made_up(random, "b", 5)._replace(variants=("x", "y"))
-    lines = sorted(video_steps.blocks([to_line(a)])) + list(video_steps.blocks([to_line(b)]))
+    lines = sorted(seed_steps.blocks([to_line(a)])) + list(seed_steps.blocks([to_line(b)]))
     with pytest.raises(StageError, match="prints of b and a have different variants"):
-        list(video_steps.seeds(sorted(lines), DEFAULT))
+        list(seed_steps.seeds(sorted(lines), DEFAULT))
