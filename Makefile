@@ -21,14 +21,14 @@ check: .venv/.lint .venv/.test ## style, types and the tests of single modules
 	$(VENV) -m mypy
 	$(VENV) -m pytest --numprocesses=auto --quiet $(addprefix tests/,joins lines runtime sets similarity stages verification)
 
-test: .venv/.test ## the tests of every part and every engine without Java, in some minutes
+test: .venv/.test ## the tests of every part and every engine without Java, in three minutes
 	$(VENV) -m pytest --numprocesses=auto $(EXAMPLES)
 
 THOROUGH = --hypothesis-profile=thorough
 slow-test: .venv/.test-all ## the slow ones: packaging, documents, interruption, many engines and cases
 	$(VENV) -m pytest --numprocesses=auto -m 'slow and not hadoop and not browser and not spark' $(THOROUGH)
 
-test-all: ## both, with more examples; about eleven minutes on two cores
+test-all: ## both, with more examples; 15 to 30 minutes on two cores
 	$(MAKE) test EXAMPLES=$(THOROUGH)
 	$(MAKE) slow-test
 

@@ -11,7 +11,7 @@ from hypothesis import settings
 # The same examples in every run, of each of the dozens of cases that a property is tried with: few
 # in `make test`, more in `make test-all`; `--hypothesis-profile=default` draws new ones.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=12)
-settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=20)
 settings.load_profile("repeatable")
 
 
