@@ -175,6 +175,12 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
         except SystemExit:  # such as after --help; flush here, where errors are handled
             sys.stdout.flush()
             raise
+        except (UsageError, StageError):
+            raise
+        except Exception as error:
+            if interruption := _exit_before(error):
+                raise interruption from None
+            raise
         sys.stdout.flush()
         return OK
     except BrokenPipeError:
@@ -246,6 +252,17 @@ def interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         for number in came[:1]:
             signal.raise_signal(number)
+
+
+def _exit_before(error: BaseException) -> BaseException | None:
+    """Return the SystemExit or KeyboardInterrupt during whose clean-up `error` was raised, or None.
+
+    A signal may interrupt a library whose own clean-up then fails, such as argparse's.
+    """
+    before = error.__context__
+    while before and not isinstance(before, (SystemExit, KeyboardInterrupt)):
+        before = before.__context__
+    return before
 
 
 def _ended(reports: str, code: int, message: str = "") -> int:

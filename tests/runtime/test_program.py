@@ -1,0 +1,53 @@
+"""Tests of runtime/program.py: how programs end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import ROOT
+from tests.support.programs import environment
+
+
+def ended_by(end: str, tmp: Path) -> tuple[int, str]:
+    """Return the exit code and stderr of a program that ends so, whose clean-up then fails."""
+    (tmp / "program.py").write_text(
+        f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from neardup.runtime.program import run
+
+def main():
+    try:
+        {end}
+    finally:
+        sys.no_such_attribute
+
+sys.exit(run("program.py", main))
+"""
+    )
+    command = [sys.executable, tmp / "program.py"]
+    result = subprocess.run(
+        command, stderr=subprocess.PIPE, text=True, env=environment(tmp), timeout=60
+    )
+    return result.returncode, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("sys.exit(143)", 143), ("raise KeyboardInterrupt", 130)]
+)
+def test_an_interruption_is_not_hidden_by_an_error_of_the_clean_up(
+    end: str, code: int, tmp_path: Path
+) -> None:
+    """The exit code is the signal's, without a traceback, also if a library's clean-up fails."""
+    assert ended_by(end, tmp_path) == (code, "")
+
+
+def test_an_error_of_the_clean_up_after_another_error_has_a_traceback(tmp_path: Path) -> None:
+    code, said = ended_by("raise ValueError('first')", tmp_path)
+    assert code == 1
+    assert "ValueError: first" in said
+    assert "no_such_attribute" in said
