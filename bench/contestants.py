@@ -57,6 +57,10 @@ def asked_for(*options: str) -> Command:
     return command
 
 
+def without_kernels(workload: Workload, python: str) -> list[str]:
+    return ["env", "NEARDUP_KERNELS=numpy", *run_local(workload, python)]
+
+
 def import_numpy(_: Workload, __: str) -> list[str]:
     return [sys.executable, "-c", "import numpy"]
 
@@ -142,6 +146,14 @@ CONTESTANTS = [
     ),
     Contestant(
         f"{OURS} --exact", f"{OURS} --exact", "exact", "pairs", ("all",), asked_for("--exact")
+    ),
+    Contestant(
+        f"{OURS}, numpy alone",
+        f"{OURS} with NEARDUP_KERNELS=numpy",
+        "15×7",
+        "pairs",
+        ("all", "large"),
+        without_kernels,
     ),
     Contestant("import", "floor: `import numpy`", "–", "nothing", ("start",), import_numpy),
     *(

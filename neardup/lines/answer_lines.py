@@ -30,7 +30,7 @@ from typing import NamedTuple
 from neardup.runtime.program import WireError, shown
 
 _NUMBER = rb"(?:0\.[0-9]{6}|1\.000000)"
-_PAIR = (
+_PAIR = re.compile(
     rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(%b|~%b\.\.%b)"
     rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?" % ((_NUMBER,) * 3)
 )
@@ -56,15 +56,19 @@ def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
 
     Either id may be the smaller one, as containment has pairs of both directions.
     """
-    found = re.fullmatch(_PAIR, line)
+    if found := _PAIR.fullmatch(line):
+        a, b, similarity, further = found.groups()
+        if (a != b or further.startswith(b"\told")) and (line.isascii() or _is_utf8(line)):
+            return a, b, similarity, further
+    raise WireError(f"expected A B SIMILARITY, as reducer.py writes them, got {shown(line)}")
+
+
+def _is_utf8(line: bytes) -> bool:
     try:
-        same = found and found[1] == found[2] and not found[4].startswith(b"\told")
-        if not found or same or not (line.isascii() or line.decode("utf-8")):
-            raise ValueError
-    except ValueError:
-        message = f"expected A B SIMILARITY, as reducer.py writes them, got {shown(line)}"
-        raise WireError(message) from None
-    return found[1], found[2], found[3], found[4]
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def format_interval(low: int, high: int) -> bytes:

@@ -46,6 +46,7 @@ class Counters:
         self._verbosity = verbosity
         self._on_terminal = bool(progress) and verbosity > summary.QUIET and sys.stderr.isatty()
         self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not self._reports
+        self._watched = self._on_terminal or self._in_hadoop
         self._shown = self.started
 
     def forget(self) -> None:
@@ -59,11 +60,12 @@ class Counters:
 
     def add(self, name: str, count: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + count
-        self.alive()
+        if self._watched:
+            self.alive()
 
     def alive(self) -> None:
         """Show the progress at most once per interval; call this every second or so."""
-        if not (self._on_terminal or self._in_hadoop):
+        if not self._watched:
             return
         pause = STATUS_SECONDS if self._in_hadoop else PROGRESS_SECONDS
         if time.time() - self._shown > pause:

@@ -173,16 +173,19 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     kinds: set[bool] = set()
     for a, group in groupby(_pairs_in_order(lines), key=lambda fields: fields[0]):
         best: dict[tuple[bytes, bytes], bytes] = {}
+        read = 0
         for _, b, similarity, rest in group:
+            read += 1
             kinds.add(is_estimate(similarity))
             if len(kinds) > 1:
                 raise StageError(
                     f"exact pairs and estimates of --verify sketch in one input, at "
                     f"{shown(a)} {shown(b)}; merge only pairs of one kind"
                 )
-            counters.add("repeated pairs", (b, rest) in best)
             best[b, rest] = max(similarity, best.get((b, rest), b""))
+            counters.alive()
         counters.add("unique pairs", len(best))
+        counters.add("repeated pairs", read - len(best))
         yield from sorted(
             b"%b\t%b\t%b%b\n" % (a, b, similarity, rest) for (b, rest), similarity in best.items()
         )

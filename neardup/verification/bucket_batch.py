@@ -137,11 +137,11 @@ class BucketBatch:
         order = _line_order(keys, ids, sets)
         buckets = np.cumsum(first_of_run(keys)) - 1
         texts = [part.tobytes() for part in (sets.values, sets.weights) if part is not None]
-        bounds = (sets.offsets * sets.values.itemsize).tolist()
-        found, repeats, rows = _ids_of_sets(
-            ((bucket, *[text[bounds[i] : bounds[i + 1]] for text in texts]), ids[i])
-            for i, bucket in zip(order, buckets[order].tolist())
-        )
+        bounds = sets.offsets * sets.values.itemsize
+        ends = list(zip(bounds[:-1][order].tolist(), bounds[1:][order].tolist()))
+        columns = [[text[low:high] for low, high in ends] for text in texts]
+        records = zip(zip(buckets[order].tolist(), *columns), [ids[i] for i in order])
+        found, repeats, rows = _ids_of_sets(records)
         first = np.array(order, dtype=np.int64)[rows]
         return cls(
             keys=keys[first],
