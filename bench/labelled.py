@@ -109,7 +109,7 @@ class Counts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The pairs that a program finds in the rest of a data set: row numbers, int64 (P, 2)."""
+    """The pairs that a program finds in the test part of a set: row numbers, int64 (P, 2)."""
 
     program: str
     setting: str

@@ -139,7 +139,7 @@ def mixed_sets(
 
 
 def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
-    """Yield a random set and, if it is drawn to have some, its near-copies."""
+    """Yield a random set and, with probability `copies`, one to three near-copies of it."""
     u = dice.below(1 << 32)
     size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # small ones are more likely
     original = new_shingles(size, (), dice)

@@ -167,7 +167,7 @@ def run_options(args: argparse.Namespace) -> Options:
 
 
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
-    """Read pair lines; return {id of a training record: ids of the test records it contains}."""
+    """Read pair lines; return {id of a training record: ids of the test records that it leaks}."""
     found: dict[bytes, set[bytes]] = {}
     with pairs.open("rb") as lines:
         for line in lines:

@@ -118,7 +118,8 @@ def _command_line() -> argparse.Namespace:
         "--folder",
         metavar="FOLDER",
         action="append",
-        help="with --videos: open videos below it; may be repeated (default: the current folder)",
+        help="with --videos: the videos are below it; may be repeated (default: the current "
+        "folder)",
     )
     parser.add_argument("-o", metavar="FILE", required=True, help="the page, such as report.html")
     args = parser.parse_intermixed_args()

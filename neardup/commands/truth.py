@@ -65,8 +65,8 @@ def _command_line() -> argparse.Namespace:
     parser.add_argument(
         "--join",
         metavar="NAME",
-        help=f"{', '.join(JOINS)}: all give the same pairs; overlap and containment have "
-        f"nested_loop only, and --weights {' and '.join(WEIGHTED_JOINS)} (default: {FASTEST}; "
+        help=f"{', '.join(JOINS)}: all give the same pairs; overlap and containment need "
+        f"nested_loop, and --weights needs {' or '.join(WEIGHTED_JOINS)} (default: {FASTEST}; "
         f"with --weights {FASTEST_WEIGHTED})",
     )
     return parser.parse_intermixed_args()

@@ -188,7 +188,7 @@ class Index:
 
 
 class _State(NamedTuple):
-    """What was read from an index; it is replaced as a whole, so that threads never see a mix."""
+    """The state of an index when read; it is replaced as a whole, so threads never see a mix."""
 
     options: Options
     settings: Settings

@@ -91,8 +91,8 @@ class Options:
     measure: str | None = _option(
         None,
         metavar="NAME",
-        help=f"how similarity is measured: {', '.join(measures())}; a measure that the scheme "
-        f"cannot promise is refused (default: {_USUAL_MEASURE}; "
+        help=f"how similarity is measured: {', '.join(measures())}; a measure for which "
+        f"the scheme cannot promise a recall is refused (default: {_USUAL_MEASURE}; "
         f"{'; '.join(_OTHER_MEASURES)})",
     )
     threshold: str | None = _option(
@@ -190,9 +190,9 @@ class Options:
         None,
         metavar="RULES",
         help="which of several similar records to keep, with --output kept or removed; "
-        f"{_choices(PRIORITIES)}.  Several rules with commas, such as max:stars,min:date: each "
-        "breaks ties left by earlier rules, and the order of the input breaks the rest; a record "
-        "without a number or date in the field comes last",
+        f"{_choices(PRIORITIES)}.  Rules may be joined with commas, such as max:stars,min:date: "
+        "each breaks ties left by earlier rules, and the order of the input breaks those that "
+        "remain; a record without a number or date in the field comes last",
     )
     against: tuple[str, ...] = _option(
         (),

@@ -157,7 +157,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (masks, words); each selects the bits of smallest random words."""
+        """The masks, uint64 (masks, words); each selects the bits of the smallest random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()

@@ -1,4 +1,4 @@
-"""The scheme fingerprints: finds bit vectors of other programs that differ in at most D bits.
+"""The scheme fingerprints: find bit vectors, made elsewhere, that differ in at most D bits.
 
 Perceptual hashes of pictures, SimHashes and binary embeddings are compared by their Hamming
 distance.  A record has one or more fingerprints: first its own, then those of variants such as its
@@ -101,7 +101,7 @@ class NearBlocks:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (keys, W)."""
+        """The mask of each key, uint64 (keys, W): the bits of a block that the key compares."""
         return bit_keys.words_of(
             [
                 sum(1 << bit for bit in block) - sum(1 << bit for bit in out)
@@ -174,7 +174,9 @@ class Fingerprints(bit_keys.BitScheme):
             able = [ways] if by_hand else [ways, exact_ways(bits, distance)]
             return cls(bits, distance, min(able, key=cost_of))
         if given := [option.flag for option in banding.OPTIONS if option.flag in request.values]:
-            raise ValueError(f"{given[0]} has no use with --exact, which finds all; leave it out")
+            raise ValueError(
+                f"{given[0]} has no use with --exact, which finds all pairs; leave it out"
+            )
         return cls(bits, distance, exact_ways(bits, distance))
 
     @property

@@ -256,7 +256,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """Do the work of `_shared_step` row by row: for long rows of values too large to pack."""
+    """Return the common values of rows i, one row at a time: for long rows of very large values."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -266,7 +266,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """Do the work of `_shared_step` with ranks: for short rows of values too large to pack."""
+    """Return the common values of rows i, found by ranks: for short rows of very large values."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)

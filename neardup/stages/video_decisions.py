@@ -36,7 +36,7 @@ class Decision(NamedTuple):
 
 
 def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
-    """Return the runs of all pairs, or if `links` those of a spanning forest of similar videos."""
+    """Return the runs of all pairs or, if `links`, only of the pairs in a spanning forest."""
     ids = found.videos.ids
     pairs: Iterable[VideoPair] = found.pairs
     if links:

@@ -104,7 +104,7 @@ class FrameStore:
 
     @cached_property
     def mirrored(self) -> NDArray[np.bool_]:
-        """Marks the variants of the mirror image, bool (V,)."""
+        """A mark for each variant, bool (V,): true for variants of the mirror image."""
         return np.array([name.endswith(MIRROR) for name in self.variants], bool)
 
     def frames_of(self, video: int) -> slice:

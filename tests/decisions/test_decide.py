@@ -1,4 +1,4 @@
-"""From records to a decision: equal to the oracle's, and with the properties of every decision.
+"""A decision on records equals the oracle's, and has the properties that every decision has.
 
 The records are paths, stars, cliques, ties and copies, in any order, under ids that repeat; what is
 large in real life, such as a dense cluster, is small here (`tests.support.deciding.Sizes`).

@@ -52,7 +52,7 @@ def test_all_but_the_lines_at_these_places(data, given_, of_file):
 
 @given(inputs)
 def test_lines_are_counted_as_by_those_who_read_records(data):
-    """Lines are counted as the readers of records count them, so that a place is the same line."""
+    """Lines are split as the readers of records split them, so a place means the same line."""
     read = b"".join(some for _, some, _ in whole_lines(io.BytesIO(data), 1 << 20))
     assert read.splitlines() == lines_of(data)
 

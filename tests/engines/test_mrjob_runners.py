@@ -1,4 +1,4 @@
-"""mrjob on a cluster gets settings by the size of the input, or as the user gives them."""
+"""On a cluster, mrjob takes its settings from the size of the input, or from the user."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("expected", ["articles"], indirect=True)
 def test_mrjob(expected: Expected, tmp_path: Path) -> None:
-    """mrjob runs the jobs that count tokens, and both steps, on YARN."""
+    """mrjob runs on YARN: it counts tokens, searches for pairs, and removes repeated pairs."""
     command = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", hadoop_cluster.PYTHON]
     reducers = ["-D", "mapreduce.job.reduces=2", "--scheme=prefix"]
     result = hadoop_cluster.attempt(

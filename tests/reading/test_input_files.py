@@ -83,7 +83,7 @@ def test_a_touched_input_that_is_read_once_gives_its_answer(tmp_path: Path) -> N
 def test_a_folder_that_this_user_may_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that cannot be read raises its error, since it may be an index."""
+    """For a folder that cannot be read, `is_index` raises an error, since it may be an index."""
     (tmp_path / "file").touch()
     assert not is_index(tmp_path)
     assert not is_index(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""Every engine splits the same bytes into lines, and counts their lengths equally."""
+"""On one machine, all engines split bytes into the same lines, and agree on their lengths."""
 
 from __future__ import annotations
 

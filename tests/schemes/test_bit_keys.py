@@ -60,7 +60,7 @@ def test_a_mask_is_of_so_many_bits_and_each_bit_is_as_likely(bits, width):
     ("bits", "differ", "bands", "rows"), [(64, 6, 3, 12), (100, 10, 4, 16), (32, 14, 10, 3)]
 )
 def test_vectors_meet_as_often_as_the_hypergeometric_says(bits, differ, bands, rows):
-    """Vectors with given different bits meet as often as the hypergeometric distribution says."""
+    """Vectors that differ in some bits meet as often as the hypergeometric distribution says."""
     trials, met = 3000, 0
     rng = np.random.default_rng(bits)
     for seed in range(trials):

@@ -277,7 +277,10 @@ def test_the_job_prints_once_each_pair_that_shares_a_key(flags: str, variants: i
         ("--measure=jaccard", "compares sets, not fingerprints; leave out --measure"),
         ("--measure=agreement", "compares sets, not fingerprints; leave out --measure"),
         ("--measure=x", "--measure: 'x' is not one of"),
-        ("--exact --recall=0.9", "--recall has no use with --exact, which finds all; leave it out"),
+        (
+            "--exact --recall=0.9",
+            "--recall has no use with --exact, which finds all pairs; leave it out",
+        ),
         ("--exact --bands=3 --rows=4", "--bands has no use with --exact"),
         ("--weights=tf", "--weights does not apply to fingerprints; leave it out"),
         ("--lexicons=3", "--lexicons does not apply to fingerprints; leave it out"),

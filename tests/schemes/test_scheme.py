@@ -1,4 +1,4 @@
-"""Schemes of weighted sets have recall on the S-curve of weights, and keys by weights alone.
+"""Schemes of weighted sets have the recall of the S-curve; keys depend on weighted sets alone.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """

@@ -1,4 +1,4 @@
-"""Lines are sent at the smallest key that two records share, where the records meet."""
+"""Candidate keys: records that share keys are sent with the smallest of them, and meet there."""
 
 from __future__ import annotations
 

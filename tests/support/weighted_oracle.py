@@ -12,7 +12,7 @@ Vector = Mapping[Hashable, Fraction]  # token → weight above 0
 
 
 def jaccard(x: Vector, y: Vector) -> Fraction:
-    """Return Σ min / Σ max."""
+    """Return Σ min / Σ max over all tokens: the Jaccard similarity of weighted sets."""
     tokens = {*x, *y}
     low = sum(min(x.get(token, 0), y.get(token, 0)) for token in tokens)
     return Fraction(low, sum(max(x.get(token, 0), y.get(token, 0)) for token in tokens))

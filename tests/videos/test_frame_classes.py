@@ -1,4 +1,4 @@
-"""Shingles of videos: copies share nearly all, a clip its part, and other videos none."""
+"""Shingles of videos: copies share nearly all; a clip shares those of its part; others, none."""
 
 from __future__ import annotations
 
