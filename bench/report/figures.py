@@ -53,7 +53,7 @@ def figures(results: dict[str, Any]) -> dict[str, Table]:
 
 
 def summed_up(contestant: dict[str, Any], runs: list[dict[str, Any]], size: int) -> Figures:
-    """Summarize the runs of a contestant on a workload; if some failed, only the failed runs."""
+    """Summarise the runs of a contestant on a workload; if some failed, only the failed runs."""
     failed = [run for run in runs if run["status"] != DONE]
     runs = failed or runs
     last = runs[-1]

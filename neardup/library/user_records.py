@@ -1,6 +1,6 @@
 """Records that a caller passes: texts or sets, with or without ids; errors name a position.
 
-Columns of pandas, polars and Arrow, and arrays, are recognized by their methods, without importing
+Columns of pandas, polars and Arrow, and arrays, are recognised by their methods, without importing
 these packages.  Elements of sets become shingles:
 
     0 … 2^64-1      unchanged, as on a line of shingles; 7.0 is 7, as in Python

@@ -146,7 +146,7 @@ class RemovedRecords:
 
 
 def read_removed(file: str) -> RemovedRecords:
-    """Summarize a file of removed records; ids of the records they duplicate are held in memory."""
+    """Summarise a file of removed records; ids of the records they duplicate are held in memory."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
     for fields in parsed_lines([file], parse_removed, (REMOVED,)):

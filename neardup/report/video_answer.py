@@ -1,4 +1,4 @@
-"""Summarize the answer of `neardup videos` for a page: counts of all pairs, and the first pairs.
+"""Summarise the answer of `neardup videos` for a page: counts of all pairs, and the first pairs.
 
 In memory: the ids of the videos that are in pairs, and a number for each pair.
 """

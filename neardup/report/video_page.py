@@ -24,7 +24,7 @@ RUNS = 3  # of a pair, with pictures
 LISTED = 20  # intervals of a pair, and videos that are not shown
 MOMENTS = (4, 2)  # of the first run, and of each other
 PLACES = 4  # of a common stretch, with pictures
-WIDE = 1000.0  # units of the longer time line
+WIDE = 1000.0  # units of the longer timeline
 LEAST = 4.0  # units: the shortest interval
 
 
@@ -38,7 +38,7 @@ class Moment(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Two time lines and the intervals on them, in units; the longer line has WIDE units."""
+    """Two timelines and the intervals on them, in units; the longer line has WIDE units."""
 
     seconds: float  # of the longer line
     a: float  # length
@@ -118,7 +118,7 @@ def _shown(couple: Couple, seen: Seen) -> Shown:
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
-    """Return the time lines of two videos, which last `a` and `b` seconds (0 if unknown).
+    """Return the timelines of two videos, which last `a` and `b` seconds (0 if unknown).
 
     >>> time_lines([Run(5.0, 0.0, 5.0, 20.0, 25.0, 1.0, 20)], 5.0, 50.0)
     Lines(seconds=50.0, a=100.0, b=1000.0, runs=[(0.0, 100.0, 400.0, 500.0)])
@@ -137,7 +137,7 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
 
 
 def _interval(start: float, end: float) -> tuple[float, float]:
-    """Widen an interval to at least LEAST units, within the time line."""
+    """Widen an interval to at least LEAST units, within the timeline."""
     start = max(0.0, min(start, WIDE - LEAST))
     return start, max(end, start + LEAST)
 

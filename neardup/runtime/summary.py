@@ -1,4 +1,4 @@
-"""Summarize a run, and check at its end that the input was in the expected format.
+"""Summarise a run, and check at its end that the input was in the expected format.
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
 and the time, or with -v all counts.  `judged` is called once, at the end: if no line could be
