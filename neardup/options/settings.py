@@ -206,7 +206,8 @@ def _scheme_name(options: Options) -> str:
     """Return the name of the scheme; UsageError if it is unknown or an option does not fit it."""
     name, prints = options.scheme, of_fingerprints(options)
     if name is None:
-        name = "exact" if options.exact or _is_too_low(options) else table.DEFAULT_SCHEME
+        low = options.threshold is not None and _is_too_low(options.threshold, options)
+        name = "exact" if options.exact or low else table.DEFAULT_SCHEME
         name = FINGERPRINTS if prints else name
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
@@ -230,13 +231,13 @@ def _scheme_name(options: Options) -> str:
     return name
 
 
-def _is_too_low(options: Options) -> bool:
+def _is_too_low(threshold: str, options: Options) -> bool:
     """Return whether the threshold is so low that an exact scheme is the default."""
     measure = MEASURES.get(options.measure or "jaccard")
-    if options.threshold is None or options.own or options.verify != table.EXACT or not measure:
+    if options.own or options.verify != table.EXACT or not measure:
         return False
     try:
-        least = measure(Threshold.parse(options.threshold)).resemblance
+        least = measure(Threshold.parse(threshold)).resemblance
     except ValueError:
         return False  # which `_request` refuses
     return least is not None and is_too_low(float(least))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
@@ -47,8 +47,20 @@ class Dialect(NamedTuple):
     encoding: str = ""  # of files without a byte order mark; "" is UTF-8
 
     @classmethod
-    def of(cls, delimiter: str | None, encoding: str | None) -> Dialect:
-        """Return the dialect that --delimiter and --encoding name; UsageError if one is invalid."""
+    def of(
+        cls, delimiter: str | None, encoding: str | None, kinds: Collection[str] = ("csv",)
+    ) -> Dialect:
+        """Return the dialect that --delimiter and --encoding name, for input of these kinds.
+
+        UsageError if one is invalid, or does not apply.
+        """
+        if delimiter is not None and "csv" not in kinds:
+            given = " and ".join(sorted(kinds))
+            raise UsageError(f"--delimiter needs --input csv, but --input is {given}")
+        if encoding is not None and {*kinds} == {"parquet"}:
+            raise UsageError(
+                "--encoding is for files of text, and Parquet is always UTF-8; leave it out"
+            )
         return cls(
             COMMA if delimiter is None else _delimiter(delimiter),
             "" if encoding is None else _encoding(encoding),

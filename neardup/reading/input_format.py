@@ -36,20 +36,6 @@ from neardup.sets.weighted_sets import bagged, counted
 DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
-def _dialect(
-    kind: str | None, kinds: set[str], delimiter: str | None, encoding: str | None
-) -> Dialect:
-    """Return the dialect; UsageError if an option does not apply to the kind of input."""
-    dialect = Dialect.of(delimiter, encoding)
-    if delimiter is not None and "csv" not in ({kind} if kind else kinds):
-        raise UsageError(f"--delimiter needs --input csv, but --input is {kind or 'of rows'}")
-    if encoding is not None and kind == "parquet":
-        raise UsageError(
-            "--encoding is for files of text, and Parquet is always UTF-8; leave it out"
-        )
-    return dialect
-
-
 def _fields(
     kind: str | None,
     id_: str | None,
@@ -116,7 +102,7 @@ class InputFormat(NamedTuple):
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
             check_pyarrow()
-        dialect = _dialect(kind, kinds, delimiter, encoding)
+        dialect = Dialect.of(delimiter, encoding, {kind} if kind else kinds)
         fields = _fields(kind, id_, text, fingerprint, ranked)
         if kind == FINGERPRINTS or fingerprint is not None:
             for flag, value in (("--clean", clean), ("--shingle", shingle)):
@@ -177,25 +163,24 @@ class InputFormat(NamedTuple):
 
         repeats: a token's weight is how often a record has it; own: the weight on the line.
         """
-        parse = self._parser(repeats, own)
-        return with_ranks(parse, self.fields) if self.fields and self.fields.ranked else parse
-
-    def _parser(self, repeats: bool, own: bool) -> Parser:
         if self.bag and (repeats or own):
             raise UsageError(
                 "--shingle: a bag counts repeats as different tokens, so they have no weights; "
                 "leave out bag, or --weights"
             )
         gather = counted if repeats else Ragged.from_unsorted
-        if self.bits:
-            return fingerprint_parser(self._records(needs_id=in_task()), self.bits)
         of_lists = bagged if self.bag else gather
-        if self.shingle is not None:
+        parse: Parser = (
+            parse_weighted_lines if own else partial(parse_shingle_lines, gather=of_lists)
+        )
+        if self.bits:
+            parse = fingerprint_parser(self._records(needs_id=in_task()), self.bits)
+        elif self.shingle is not None:
             if own:
                 raise UsageError(f"--weights own needs --input shingles, but --input is {self}")
             records = self._records(needs_id=in_task())
-            return text_parser(records, self.shingle, self.clean, gather, of_lists)
-        return parse_weighted_lines if own else partial(parse_shingle_lines, gather=of_lists)
+            parse = text_parser(records, self.shingle, self.clean, gather, of_lists)
+        return with_ranks(parse, self.fields) if self.fields and self.fields.ranked else parse
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
 
 _LIBRARY: Any = _load()
 COMPILED = _LIBRARY is not None
+_unsigned, _signed = (
+    partial(np.require, dtype=kind, requirements=["C", "A"]) for kind in (np.uint64, np.int64)
+)
 
 
 def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
@@ -56,14 +60,6 @@ def _call(name: str, *arguments: "np.ndarray | bytes | int | None") -> int:
             words.append(ctypes.c_uint64(value) if isinstance(value, int) else value)
     result: int = getattr(_LIBRARY, name)(*words)
     return result
-
-
-def _unsigned(values: np.ndarray) -> np.ndarray:
-    return np.require(values, np.uint64, ["C", "A"])
-
-
-def _signed(values: np.ndarray) -> np.ndarray:
-    return np.require(values, np.int64, ["C", "A"])
 
 
 def parse_shingles(block: bytes, distinct: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -75,7 +75,8 @@ def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
     """Yield batches of at most a million keys each, with sets in the form that reducers receive."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
-            some = batch.take(np.arange(low, high))
+            whole = high - low == len(batch.ids)
+            some = batch if whole else batch.take(np.arange(low, high))
             yield replace(some, sets=settings.scheme.travelling(some.sets))
 
 

@@ -57,7 +57,7 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
-    if near_marks.are_used(plan):
+    if plan.settings.scheme.joined_in_memory and not plan.segments:
         near_marks.find_marks(workers, plan)
         plan.progress.stage("count", 0)
         everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, near_marks.marked))

@@ -22,11 +22,6 @@ from neardup.stages.near_keys import NearRecords, marked_keys, prints_of
 from neardup.verification import OUTPUTS
 
 
-def are_used(plan: Plan) -> bool:
-    """Return whether the run uses marked keys only: it joins in memory, and reads no index."""
-    return plan.settings.scheme.joined_in_memory and not plan.segments
-
-
 def find_marks(workers: Workers, plan: Plan) -> None:
     """Parse the records, join those within --distance, and write marks of the keys they share."""
     plan.progress.stage("parse", total_size(plan.files), together=True)
