@@ -2,15 +2,16 @@
 
     seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
 
-A line is found from seeds.  Few pairs of frames are compared on a line, so these may differ in more
-bits: in 36 (SPREAD) more than the median of the seeds, within 42 … 56 (WIDE).
-Then the seeds on the line are removed, and the next line is searched for.
+A line is found from seeds; those that differ in fewer bits count more.  Few pairs of frames are
+compared on a line, so these may differ in more bits: in 36 (SPREAD) more than the median of the
+seeds, within 42 … 56 (WIDE).  Then the seeds on the line are removed, and the next line is searched
+for.
 
 A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
 of these:
 
 * its frames match better on the line than at each of SHIFTS earlier or later: by CONTRAST bits, and
-  by a share SHARPNESS of the bits in which they differ on the line;
+  by a share SHARPNESS of the bits in which they differ on the line; CLEAR bits are always enough;
 * each of the two videos shows one still picture from start to end.
 
 Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
@@ -39,9 +40,11 @@ SHORT_SECONDS, SHORT_SHARE = 1.2, 0.8  # … or, in a short video, this share an
 SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that match
 LINES = 16  # runs of two videos, after which the search ends
 MISSES = 4  # lines without a run, after which the search ends: calm scenes have very many
+HALF = 16  # bits: a seed that differs in so many more has half as many votes
 MOST_SEEDS = 100_000  # of two videos; the seeds of the rarest frames are kept
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
+CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
 STILL, STILL_MATCH = 20, 12  # bits that may differ: within a still video; between two copies
 AT_ONCE = 1 << 18  # pairs of frames
 
@@ -80,18 +83,20 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     seeds: int64 (m, 4), milliseconds a0, a1, b0, b1: spans of frames of a and b that match, in any
     order, repeats allowed.
     """
-    left = _fewer(np.unique(seeds, axis=0) / 1000)
+    seeds = _fewer(np.unique(seeds, axis=0))
+    left, near = seeds / 1000, _nearness(seeds, a, b)
     runs: list[Run] = []
     missed = 0
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
-        line = best_line(left, weights_of(left))
+        line = best_line(left, near * weights_of(left))
         on = overlaps(left, line.rate, line.offset)
         if not _enough(left[on > 0], on[on > 0]):
             break
         new = list(_runs_on(line, left[on > 0], a, b))
         runs += new
         missed += not new
-        left = left[~((on > 0) | _inside(left, new))]
+        others = ~((on > 0) | _inside(left, new))
+        left, near = left[others], near[others]
     return tuple(sorted(set(runs), key=lambda run: run[1:]))
 
 
@@ -118,11 +123,20 @@ def least_of_run(shorter: float) -> float:
     return min(RUN_SECONDS, max(SHORT_SECONDS, SHORT_SHARE * shorter))
 
 
-def _fewer(seeds: Floats) -> Floats:
+def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
+    """Return the votes of each seed, 0 … 1: half as many for every HALF bits that differ.
+
+    In a calm scene, all frames match, and only the nearest ones are on the right line.
+    """
+    i, j = (np.searchsorted(x.spans[:, 0], seeds[:, k]) for x, k in ((a, 0), (b, 2)))
+    return np.asarray(0.5 ** (distances(a, i, b, j) / HALF))
+
+
+def _fewer(seeds: Indices) -> Indices:
     """Return at most MOST_SEEDS seeds: those whose frames have the fewest matches."""
     if len(seeds) <= MOST_SEEDS:
         return seeds
-    rarest = np.argsort(-weights_of(seeds), kind="stable")[:MOST_SEEDS]
+    rarest = np.argsort(-weights_of(seeds.astype(float)), kind="stable")[:MOST_SEEDS]
     return seeds[np.sort(rarest)]
 
 
@@ -225,7 +239,7 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
     here = _least(distances(part, i, b, j), i, len(frames))
     known = np.sort(i * len(b.spans) + j)
     sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
-    least = max(CONTRAST, sharp * float(here.mean()))
+    least = min(max(CONTRAST, sharp * float(here.mean())), CLEAR)
     gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
     some = [gain for gain in gains if not np.isnan(gain)]
     return len(some) >= 2 and min(some) >= least

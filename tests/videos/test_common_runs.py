@@ -15,6 +15,7 @@ from tests.support.made_up_prints import (
     copied,
     cut,
     filmed,
+    frames,
     joined,
     made_up,
     mirrored,
@@ -123,6 +124,20 @@ def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) 
     assert sum(run.seconds for run in align(seeds_of(a, b), a, b)) > 50
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_frames_under_subtitles_match_if_the_moments_differ_clearly(seed: int) -> None:
+    """Subtitles change 45 bits of each frame; the right moment is still 12 bits better."""
+    random = np.random.default_rng(seed)
+    scene = [frames(random, 1)]
+    for _ in range(47):
+        scene.append(noisy(random, scene[-1], 7))
+    hashes = np.concatenate(scene)
+    subtitled = hashes.copy()
+    subtitled[8:] ^= noisy(random, np.zeros((1, 2, 4), np.uint64), 45)
+    (run,) = runs_of(filmed("a", hashes), filmed("b", subtitled))
+    assert run[1:5] == (0, 12, 0, 12)
+
+
 # ---- what stands still
 
 
@@ -139,6 +154,12 @@ def test_a_copy_of_a_fixed_camera_is_a_pair(random: np.random.Generator) -> None
     take = filmed("a", calm_frames(random, 240, 10))
     (run,) = runs_of(take, copied(random, take, "b", 3))
     assert (run.a_from, run.a_to, run.rate) == (0, 60, 1)
+
+
+def test_the_end_of_a_calm_video_is_where_it_was_cut(random: np.random.Generator) -> None:
+    """Every frame is near every other one, and only the nearest ones show the moment."""
+    take = filmed("a", calm_frames(random, 24, 8))
+    assert times(runs_of(take, copied(random, cut(take, "", 2, 6), "b", 1))) == [(2, 6, 0, 4)]
 
 
 def test_two_copies_of_a_still_picture_are_a_pair(random: np.random.Generator) -> None:
