@@ -132,7 +132,7 @@ def test_partition_is_the_nested_loop(
 
 
 def triples(pairs: Pairs) -> list[tuple[int, int, int]]:
-    """Return the sorted (smaller row, larger row, common) of all pairs, duplicates included."""
+    """Return (smaller row, larger row, common elements) of all pairs, sorted, with duplicates."""
     columns = (column.tolist() for column in pairs)
     return sorted((min(i, j), max(i, j), common) for i, j, common in zip(*columns))
 

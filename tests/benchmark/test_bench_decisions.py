@@ -1,4 +1,4 @@
-"""Benchmark tables of decisions and of increments judge each run by the exact pairs."""
+"""The benchmarks of decisions and of added records judge each run by the exact pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks' real data have exact words and shingles and unique ids, and need no network."""
+"""Real data for benchmarks: words and shingles are exact, ids are unique, no network is needed."""
 
 from __future__ import annotations
 

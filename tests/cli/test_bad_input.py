@@ -142,7 +142,7 @@ def test_strict_in_mrjob_local(tmp_path: Path) -> None:
 
 
 def test_strict_says_so_once(tmp_path: Path) -> None:
-    """Only one message is printed, although every mapper reads bad lines."""
+    """With --strict, only one message is printed, although every mapper reads bad lines."""
     path = tmp_path / "bad.txt"
     path.write_bytes(b"bad %b\n" % (b"x" * 1000) * 4000)
     result = run([*JOBS_2, "--strict", path], tmp_path)

@@ -67,7 +67,7 @@ def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
-    """A full disk is an error with PYTHONUNBUFFERED=1, too, where one write may be partial."""
+    """A full disk is an error also with PYTHONUNBUFFERED=1, where a write may be partial."""
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
     lines = b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:100])
     result = run(limited, tmp_path, lines, cwd=tmp_path, PYTHONUNBUFFERED="1")

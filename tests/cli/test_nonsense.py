@@ -1,4 +1,4 @@
-"""Nonsense values of all options, and odd file names for all programs, end in no traceback.
+"""Nonsense values of all options, and odd file names for all programs, cause no traceback.
 
 Nothing ends in a traceback, or in silence: the exit code is 0, 1 or 2, and what refuses names the
 program and what it refuses.

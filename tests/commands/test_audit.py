@@ -198,7 +198,7 @@ def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> None:
-    """A repeated id has its highest similarity, as in the job, and is never paired with itself."""
+    """A pair of ids counts once, with its highest similarity; no id is paired with itself."""
     (tmp_path / "records").write_bytes(
         b"a 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9 10\nb 1 2 3 4 5 6 7 8 9\n"
         b"c 1 2 3 4 5 6 7 8 9 10\n"
@@ -211,7 +211,7 @@ def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> No
 
 
 def test_the_hint_leads_to_the_reason(tmp_path: Path) -> None:
-    """The command that audit prints, with the job's options, reports MISSED."""
+    """The `why` command that audit prints, given the job's options, reports a pair as MISSED."""
     weak = ["--bands", "2", "--rows", "12"]
     text = tmp_path / "it's text"
     text.write_bytes(

@@ -24,7 +24,7 @@ from tests.support.engines import (
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Return the pairs of the texts, found in them as lines."""
+    """Return the pairs of the texts, from a run that reads them as lines of text."""
     tmp = tmp_path_factory.mktemp("pairs")
     found = succeed([*RUN_LOCAL, *FLAGS, "--input=text", "-"], tmp, TEXT).out
     assert found.count(b"\n") > 40

@@ -169,7 +169,7 @@ def test_refusals(tmp_path: Path) -> None:
 
 
 def test_a_promise_in_the_picture_is_no_higher_than_in_words(tmp_path: Path) -> None:
-    """The picture rounds a recall down as the text does: a miss of 2 in 100 million is not 1."""
+    """The picture rounds a recall down, as the text does: 0.99999998 is not shown as 1."""
     flags = ["--bands", "20", "--rows", "5", "--max-bands", "20"]
     out = succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path).out.decode()
     assert "with probability 0.999999\n" in out

@@ -70,7 +70,7 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_encoding(folder: Path, tmp_path: Path) -> None:
-    """Texts and paths are the same in any encoding; bytes outside the encoding are reported."""
+    """Equal texts in two encodings are a pair; bytes outside an encoding are reported."""
     (folder / "latin.txt").write_bytes((TEXT + " caf\u00e9").encode("latin-1"))
     (folder / "marked.txt").write_bytes((TEXT + " caf\u00e9").encode("utf-16"))
     result = documents(tmp_path, "--encoding=latin-1", "--threshold=1", folder)

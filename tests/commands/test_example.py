@@ -54,7 +54,7 @@ def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
-    """Memory is bounded by a window, and a closed pipe ends the program without a message."""
+    """Memory is bounded by a window of records, and a closed pipe ends the program silently."""
     command = [*NEARDUP, "example", "--records", "999999999"]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE

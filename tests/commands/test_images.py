@@ -231,7 +231,7 @@ def test_no_picture_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
-    """A decoder that hangs, as on a file system that does not answer, costs only that file."""
+    """If a decoder hangs, as on a file system that does not answer, only its file is skipped."""
     script = (
         "import sys, time; from neardup.images import pictures, picture_hashes\n"
         "decoded = pictures.decoded\n"

@@ -41,7 +41,7 @@ Files = dict[str, Path]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """Return parts of the videos, which share near-copies, and an index of two parts, by name."""
+    """Return, by name, parts of the videos that share near-copies, and an index of two parts."""
     folder = tmp_path_factory.mktemp("videos")
     for number, name in enumerate(["old", "more", "new"]):
         (folder / name).write_bytes(b"".join(LINES[number::3]))

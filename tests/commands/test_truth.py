@@ -207,7 +207,7 @@ WEIGHTED = [
 
 
 def weighted_lines(weights: str) -> bytes:
-    """Return records with repeated tokens or, for `own`, with heavier tokens."""
+    """Return records with repeated tokens or, for --weights own, with weights in the lines."""
     lines = []
     for id_, tokens in families():
         fields = [b"%d" % token for token in sorted(tokens)]
@@ -240,7 +240,7 @@ def test_weighted_truth_is_what_a_weighted_job_writes(
 
 
 def test_idf_by_the_formula(tmp_path: Path) -> None:
-    """Idf weights in 8 records are 1 for a token in all, 16 for one in two, 24 for one in one."""
+    """Among 8 records, idf weights are 24, 16 and 1 for a token in one, two and all of them."""
     data = b"a 1 2\nb 1 2 3\n" + b"".join(b"x%d 1 1%d\n" % (i, i) for i in range(6))
     flags = ["--weights", "idf", "--threshold", "17/41"]
     assert succeed([*TRUTH, *flags, "-"], tmp_path, data).out == b"a\tb\t0.414634\n"

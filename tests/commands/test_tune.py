@@ -112,7 +112,7 @@ def counted(path: Path, *flags: str) -> int:
 
 @pytest.mark.slow
 def test_every_line_is_as_likely_however_long(tmp_path: Path) -> None:
-    """Lines are sampled whatever their length: if half of them are long, half of the sample is."""
+    """Lines are sampled whatever their length: if half are long, half of the sample is long."""
     path = tmp_path / "lines.txt"
     path.write_bytes(b"".join(b"s%d\n" % i + b"l%d %b\n" % (i, b"7" * 400) for i in range(10_000)))
     longer = lines = 0

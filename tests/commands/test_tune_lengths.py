@@ -106,7 +106,7 @@ def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: 
 
 
 def test_one_changed_letter_leaves_what_is_said() -> None:
-    """One changed letter in a text without repeated shingles costs at most the stated share."""
+    """One changed letter leaves n different shingles a similarity of at least about (n-k)/(n+k)."""
     text = "the quick brown fox jumps over a lazy dog while seven big wizards box my quartz vat"
     for name in ("word:1", "word:3", "char:5", "char:9"):
         k = int(name.split(":")[1])
@@ -119,7 +119,7 @@ def test_one_changed_letter_leaves_what_is_said() -> None:
 
 @pytest.mark.slow
 def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of a quarter of 12,000 records estimate the pairs of neighbours within a fifth."""
+    """Samples of a quarter of the records estimate the number of adjacent copies within a fifth."""
     monkeypatch.setattr(shingle_lengths, "LENGTHS", {"word": range(3, 4)})
     texts = made_up(6_000, 8, seed=5, copies=0)
     path = written(tmp_path / "texts", [each for text in texts for each in (text, text)])

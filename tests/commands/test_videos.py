@@ -391,7 +391,7 @@ def test_no_video_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
-    """A decoder that hangs, as on a file system that does not answer, costs only that file."""
+    """If a decoder hangs, as on a file system that does not answer, only its file is skipped."""
     script = (
         "import sys, time; from neardup.engines.local import video_run\n"
         "print_of = video_run.print_of\n"

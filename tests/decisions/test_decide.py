@@ -260,7 +260,7 @@ def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense)
 
 @pytest.mark.slow
 def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
-    """Two near-copies in a bucket on disk, which has the smallest possible tree, are decided."""
+    """Two near-copies, the smallest possible cluster, are decided in a bucket kept on disk."""
     lines = named([frozenset(range(40)), frozenset(range(1, 40)), frozenset(range(90, 130))])
     found = reasons(lines, decide(lines, flags_of("0.9"), Sizes(bucket_bytes=60)))
     assert found == {lines[1].id: (lines[0].id, "0.975000")}

@@ -31,7 +31,7 @@ def tagged(i: int) -> bytes:
 
 
 def edges(count: int) -> Iterator[bytes]:
-    """Yield chains of ten, copies, and stars of a hundred; each record has at least one line."""
+    """Yield edges of chains of ten, of copies and of stars of a hundred; each record has a line."""
     for i in range(count):
         start, rank = i - i % 100, i % 100
         if rank == 0:

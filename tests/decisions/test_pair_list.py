@@ -37,7 +37,7 @@ def test_removed(tmp_path: Path, pairs: list[RankedPair], old: int) -> None:
 
 
 def test_an_example(tmp_path: Path) -> None:
-    """Record 2 is similar to 0 and 1, and 3 only to 2, which is removed, so 3 is kept."""
+    """Record 2, similar to 0 and 1, is removed; record 3 is similar only to 2, and is kept."""
     pairs = [(2, 0, 0.5), (2, 1, 0.75), (3, 2, 1.0)]
     assert list(removed(pairs, 0, tmp_path)) == [(2, 1, 0.75)]
     assert list(removed([], 0, tmp_path)) == []

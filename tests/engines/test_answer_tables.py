@@ -64,7 +64,7 @@ READERS: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
 
 
 def rows_of(lines: bytes, names: list[str]) -> list[dict[str, Any]]:
-    """Return the expected rows: the fields between tabs, an interval as two fields."""
+    """Return the expected rows: the fields between tabs, with an interval split into two fields."""
     rows = []
     for line in lines.decode().splitlines():
         values: list[Any] = []

@@ -44,7 +44,7 @@ every_engine = pytest.mark.parametrize("engine", DECIDING)
 
 
 class Collection(NamedTuple):
-    """The lines of some files without line ends, and each line's record (None if it has none)."""
+    """Lines of files, without line ends, and the record of each line (None if there is none)."""
 
     files: list[str]
     lines: list[bytes]
@@ -72,7 +72,7 @@ def near_copies(seed: int, shapes: int = 8, unique: bool = False) -> list[Line]:
 
 
 def as_line(rng: random.Random, line: Line) -> bytes:
-    """Return a record line: the set in any order, with repeats, between blanks or tabs."""
+    """Return a record line: the set in any order, with a repeat, separated by blanks or tabs."""
     tokens = [*map(b"%d".__mod__, line.set), b"%d" % min(line.set)]
     rng.shuffle(tokens)
     return rng.choice([b"", b" "]) + rng.choice([b" ", b"\t"]).join([line.id, *tokens])

@@ -141,7 +141,7 @@ def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_programs(encoding: str, tmp_path: Path) -> None:
-    """The stages of a pipe, `convert`, and kept rows in another format read the same dialect."""
+    """A pipe, `convert`, an index, and a run that writes another format read the same dialect."""
     path = tmp_path / "a.csv"
     path.write_bytes(table(ROWS, ";").encode(encoding))
     flags = ["--delimiter=;", *(["--encoding=latin-1"] * (encoding == "latin-1"))]

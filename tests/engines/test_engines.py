@@ -98,7 +98,7 @@ def videos() -> Input:
 
 @pytest.fixture(scope="module")
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
-    """Return (input, options, expected lines)."""
+    """Return a case: an input, the options and the expected lines."""
     folder = tmp_path_factory.mktemp("input")
     if request.param == "links":
         flags = ["--output", "links"]

@@ -24,7 +24,7 @@ MOST_LINES = 500  # far more than a folder's life has
 
 
 def a_life(signal_at: int) -> None:
-    """Create, use and remove a run's folder, interrupted at the code's line `signal_at`."""
+    """Create, use and remove a run's folder; SIGTERM is sent at the executed line `signal_at`."""
     lines = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:

@@ -64,7 +64,7 @@ def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the answers for the texts in lines, by --output."""
+    """Return the answer for the texts, read as lines of text, by --output."""
     tmp = tmp_path_factory.mktemp("expected")
     found = {
         output: succeed(
@@ -89,7 +89,7 @@ def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) ->
 @pytest.mark.slow
 @forms
 def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
-    """mapper.py and reducer.py, and step.py decide and keep, give run_local.sh's answers."""
+    """A pipe of mapper.py, reducer.py, `step.py decide` and `keep` gives run_local.sh's answers."""
     path = made(name, tmp_path)
     keyed = in_order(succeed([*MAPPER, *FLAGS, path], tmp_path).out)
     assert in_order(succeed([*REDUCER, *FLAGS], tmp_path, keyed).out) == expected["pairs"]
@@ -162,7 +162,7 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
-    """Parquet files of different types are refused; codec and metadata are the first file's."""
+    """Parquet files with other columns are refused; codec and metadata are the first file's."""
     arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
     one, two, three = (tmp_path / f"{i}.parquet" for i in (1, 2, 3))
     for path, number, codec in ((one, 1, "gzip"), (two, 1.5, "snappy"), (three, 2, "none")):

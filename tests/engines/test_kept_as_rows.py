@@ -45,7 +45,7 @@ def kept(folder: Path, files: Sequence[str], name: str, *flags: str) -> Rows:
 
 @pytest.fixture(scope="module")
 def stays(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
-    """Return the (id, text) of the kept records, found in lines of text."""
+    """Return the (id, text) of the kept records, from a run that reads lines of text."""
     tmp = tmp_path_factory.mktemp("stays")
     words = [*RUN_LOCAL, *FLAGS, "--input=text", "--output=kept", "-"]
     lines = succeed(words, tmp, TEXT).out.decode().splitlines()
@@ -64,7 +64,7 @@ def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Pat
 
 @pytest.mark.slow
 def test_files_of_several_kinds(tmp_path: Path) -> None:
-    """Columns that only some files have are null in the rows of the others."""
+    """A column that only some files have is null, or absent in JSON, in rows of the others."""
     (tmp_path / "1.csv").write_bytes(b'id,text,lang\na,"to be, or",en\nb,"to be, or",fr\n')
     (tmp_path / "2.jsonl").write_bytes(
         b'{"id": "3", "text": "not"}\n{"text": "to be, or", "id": 4}\n{"id": "e", "text": "to"}\n'
@@ -183,7 +183,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_rows(tmp_path: Path) -> None:
-    """Rows of several blocks keep a late field, and one whose last value is fractional."""
+    """Rows of several blocks keep a field that only the last row has, and its fractional number."""
     rows: Rows = [{"id": f"r{i}", "text": f"w{i} " * 20, "n": i} for i in range(9000)]
     rows[-1] = {**rows[-1], "n": 0.5, "late": ["x"]}
     twice = [row for row in rows for _ in range(2)]

@@ -1,4 +1,4 @@
-"""job.py reads the right input around its stages, reports failures, and leaves no files."""
+"""job.py reads its files or standard input, reports failures, and leaves no files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of schemes give the same lines on each engine, each pair once, and early messages."""
+"""With scheme options, engines print the same lines and each pair once, or refuse early."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_engines_print_the_same_and_each_pair_once(flags: str, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_pair_of_bits_is_found_wherever_the_masks_are(tmp_path: Path) -> None:
-    """With an exact promise, other masks (by another --max-bands) find the same pairs."""
+    """With an exact promise, the masks of another --max-bands find the same pairs."""
     flags = ["--scheme=simhash", "--bits=128", "--distance=6"]
     given = Input(VIDEOS.read_bytes(), [str(VIDEOS)])
     some, other = (

@@ -159,7 +159,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
 def test_room_for_the_shared_keys(
     megabytes: int, flags: str, container: int, tmp_path: Path
 ) -> None:
-    """Mappers of the second job get memory for the shared keys, by the first job's output size."""
+    """The second job's mappers get enough memory for the shared keys that the first job wrote."""
     told = listing(tmp_path)
     said = f"Running job: job_1_0001\n\t\tBytes Written={megabytes << 20}\ncompleted successfully\n"
     (tmp_path / "said").write_text(said)
@@ -277,7 +277,7 @@ def test_mrjob_that_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None
 
 
 class _Terminal(io.StringIO):
-    """A terminal that is lost as soon as the client prints "said"."""
+    """A terminal that is lost as soon as a text with the word `said` is written to it."""
 
     def fileno(self) -> int:
         return 2

@@ -1,4 +1,4 @@
-"""Real files through frames_mapper.py and the steps: pipe, mrjob, and `neardup videos` agree."""
+"""For real files, a pipe with frames_mapper.py, mrjob and `neardup videos` give the same lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MRJOB = [sys.executable, str(ROOT / "neardup/engines/mrjob/video_job.py"), "--no
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of two films, a copy of each, a clip of one, and a file that is no video."""
+    """Return a folder of two films, a copy of each, a clip of one, and two files without video."""
     top = tmp_path_factory.mktemp("of") / "films"
     for seed in (1, 2):
         frames = np.stack(list(scene(seed, 6.0, 12, size=(96, 64))))

@@ -79,7 +79,7 @@ def vectors(records: Drawn, kind: str) -> list:
 
 @pytest.fixture(scope="module", params=[(kind, how) for kind in KINDS for how in SURE], ids=str)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
-    """Return (input, options, expected lines)."""
+    """Return a case: an input, the options and the expected lines."""
     kind, how = request.param
     records = drawn(kind == "own")
     path = tmp_path_factory.mktemp("weighted") / "records.txt"
@@ -110,7 +110,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
-    """Candidates by SimHash of weighted sets are verified by weights, equally on every engine."""
+    """Candidates found by SimHash of weighted sets are verified by weights on every engine."""
     records = drawn(kind == "own")
     data = given_lines(records, kind == "own")
     flags = ["--scheme=simhash", "--distance=8", f"--weights={kind}", f"--measure={measure}"]
@@ -156,7 +156,7 @@ def test_two_texts_of_the_same_words(
 @pytest.mark.first_case
 @pytest.mark.parametrize("engine", ["pipe", "run_local 2", "mrjob inline"])
 def test_weights_of_the_lines_own(engine: str, tmp_path: Path) -> None:
-    """Weights in the lines give Σ min / Σ max = 2.25/5, a pair at this threshold and not above."""
+    """With Σ min / Σ max = 2.25/5 from weights in the lines, two records are a pair up to 0.45."""
     given = Input(b"a 1:1.5 2:3 \nb 2:0.75 1:2\nc 3\n", ["-"])
     flags = ["--weights=own", "--bands=64", "--rows=1"]
     found = ENGINES[engine](given, [*flags, "--threshold=0.45"], tmp_path)

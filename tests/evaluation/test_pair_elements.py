@@ -1,4 +1,4 @@
-"""Differences in wdiff's form show both texts if these are short, and are cut if long."""
+"""Differences in wdiff's form show short texts in full, and are cut for long texts."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_the_words_have_the_hash(kind: str, text: str) -> None:
 @pytest.mark.parametrize("kind", ["word:2", "char:2"])
 @given(texts)
 def test_in_a_bag_they_are_numbered(kind: str, text: str) -> None:
-    """In a bag, equal shingles are numbered: the first is the set's own, and "#n" is the n-th."""
+    """In a bag, equal shingles are numbered: the first has no number, and the n-th has "#n"."""
     bag = Shingler.parse(f"{kind}:bag")
     found = shingles_in_words(text, bag)
     plain = [words for words in found.values() if " #" not in words]

@@ -225,7 +225,7 @@ def test_odd_sizes(size: tuple[int, int], tmp_path: Path) -> None:
 
 @some("format", ["JPEG", "PNG", "GIF", "WEBP", "TIFF", "BMP", "JPEG2000", "AVIF"], "JPEG", "PNG")
 def test_files_cut_short(format: str, tmp_path: Path) -> None:
-    """A file cut at any tenth byte is refused with a reason, or gives the same picture."""
+    """A file cut after any multiple of 10 bytes is refused with a reason, or gives a near-copy."""
     if format not in Image.SAVE:
         pytest.skip(f"this Pillow does not write {format}")
     whole = as_bytes(drawing(1, 64, 48), format)

@@ -1,4 +1,4 @@
-"""All near bit vectors are found, as in the product of all rows.
+"""The pairs of near bit vectors are those that a comparison of every two rows finds.
 
 In one part or several, with and without kernels, for every number of blocks."""
 

@@ -133,7 +133,7 @@ def test_any_rows(name: str, measure: str, rows: list[Row], t: str) -> None:
 def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(
     name: str, factor: int, hundredths: int
 ) -> None:
-    """A pair whose similarity equals the threshold is found, and is not found 1e-6 above it."""
+    """A pair is found at a threshold equal to its similarity, but not at one 1e-6 higher."""
     cut = {1: 60 * factor, 2: 40 * factor}
     rows = [cut, {1: min(60, hundredths) * factor}]
     if hundredths > 60:
@@ -150,7 +150,7 @@ def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(
 @pytest.mark.parametrize("factor", [1, 10**9 + 7])
 @pytest.mark.parametrize(("a", "b", "c"), [(3, 4, 5), (20, 21, 29), (696, 697, 985), (4, 3, 5)])
 def test_a_cosine_exactly_at_the_threshold(name: str, factor: int, a: int, b: int, c: int) -> None:
-    """A pair whose cosine a/c equals the threshold is found (a² + b² = c²), and not above it."""
+    """A pair is found at threshold a/c, its cosine (a² + b² = c²), but not at one 1e-6 higher."""
     rows = [{1: a * factor, 2: b * factor}, {1: 7 * factor}]
     assert len(join(name, rows, "cosine", f"{a}/{c}")) == 1
     assert join(name, rows, "cosine", f"{Fraction(a, c) + Fraction(1, 10**6)}") == []
@@ -159,7 +159,7 @@ def test_a_cosine_exactly_at_the_threshold(name: str, factor: int, a: int, b: in
 @every_join
 @every_measure
 def test_a_hair_that_no_float_tells(name: str, measure: str) -> None:
-    """A similarity 1e-12 below 1, or 1e-24 for the square, is not a pair at threshold 1."""
+    """Rows with a similarity 1e-12 below 1 (its square: 1e-24) are not a pair at threshold 1."""
     rows = [{1: MOST, 2: 1}, {1: MOST}]
     assert join(name, rows, measure, "1") == []
     assert len(join(name, rows, measure, "0.999999999")) == 1

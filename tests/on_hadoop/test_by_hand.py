@@ -21,7 +21,7 @@ FILES = ("mapper.py", "reducer.py", "dedup_reducer.py", "job.py", "neardup", "da
 
 
 def test_the_lines_of_the_document(tmp_path: Path) -> None:
-    """The commands work on nodes without numpy, with this machine's Python in the first line."""
+    """The commands work on nodes without numpy, if their first line names this machine's Python."""
     for name in FILES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)

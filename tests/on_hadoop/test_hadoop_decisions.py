@@ -23,7 +23,7 @@ ODD = [b"", b" ", b"\t", b"lonely", b"lonely\t", b"\tlead 1", b"\x01\x01", b"no\
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return files that share groups of near-duplicates, with odd lines; last lines have no end."""
+    """Return files that share groups of near-duplicates, with odd lines and no last line end."""
     draw = random.Random(4)
     lines = []
     for group in range(150):

@@ -23,7 +23,7 @@ HERE = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb
 
 
 def sixty() -> list[VideoPrint]:
-    """Return fingerprints of films with copies, clips, compilations, and eight with one opening."""
+    """Return prints of films, copies, clips, compilations, and eight episodes with one opening."""
     random = np.random.default_rng(60)
     films = [made_up(random, f"film {k}", 20 + k) for k in range(24)]
     opening = made_up(random, "opening", 6)
@@ -60,7 +60,7 @@ def test_prints(tmp_path: Path) -> None:
 
 
 def test_paths(tmp_path: Path) -> None:
-    """Paths of a folder that all nodes have are read as videos, and a text file is skipped."""
+    """With --paths, videos in a folder that all nodes have are read, and a text file is skipped."""
     films = tmp_path / "films"
     films.mkdir()
     for seed in (1, 2):

@@ -13,7 +13,7 @@ from tests.support.spark_cluster import LOOPBACK, SOON_WARM, SparkCluster, start
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Yield a Spark session with master local[2], configured as run_spark.sh does it."""
+    """Yield a Spark session with master local[2], configured as run_spark.sh configures it."""
     from pyspark.sql import SparkSession
 
     from neardup.engines.spark.spark_submit import DEFAULTS

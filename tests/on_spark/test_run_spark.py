@@ -1,4 +1,4 @@
-"""run_spark.sh works by spark-submit, on this machine and on a master with workers."""
+"""run_spark.sh works through spark-submit, on this machine and on a master with workers."""
 
 from __future__ import annotations
 

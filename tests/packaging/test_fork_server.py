@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[Command, bytes, int]] = {
 
 
 def said(text: str) -> list[str]:
-    """Return the lines of a text without times."""
+    """Return the lines of a text, with the times removed."""
     steady = re.sub(r"\d+\.\d seconds", "… seconds", text)
     return [line for line in steady.splitlines() if not line.startswith("seconds")]
 
@@ -60,7 +60,7 @@ def test_forked_is_as_started(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
-    """Output that cannot be written, also that of --help, gives the same exit code as a process."""
+    """Output that cannot be written, also that of --help, gives the exit code of a new process."""
     for command in ([*MAPPER, str(VIDEOS)], [*MAPPER, "--help"]):
         read, write = os.pipe()
         os.close(read)

@@ -1,4 +1,4 @@
-"""Without network: if something is missing, `make` and the scripts name it."""
+"""`make` and the scripts name whatever is missing; these tests need no network."""
 
 from __future__ import annotations
 

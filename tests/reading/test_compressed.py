@@ -1,4 +1,4 @@
-"""Compressed files are read and written as plain ones, and damaged ones are reported."""
+"""Compressed files are read and written like plain ones, and damaged ones are reported."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ LONG = [f"{k} " + "a word that is long " * 500 for k in range(3)]  # 10 KB, whic
 
 
 def write_long(path: Path) -> None:
-    """Write texts of some 60 MB into 100 KB of Parquet, also in a struct and beside lists."""
+    """Write texts of some 60 MB as 100 KB of Parquet, with a column of structs and one of lists."""
     texts = [LONG[i % 3] for i in range(6000)]
     columns = {"text": texts, "meta": [{"body": text} for text in texts], "of": [[7] * 9] * 6000}
     parquet.write_table(arrow.table({**columns, "id": list(range(6000))}), path)

@@ -33,7 +33,7 @@ places = st.tuples(st.booleans(), files, lines)
 
 @given(st.lists(places))
 def test_they_are_in_the_order_of_the_input(some):
-    """Places order old records first, then files, then lines."""
+    """Places sort records by age (old ones first), then by file, then by line."""
     numbers = [first_place(file, line, new) for new, file, line in some]
     assert sorted(range(len(some)), key=numbers.__getitem__) == sorted(
         range(len(some)), key=some.__getitem__

@@ -34,7 +34,7 @@ UNSPACED_MARKS = set(map(chr, codes(MARKS)))
 
 
 def plain_words(text: str) -> list[str]:
-    """Return the words, by a loop over characters; each letter of an unspaced script is one."""
+    """Return the words, by a loop over characters; each letter of an unspaced script is a word."""
     words, last = [""], ""
     for character in text:
         ends = last in UNSPACED and character not in UNSPACED_MARKS

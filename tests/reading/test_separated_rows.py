@@ -192,7 +192,7 @@ def test_the_bytes_of_those_that_stay(data: st.DataObject, end: str) -> None:
 
 @pytest.mark.parametrize("limit", [100, LIMIT])
 def test_they_are_numbered_as_they_were_read(limit: int, tmp_path: Path) -> None:
-    """Reading and keeping number rows alike, even after an open quote or an overlong row."""
+    """Reading and keeping give a row the same number, even after an open quote or overlong row."""
     rows = [b'a,"open\n', *(b"v%d,text\n" % i for i in range(60_000))]
     data = b"id,text\n" + b"".join(rows)
     numbers = {row["id"]: n for n, row in read(data, CSV, tmp_path, limit) if "id" in row}

@@ -1,4 +1,4 @@
-"""Record lines are read as by a naive reader with `split` and `int`."""
+"""Record lines are read as a naive reader with `split` and `int` reads them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def runs(units, width):
 
 
 def same_partition(tuples, hashes):
-    """Return whether equal tuples have equal hashes, and different tuples different hashes."""
+    """Return whether equal tuples have equal hashes, and different tuples have different ones."""
     return len(tuples) == len(hashes) and len(set(zip(tuples, hashes))) == len(set(hashes)) == len(
         set(tuples)
     )

@@ -1,4 +1,4 @@
-"""Spots equal those of a loop over the words, and the page around an article adds none."""
+"""Spots (a stop word and words after it) equal a plain loop's; the page around a text adds none."""
 
 from __future__ import annotations
 

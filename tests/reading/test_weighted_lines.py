@@ -1,4 +1,4 @@
-"""Lines of weighted shingles are read as by a naive reader with `split` and fractions."""
+"""Lines of weighted shingles are read as a naive reader with `split` and fractions reads them."""
 
 from __future__ import annotations
 

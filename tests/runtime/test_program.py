@@ -13,7 +13,7 @@ from tests.support.programs import environment
 
 
 def ended_by(end: str, tmp: Path) -> tuple[int, str]:
-    """Return the exit code and stderr of a program that ends so, whose clean-up then fails."""
+    """Return the exit code and stderr of a program that ends by `end`, and fails to clean up."""
     (tmp / "program.py").write_text(
         f"""
 import sys
@@ -42,7 +42,7 @@ sys.exit(run("program.py", main))
 def test_an_interruption_is_not_hidden_by_an_error_of_the_clean_up(
     end: str, code: int, tmp_path: Path
 ) -> None:
-    """The exit code is the signal's, without a traceback, also if a library's clean-up fails."""
+    """An interrupt gives its exit code and no traceback, even if a library's clean-up fails."""
     assert ended_by(end, tmp_path) == (code, "")
 
 

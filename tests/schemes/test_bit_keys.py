@@ -119,7 +119,7 @@ def test_bits_agree_as_often_as_the_angle_says():
 
 @pytest.mark.parametrize(("bits", "t"), [(384, "31/32"), (100, "0.9"), (64, "0.8"), (33, "1")])
 def test_the_job_finds_all_pairs_of_so_many_equal_bits(bits, t):
-    """The job finds every pair with enough equal bits, exactly or up to the promised share."""
+    """The job finds all pairs whose share of equal bits reaches the threshold."""
     rng = np.random.default_rng(bits)
     base = rng.integers(0, 10**6, (4, 100)).tolist()
     records = {

@@ -72,7 +72,7 @@ def test_rare_tokens_are_cheap_for_a_prefix() -> None:
 
 
 def test_frequent_tokens_are_dear_for_a_prefix_if_parts_are_cheap() -> None:
-    """With frequent tokens, prefix and spotsigs name the cheaper --exact, which compares parts."""
+    """With frequent tokens, the schemes prefix and spotsigs report that --exact is cheaper."""
     for scheme in ("prefix", "spotsigs"):
         lines = settings_of(f"--scheme={scheme}", "--threshold=0.95", counts=FREQUENT).scheme.cost()
         assert len(lines) == 1

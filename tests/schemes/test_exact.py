@@ -138,7 +138,7 @@ def test_what_is_printed_is_what_the_measure_says(
 @pytest.mark.first_case
 @every_threshold
 def test_groups_are_wide_enough_for_their_pairs(t: str) -> None:
-    """A size's partners are in its group or the next, and differ in at most the group's number."""
+    """Two sizes that allow a pair share a group, which bounds the elements that may differ."""
     threshold = Threshold.parse(t)
     groups = groups_of(threshold)
     for size in range(1, 400):

@@ -24,7 +24,7 @@ from tests.support.drawn import (
 
 
 def interval(scheme, pairs):
-    """Return the interval of the probability that such a pair shares a key."""
+    """Return the confidence interval of the probability that a pair of this kind shares a key."""
     sets, left, right = pairs
     met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
     return clopper_pearson(met, PAIRS, ALPHA)

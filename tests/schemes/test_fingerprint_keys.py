@@ -1,4 +1,4 @@
-"""The scheme fingerprints keeps its promise, measures correctly, and refuses wrong options.
+"""The scheme `fingerprints` keeps its promise, measures correctly, and refuses wrong options.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -230,7 +230,7 @@ def test_the_measure_counts_bits_of_the_nearest_variant(bits: int, variants: int
 
 
 def test_two_variants_alone_are_no_pair() -> None:
-    """Records of which only variants are close are not a pair; one own fingerprint is enough."""
+    """Records are a pair only if an own fingerprint of one is close to any of the other's."""
     a, b, far = 0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x5555AAAA5555AAAA
     records = [Print(b"0", (a, far)), Print(b"1", (b, far)), Print(b"2", (far, b))]
     assert min(distances([a], [b, far], 64).min(), distances([b], [far], 64)[0, 0]) > 3

@@ -49,7 +49,7 @@ def test_a_key_is_the_digest_of_what_is_kept(sets):
 
 
 def test_both_ends_of_the_band_are_inside():
-    """Both ends of the idf band are inside: of 100 records, 10 give exactly 1/2, 100 give 0."""
+    """An idf band includes both ends: 1/2 for a token in 10 of 100 records, 0 for one in all."""
     counts = counts_of(100, [100, 50, 11, 10, 9, 2])
     tokens = [0, 1, 2, 3, 4, 5, 99]
     kept = {

@@ -84,7 +84,7 @@ def test_each_key_is_of_its_own_band():
 
 
 def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.ndarray, np.ndarray]:
-    """Return PAIRS pairs of sets (2i, 2i+1) of resemblance common/union, by the kind of tokens."""
+    """Return PAIRS pairs of sets (2i, 2i+1) of this resemblance, with this kind of tokens."""
     rng = np.random.default_rng(common * 1000 + union)
     rows = []
     for pair in range(PAIRS):

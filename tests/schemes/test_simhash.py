@@ -115,7 +115,7 @@ def test_all_pairs_within_the_distance_share_a_key(distance, max_keys):
     [(32, 4, 16), (33, 2, 16), (64, 15, 16), (64, 40, 41), (100, 7, 64), (512, 20, 300)],
 )
 def test_so_many_bits_of_any_number_may_differ(bits, distance, max_keys):
-    """Vectors with that many different bits meet, even if each is in another block."""
+    """Vectors at exactly the distance meet, even if each differing bit is in another block."""
     blocks = most_blocks(distance, max_keys, bits)
     scheme = SimHash(distance, blocks, bits=bits)
     rng = np.random.default_rng(bits)

@@ -61,7 +61,7 @@ def points_of(token, strip, cell, functions):
 
 
 def naive_samples(vector, functions, seed):
-    """Return a set's samples, from all its cells in order of height, while one can still win."""
+    """Return a set's samples, from all its cells up to a height above which none can win."""
     best = {}
     total, height = sum(vector.values()), 1
     salt = int(random_words(seed, 1, stream=6)[0])
@@ -168,7 +168,7 @@ def test_scale_does_not_matter(scale):
 
 @pytest.mark.slow
 def test_hash_functions_agree_by_themselves():
-    """Hash functions are independent: two agree at once with probability s², near or far apart."""
+    """Two hash functions, adjacent or not, are independent: both agree with probability s²."""
     x, y = PAIRS["bags"]
     both = {1: 0, 30: 0}
     for seed in range(600):
@@ -182,7 +182,7 @@ def test_hash_functions_agree_by_themselves():
 
 
 def test_a_token_is_sampled_as_often_as_it_weighs():
-    """A token is sampled in proportion to its weight, by the points that it has when alone."""
+    """A token's own sample is the set's sample as often as its share of the weight implies."""
     x = {1: 1, 2: 2, 3: 5}
     alone = 0
     for seed in range(SEEDS):

@@ -95,7 +95,7 @@ def test_min_hashes_of_one_bit_agree_with_half_of_one_plus_the_resemblance(hashe
     "shape", [(500, 1500, 1500), (1000, 1000, 1000), (1800, 200, 200), (500, 0, 1500)], ids=str
 )
 def test_a_hyperplane_is_a_hash_of_one_bit_already(shape):
-    """The sides of a hyperplane agree with probability 1 - θ/π; as hashed bits, with 1 - θ/(2π)."""
+    """Sides of a hyperplane agree with probability 1 - θ/π, and with 1 - θ/(2π) once hashed."""
     pair = two_sets(*shape)
     same_side = 1 - angle(*pair)
     bits = sides(Ragged.from_rows(pair), N)

@@ -1,4 +1,4 @@
-"""The interval is that of the binomial: by exact sums, by closed forms, and in the long run."""
+"""The binomial interval agrees with exact sums and closed forms, and has the promised coverage."""
 
 from __future__ import annotations
 

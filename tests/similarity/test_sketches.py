@@ -101,7 +101,7 @@ def test_the_bound_would_catch_a_missing_outer_min_s(shape):
 
 @pytest.mark.parametrize("wrong", [-4, 4, 16])
 def test_the_estimate_needs_the_s_of_the_sketches(wrong):
-    """An estimate with an s above that of the sketches is biased; a smaller s is not."""
+    """An estimate with an s above that of the sketches is biased; one with a smaller s is not."""
     sets, expected, _ = pairs((20, 0, 180))
     estimates = resemblance_of_min_s(min_s(sets, 16), 16 + wrong, LEFT, RIGHT)
     fair = abs(estimates.mean() - expected) <= hoeffding(PAIRS * min(16, 16 + wrong))
@@ -164,7 +164,7 @@ def test_places_of_some_bits_agree_with_resemblance_and_by_accident(shape, bits)
 
 @pytest.mark.parametrize("bits", [1, 4])
 def test_accidents_in_two_places_are_independent(bits):
-    """Accidental equality in two places is independent, also for sets of one element."""
+    """Places of a signature are equal by accident independently, even for sets of one element."""
     values = np.arange(2 * PAIRS, dtype=np.uint64)
     sets = Ragged(values, np.arange(2 * PAIRS + 1))
     made = low_bits(signatures(sets, 2, seed=5), bits)

@@ -74,7 +74,7 @@ def test_weighted_measures_are_those_of_the_definition(name, vectors, t):
 @pytest.mark.parametrize("name", ["jaccard", "dice"])
 @given(near_sets, near_sets, st.sampled_from([1, 10**6, 2**48]))
 def test_a_pair_exactly_at_the_threshold_is_one(name, x, y, scale):
-    """A pair whose similarity equals the threshold is a pair, and is not at one 1e-6 higher."""
+    """A pair is found at a threshold equal to its similarity, but not at one 1e-6 higher."""
     x, y = ({token: 1 + w % 40 for token, w in z.items()} for z in (x, y))
     similarity = ORACLES[name](x, y)
     above = similarity + Fraction(1, 10**6)

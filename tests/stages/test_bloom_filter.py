@@ -104,7 +104,7 @@ def test_the_bound_of_all_parts_and_of_one(monkeypatch):
 
 
 def test_a_part_is_made_in_its_own_memory(monkeypatch):
-    """A part of the filter is built within its own size of memory, not that of its keys."""
+    """A part of the filter is built in memory of its own size, not of the size of its keys."""
     monkeypatch.setattr(candidate_keys, "PART_BYTES", 1 << 20)
     some = [np.sort(digests_of(random_keys(1 << 18))) for _ in range(8)]
     tracemalloc.start()
@@ -138,7 +138,7 @@ def test_bits_of_a_word_are_text():
 
 @pytest.mark.parametrize("partitions", [1, 7, 300])
 def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
-    """Mapped files give the filter in memory: parts in any order, joined, or beside empty files."""
+    """Mapped files give the filter in memory, with joined parts, other orders or empty files."""
     keys, others = random_keys(50_000), random_keys(50_000)
     parts = parts_of(keys, partitions)
     expected = filter_of(parts).has(others).tolist()

@@ -62,7 +62,7 @@ def found_in(mappers: list[Ragged], partitions: int) -> list[list[int]]:
 
 
 def expected(mappers: list[Ragged], partitions: int) -> list[set[int]]:
-    """Return the expected keys of each partition, by the rule and record by record."""
+    """Return the expected keys of each partition, found record by record."""
     groups: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, keys in enumerate(mappers):
         for row in range(len(keys)):
@@ -190,7 +190,7 @@ def test_more_partitions_than_short_numbers_have():
 
 
 def test_other_keys_of_the_same_options_are_refused(monkeypatch):
-    """Keys by another version of a scheme, with the same options, are refused."""
+    """Keys made by another version of a scheme, with the same options, are refused."""
     settings = settings_of("--scheme=minhash")
     text = b"".join(share_keys([], settings, 0, 1))
     assert shared_keys(text, settings) is not None

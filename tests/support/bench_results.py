@@ -1,4 +1,4 @@
-"""Hand-written results in the form of bench.run's: of one run, and of all runs."""
+"""Hand-written results of one run and of all runs, in the form that bench.run writes."""
 
 from __future__ import annotations
 

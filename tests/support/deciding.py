@@ -128,12 +128,12 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def path(base: int, count: int) -> list[frozenset[int]]:
-    """Return a chain of sets: neighbours are pairs up to 9/11; no others are, from 0.7 on."""
+    """Return a chain of sets: neighbours have similarity 9/11, all others less than 0.7."""
     return [frozenset(range(base + i, base + i + 10)) for i in range(count)]
 
 
 def star(base: int, count: int) -> list[frozenset[int]]:
-    """Return a centre, a pair with all other sets at 9/10, and the others, which reach 8/10."""
+    """Return a centre, and sets that have similarity 9/10 with it and 8/10 with each other."""
     centre = frozenset(range(base, base + 10))
     return [centre, *(centre - {base + i} for i in range(count - 1))]
 

@@ -70,7 +70,7 @@ def every_scheme() -> dict[str, Scheme]:
 
 
 def foreign_counts(flags: str) -> TokenCounts | None:
-    """Return COUNTS for schemes that need counts only for idf, so that foreign ones are allowed."""
+    """Return COUNTS for flags with idf or imatch, whose schemes accept counts of other records."""
     return COUNTS if "idf" in flags or "imatch" in flags else None
 
 

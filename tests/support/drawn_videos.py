@@ -21,7 +21,7 @@ PIXELS = {"gif": "rgb8", "png": "rgb24", "qtrle": "argb", "mjpeg": "yuvj420p", "
 
 
 class Shot(NamedTuple):
-    """What is shown between two cuts: a panned background, and moving things."""
+    """The content between two cuts: a panned background, and moving things."""
 
     start: float  # seconds
     end: float
@@ -66,7 +66,7 @@ def texture(seed: int, height: int, width: int) -> Frame:
 
 
 def picture(seed: int, time: float, seconds: float, size: tuple[int, int]) -> Frame:
-    """Return what a scene of `seconds` shows at a time; `size` is (width, height)."""
+    """Return the frame that a scene of `seconds` shows at `time`; `size` is (width, height)."""
     width, height = size
     shot = next(shot for shot in reversed(shots(seed, seconds)) if shot.start <= time + 1e-9)
     since = time - shot.start
@@ -145,7 +145,7 @@ def write_scene(
     size: tuple[int, int] = (160, 96),
     **more: Any,
 ) -> Path:
-    """Write the scene of a seed as a video file, by `encode`; return its path."""
+    """Write the scene of a seed as a video file, with `encode`; return its path."""
     return encode(path, scene(seed, seconds, fps, size), fps, **more)
 
 

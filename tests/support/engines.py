@@ -101,7 +101,7 @@ def pipe_dedup(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Run the pipe after a count of the tokens by step.py count, with sorts between."""
+    """Count the tokens with step.py count and sorts between, then run the pipe with the counts."""
     lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data, process).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines, process).out)
     counts = tmp / "counts.tsv"
@@ -110,7 +110,7 @@ def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = Fals
 
 
 def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Run three mappers, each for a third of the lines, and three reducers for thirds of keys."""
+    """Run three mappers and three reducers, each for a third of the lines or of the keys."""
     lines = given.data.splitlines(keepends=True)
     thirds = [b"".join(lines[i * len(lines) // 3 : (i + 1) * len(lines) // 3]) for i in range(3)]
     mapped = b"".join(succeed([*MAPPER, *flags], tmp, part, process).out for part in thirds)
@@ -126,7 +126,7 @@ def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def two_rounds(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Run both rounds in blocks, keys and then lines, with two mappers and three reducers."""
+    """Run both rounds, first for keys and then for lines, with two mappers and three reducers."""
     reducers = {"mapreduce_job_reduces": "3"}
     lines = given.data.splitlines(keepends=True)
     halves = [b"".join(lines[: len(lines) // 2]), b"".join(lines[len(lines) // 2 :])]

@@ -87,7 +87,7 @@ def record_distances(records: Sequence[Print], bits: int) -> np.ndarray:
 
 
 def similarities(records: Sequence[Print], bits: int, distance: int) -> dict[Pair, Fraction]:
-    """Return the share of equal bits of each pair of ids; a repeated id has the highest one."""
+    """Return the pairs of ids within the distance, each with its highest share of equal bits."""
     apart = record_distances(records, bits)
     best: dict[Pair, Fraction] = {}
     for i, j in zip(*np.nonzero(np.triu(apart <= distance, 1))):

@@ -91,7 +91,7 @@ class Result(NamedTuple):
 
 
 def environment(tmp: Path, **more: str) -> dict[str, str]:
-    """Return this process's environment without the scripts' settings, with TMPDIR `tmp`/tmpdir."""
+    """Return this process's environment without the scripts' settings; TMPDIR is `tmp`/tmpdir."""
     folder = tmp / "tmpdir"
     folder.mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if not HIDDEN.match(name)}

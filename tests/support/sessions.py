@@ -74,7 +74,7 @@ class Session:
         return code
 
     def ended_clean(self) -> int:
-        """Return the exit code, as `ended`; no file may be left either."""
+        """Return the exit code, as `ended` does; no file may be left either."""
         code = self.ended()
         assert os.listdir(self.tmp / "tmpdir") == []
         return code

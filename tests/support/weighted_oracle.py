@@ -1,4 +1,4 @@
-"""Weighted pairs by the definition: every two records, in plain Python and fractions."""
+"""Weighted pairs by the definition: every two records are compared, in Python and fractions."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def contained(x: Line, y: Line) -> Fraction:
 
 
 def pairs(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
-    """Return the lines of all pairs with a new record; in one collection, equal ids are no pair."""
+    """Return the lines of all pairs with a new record; new records with one id are not a pair."""
     best: dict[tuple, Fraction] = {}
     for a, b in permutations(lines, 2):
         first_is_first = not a.old and (b.old or a.id < b.id)

@@ -116,7 +116,7 @@ def test_most_of_a_short_clip_is_enough(random: np.random.Generator) -> None:
 
 
 def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) -> None:
-    """Copies that differ in about 40 bits are found: few frames match, but most are on the line."""
+    """Copies with about 40 different bits are found, since most matches are on one line."""
     video = made_up(random, "a", 60)
     other = copied(random, video, "b", 38)
     a, b = Frames.of(video, False), Frames.of(other, False)

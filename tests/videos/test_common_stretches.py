@@ -74,7 +74,7 @@ def test_a_copy_of_an_episode_is_a_whole_copy(random: np.random.Generator, tmp_p
 
 @pytest.mark.slow
 def test_copies_of_one_video_keep_their_votes(random: np.random.Generator, tmp_path: Path) -> None:
-    """All of 31 copies are pairs, although each of their frames is in 31 videos."""
+    """Of 31 copies, every two are a pair, although each of their frames is in 31 videos."""
     video = made_up(random, "v", 20)
     prints = [video, *(copied(random, video, f"w{k:02}", 4) for k in range(30))]
     prints += [made_up(random, f"x{k}", 20) for k in range(5)]

@@ -1,4 +1,4 @@
-"""Shingles of videos: copies share nearly all; a clip shares those of its part; others, none."""
+"""Shingles of videos: copies share nearly all, clips share their part, others share none."""
 
 from __future__ import annotations
 

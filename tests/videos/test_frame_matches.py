@@ -1,4 +1,4 @@
-"""Matches of frames are the same by all pairs of rows, by masks, and on disk."""
+"""Matches of frames are the same whether found by all pairs of rows, by masks, or on disk."""
 
 from __future__ import annotations
 

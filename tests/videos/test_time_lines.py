@@ -1,4 +1,4 @@
-"""The line with the most votes is that of a search of all corners of the votes, at each rate."""
+"""The line that is found has about as many votes as a search of all rates and corners finds."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_whole_copy_of_common_frames(tmp_path: Path) -> None:
     [DEFAULT, JoinOptions(measure="common", at_least=8.0), JoinOptions(measure="containment")],
 )
 def test_a_whole_copy_with_few_frames_of_its_own(options: JoinOptions, tmp_path: Path) -> None:
-    """Most of a video is in seven others, and its copies are found by what they have in all."""
+    """Copies of a video are found, although most of its frames are in seven other videos, too."""
     random = np.random.default_rng(1)
     opening = made.made_up(random, "", 20)
     hosts = [
@@ -151,7 +151,7 @@ def test_a_repeated_opening_is_not_a_whole_copy(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_length_of_a_video_need_not_be_known(tmp_path: Path) -> None:
-    """The same runs are found where a short video ends with common frames."""
+    """Steps find the same runs whether or not the length of a video is known."""
     random = np.random.default_rng(5)
     ending, own = made.made_up(random, "", 0.75), made.made_up(random, "", 1.5)
     hosts = [
