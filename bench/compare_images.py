@@ -80,7 +80,7 @@ Counts = NDArray[np.int64]
 
 
 class Collection(NamedTuple):
-    """The names and hashes of a kind's pictures; flat pictures have no hash and are counted."""
+    """The names and hashes of one kind of pictures; flat ones have no hash and are only counted."""
 
     names: list[str]
     hashes: Words  # (n, 24, 4)
@@ -138,7 +138,7 @@ def bits_between(x: Words, y: Words) -> int:
 
 
 def distances(hashes: Words) -> Counts:
-    """Return the bits between each two of n pictures (n, V, 4), as (n, n); 256 where i ≥ j."""
+    """Return in how many bits pictures i < j differ, (n, n), given hashes (n, V, 4); else 256."""
     apart = np.full((len(hashes), len(hashes)), BITS)
     for i, own in enumerate(hashes[:, 0]):
         to = popcount(hashes[i + 1 :] ^ own).sum(2).min(1)

@@ -1,4 +1,4 @@
-"""Compare 10,000 new records with 1,000,000 old ones, with and without an index: time and recall.
+"""Measure time and recall: 10,000 new records against 1,000,000 old ones, with or without an index.
 
     python3 -m bench.compare_increments
     python3 -m bench.compare_increments --old 100000 --peers-python /opt/peers/bin/python

@@ -1,4 +1,4 @@
-"""Measure the memory of the decision, which is one process, for each record that is in a pair.
+"""Measure the memory, for each record in a pair, of the process that decides what is removed.
 
     python3 -m bench.decision_memory
 
@@ -67,7 +67,7 @@ def measured(records: int, asked: list[str]) -> tuple[float, float]:
 
 
 def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
-    r"""Yield sorted edge lines of --keep first or, for clusters, of --keep smallest.
+    r"""Yield sorted edge lines with ids tagged as for --keep first or, if `smallest`, for clusters.
 
     >>> b"".join(edge_lines(2)).splitlines()[0]
     b'18000000000000000VIDEO_000000000\t.'

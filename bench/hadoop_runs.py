@@ -1,4 +1,4 @@
-"""Runs on Hadoop with /bench/videos.txt: an identity job, the cheapest possible one, and ours."""
+"""Runs on Hadoop with /bench/videos.txt: an identity job, the cheapest possible, and our job."""
 
 from __future__ import annotations
 

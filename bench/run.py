@@ -239,7 +239,7 @@ def without_folder(argument: str) -> str:
 
 
 def add_earlier(results: dict[str, Any], path: Path, again: set[tuple[str, str]]) -> None:
-    """Add the runs of an earlier call to the results, except for pairs in `again`."""
+    """Add an earlier call's runs to the results; `again`: (workload, contestant) to leave out."""
     if not path.exists():
         return
     earlier = json.loads(path.read_text())

@@ -40,7 +40,7 @@ def mllib(file: Path, limit: float) -> ClusterRun:
 
 
 def measured(command: list[str], folder: Path, limit: float) -> ClusterRun:
-    """Run a Spark job, with stdout to a file in the folder; SystemExit if it fails."""
+    """Run a Spark job, and write its stdout to a file in the folder; SystemExit if it fails."""
     with told_in(folder):
         run = measured_apart(command, str(folder / "stdout"), limit)
     if run.status not in (DONE, TIME_LIMIT):
@@ -72,7 +72,7 @@ def told_in(folder: Path) -> Iterator[None]:
 
 
 def shuffled(events: Path) -> int:
-    """Return the number of bytes that all tasks wrote for the shuffle, as sent."""
+    """Return how many bytes all tasks wrote for the shuffle, compressed as they are sent."""
     told = (
         json.loads(line)
         for file in events.iterdir()

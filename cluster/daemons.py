@@ -187,7 +187,7 @@ def hadoop(*arguments: str, log: str) -> None:
 
 
 def run_logged(command: list[str], output: IO[bytes], seconds: float) -> int:
-    """Run a command, with its output in a file; return its exit code; ClusterError on a timeout."""
+    """Run a command that writes to a file; return its exit code; ClusterError on a timeout."""
     try:
         done = subprocess.run(
             command,

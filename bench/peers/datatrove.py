@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def pairs_of_chains(links: np.ndarray) -> np.ndarray:
-    """Return all pairs within each chain of links, such as those of one .dups file.
+    """Return all pairs of records within each chain of links; a .dups file lists such links.
 
     >>> pairs_of_chains(np.array([[3, 5], [5, 8], [2, 4]])).tolist()
     [[3, 5], [3, 8], [5, 8], [2, 4]]

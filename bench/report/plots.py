@@ -106,7 +106,7 @@ def mark(axes: Any, x: float, y: int, text: str, dot: dict[str, Any]) -> None:
 
 
 def label(name: str, one: Figures) -> str:
-    """Return a contestant's label: its name with its own banding, and its output unless pairs."""
+    """Return a contestant's label: its name with its banding, and its output unless it is pairs."""
     name = name.replace(DEFAULT, one.banding)
     return name if one.prints == "pairs" else f"{name}: {one.prints}"
 

@@ -73,7 +73,7 @@ def main() -> None:
     if args.svg is not None:
         svg = picture(points, mark, f"{axis} similarity", scheme.promise)
         Path(args.svg).write_text(svg, encoding="utf-8")
-    print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability to meet")
+    print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability to share a key")
     for place in sorted(places, reverse=bits > 0):
         shown_at = round((1 - place) * bits) if bits else place
         print(table_row(shown_at, scheme.recall(place), place == threshold))

@@ -1,4 +1,4 @@
-"""`folders`: find folders with mostly the same files, or whose files are in another folder.
+"""`folders`: find folders that have mostly the same files, or are contained in other folders.
 
 folders ── files ── a number for each content ── sets ── pairs, nested ones folded ── lines
 """

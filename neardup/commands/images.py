@@ -37,7 +37,7 @@ NAME = "neardup images"
 LINES = "fingerprints"
 KEEP_HELP = (
     "which of several similar pictures is kept: max:pixels, max:bytes, min:bytes, max:date, "
-    "min:date; or several rules with commas, each for ties of those before it"
+    "min:date; or several rules with commas, each breaking ties of those before it"
 )
 OUTPUT_HELP = (
     f"{', '.join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept pictures; clusters: "

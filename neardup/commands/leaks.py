@@ -183,7 +183,7 @@ def found_leaks(
     wanted: dict[bytes, set[bytes]],
     counts: Counter[str],
 ) -> Iterator[Leak]:
-    """Yield the leaks among the pairs `wanted`; the files are read again, and records counted.
+    """Yield the leaks among the pairs `wanted`; read the files again, and count their records.
 
     Test files come first.  Ids may be repeated, so each two records are verified once more.
     """

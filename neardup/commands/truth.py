@@ -108,7 +108,7 @@ def _near(sets: Ragged, measure: Hamming) -> inverted_index.Joined:
 
 
 def _steps(candidates: dict[str, int]) -> str:
-    """Return lines with the number of candidate pairs that each filter leaves.
+    """Return one line with the number of candidate pairs that each filter leaves.
 
     >>> _steps({"all": 1999000, "length": 71000, "pairs": 790})
     '1,999,000 in all; left by length 71,000; pairs 790'

@@ -68,7 +68,7 @@ THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
     f"which of several similar videos is kept: {', '.join(video_answers.KEEP)}, prefer:REGEX (one "
-    "whose path matches); or several rules with commas, each for ties of those before it"
+    "whose path matches); or several rules with commas, each breaking ties of those before it"
 )
 DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
 
@@ -140,7 +140,7 @@ ANSWER_HELP = (
 
 
 class VideoOptions(NamedTuple):
-    """The options that are parsed: numbers, times and rules, all valid."""
+    """The parsed values of the options: numbers, times and rules, all of which are valid."""
 
     rules: Rules
     how: Reading

@@ -44,7 +44,7 @@ def main() -> None:
 def _read(
     args: argparse.Namespace, run_of: "exact_answers.AskedRun | None", ids: tuple[bytes, bytes]
 ) -> tuple[Batch, pair_elements.Texts, Settings]:
-    """Return the records and texts of two ids, and the settings; StageError if one is missing."""
+    """Return the records and texts of two ids, and the settings; StageError if an id is missing."""
     options = Options.of(args)
     counting = counts_first(options)
     settings = settings_before_counts(options)

@@ -31,7 +31,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """The line positions of each dense cluster's kept members and removed members with copies."""
+    """The line positions of kept members, and removed members with copies, by dense cluster."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters

@@ -56,7 +56,7 @@ class Head(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """A batch of n records with their E edges, as columns (int64 arrays)."""
+    """A batch of n records with their E edges, as columns: arrays and lists."""
 
     numbers: np.ndarray  # of n
     records: list[bytes]

@@ -58,7 +58,7 @@ class Components:
 
 
 class Reason(NamedTuple):
-    """Why a record is removed: a kept record (tagged id), and the similarity; `-` if no pair."""
+    """Why a record is removed: a kept record (tagged id), and the similarity (`-`: not a pair)."""
 
     kept: bytes
     similarity: bytes

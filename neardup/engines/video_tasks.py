@@ -93,7 +93,7 @@ def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
 STEP_OPTIONS: dict[str, dict[str, Any]] = {
     "--copies": dict(action="store_true", help="for meet and align: find copies first"),
     "--clusters": _option("FILE", None, "for common: the output of the step clusters"),
-    "--shares": _option("N", str(SHARES), "for blocks: parts into which keys are divided"),
+    "--shares": _option("N", str(SHARES), "for blocks: number of ranges of keys"),
     "--measure": _option("NAME", "copy", f"for align: {MEASURE_HELP}"),
     "--threshold": _option("T", THRESHOLD, "for align: the minimum share of the shorter video"),
     "--at-least": _option("TIME", "3s", f"for align: {AT_LEAST_HELP}"),
@@ -131,7 +131,7 @@ def _frames() -> None:
     ):
         asked.add_argument(flag, **_option(metavar, default, about))
     for flag, about in (
-        ("--fast", "read key frames only: much faster, but copies of another encoder are missed"),
+        ("--fast", "read key frames only: much faster, but copies by other encoders are missed"),
         ("--strict", "stop at the first file that cannot be read"),
     ):
         asked.add_argument(flag, action="store_true", help=about)

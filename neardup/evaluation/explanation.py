@@ -140,7 +140,7 @@ def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, high, low = map(cos, angles(equal, bits, ALPHA))
     many = ", if tokens are many" if settings.scheme.weights is None else ""
-    between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%}"
+    between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%} confidence"
     return [
         ("threshold", f"{least}/{bits} = {least / bits:.9g}, by {name}"),
         ("cosine", f"about {cosine:.6f}{many}, by the equal bits; {between}"),

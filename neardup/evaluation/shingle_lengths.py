@@ -176,7 +176,7 @@ HEADS = (
 NOTES = f"""
 dissimilar share: the resemblance that {OF_HUNDRED} of 100 random pairs do not exceed
 one letter changed: the similarity of a usual record to itself with one letter changed
-similar, candidate pairs: at T, in the whole input; of the usual bands and rows, as a mean
+similar, candidate pairs: expected at T in the whole input; candidates with usual bands and rows
 """
 
 

@@ -178,7 +178,7 @@ class ResultCache:
         return []
 
     def _open(self, again: bool, anew: bool = False) -> None:
-        """Open the database; replace it if `anew`, or if it is damaged and `again`."""
+        """Open the database; replace it if `anew` is true, or if it is damaged and `again` true."""
         import sqlite3
 
         assert self._file

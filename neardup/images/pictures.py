@@ -202,7 +202,7 @@ def _upright(image: Image.Image, orientation: Any) -> Image.Image:
 
 
 def _exif(image: Image.Image) -> dict[int, Any]:
-    """Return the EXIF tags of a picture, also those about how it was taken; {} if damaged."""
+    """Return the EXIF tags of a picture, with those on how it was taken; {} if they are damaged."""
     try:
         exif = image.getexif()
         return {**exif, **exif.get_ifd(EXIF)}
@@ -211,7 +211,7 @@ def _exif(image: Image.Image) -> dict[int, Any]:
 
 
 def _date(exif: dict[int, Any]) -> str:
-    """Return the date at which a picture was taken, or else changed; "" if it has none.
+    """Return the date at which a picture was taken, or else changed; "" if its tags have no date.
 
     >>> _date({CHANGED: "2024:05:31 18:00:00"}), _date({TAKEN: "0000:00:00 00:00:00"})
     ('2024-05-31 18:00:00', '')

@@ -125,7 +125,7 @@ def _candidates(
 
 
 def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
-    """Return the prefixes: tokens from which on a row still has num/den of its total weight."""
+    """Return each row's prefix: the tokens from which on num/den of the row's weight is left."""
     needed = np.array([max(1, -(-each * num // den)) for each in total.tolist()], np.int64)
     before = np.append(0, np.cumsum(rows.weighed()))
     row = np.repeat(np.arange(len(rows)), rows.sizes)

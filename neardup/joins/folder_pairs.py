@@ -211,7 +211,7 @@ class OneContent:
 
 
 def _nested(ends: np.ndarray, x: Size, y: Size) -> np.ndarray:
-    """Return whether one folder is or contains the other, for two or P pairs (int64 (P,))."""
+    """Return whether one folder is or contains the other, for one pair or P pairs (int64 (P,))."""
     return ((x <= y) & (y < ends[x])) | ((y <= x) & (x < ends[y]))
 
 
@@ -234,7 +234,7 @@ def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
 def _unfolded(
     tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield pairs that no earlier pair covers; by containment, one pair for a contained folder."""
+    """Yield pairs that no earlier pair covers; for containment, one pair per contained folder."""
     folding = Folding(tree, {folder for pair in pairs for folder in pair[:2]})
     contained: set[int] = set()
     for a, b, common in pairs:
@@ -277,7 +277,7 @@ class Folding:
             self._beside.update((x, above) for above in of_y)
 
     def covers(self, a: int, b: int) -> bool:
-        """Return whether each of two folders is inside, above or equal to one of a taken pair."""
+        """Return whether a taken pair covers a pair of folders, in either order."""
         of_a, of_b = self._up(a), self._up(b)
         return (
             (a, b) in self._above

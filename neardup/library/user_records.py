@@ -213,7 +213,7 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
 
 
 def _checked(position: int, record: Any, texts: bool) -> Any:
-    """Return record i, a text or a list of elements; ValueError if record 0 is of another kind."""
+    """Return a record as a text or list of elements; ValueError if record 0 is of another kind."""
     if isinstance(record, str):
         if not texts:
             raise ValueError(

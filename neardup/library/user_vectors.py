@@ -93,7 +93,9 @@ def _text(position: int, vector: Any, bits: int | None) -> str:
             f"got {vector!r:.60}"
         )
     if bits is None:
-        raise ValueError(f"record {position} is an integer; give the number of bits, as bits=64")
+        raise ValueError(
+            f"record {position} is an integer; give the number of bits, such as bits=64"
+        )
     number = int(vector)
     if not 0 <= number < 1 << bits:
         raise ValueError(f"record {position}: {number} is outside 0 … 2^{bits}-1")

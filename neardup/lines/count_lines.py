@@ -42,7 +42,7 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
         tokens, frequencies = _columns(data[to_tokens:], b"t")
     except (ValueError, OverflowError, StageError):  # StageError: no line end, as in /dev/zero
         raise StageError(
-            f"{path}: is not a file of token counts; step.py count order writes them"
+            f"{path}: is not a file of token counts, which step.py count order writes"
         ) from None
     order = np.argsort(tokens)
     frequencies = frequencies[order].astype(np.int64)

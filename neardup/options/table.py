@@ -206,8 +206,8 @@ class Options:
     input_files: str | None = _option(
         None,
         metavar="FILE",
-        help="for tasks that read a part of the input: a list of all its files in order, in lines "
-        "of old or new, tab, name; run_hadoop.sh and job.py make this file themselves",
+        help="for tasks that read a part of the input: a list of all its files in order, each on a "
+        "line: old or new, tab, name; run_hadoop.sh and job.py make this file themselves",
     )
     max_line: str | None = _option(
         None,

@@ -46,7 +46,7 @@ class Document(NamedTuple):
 
 
 class NoDocument(NamedTuple):
-    """Why a file has no text: one of a few reasons, and a detail; `skipped`: not a failure."""
+    """Why a file has no text: a reason and a detail; if `skipped` is true, it is no failure."""
 
     path: bytes
     reason: str
@@ -63,7 +63,7 @@ def is_archive(path: bytes) -> bool:
 
 
 class RegularFile(Protocol):
-    """A regular file, with its size and time of change when it was found, such as `FoundFile`."""
+    """The interface of `FoundFile`: a regular file, with its size and time of change when found."""
 
     @property
     def path(self) -> bytes: ...
@@ -115,7 +115,7 @@ def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
 
 
 def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
-    r"""Return the document in a file's bytes, or why there is none; `limit`: maximum of bytes.
+    r"""Return the document in a file's bytes, or why there is none; `limit`: its maximum size.
 
     >>> text_of(b"a", b"to be\n", 9)
     Document(path=b'a', text='to be\n', bytes=6, changed=0.0)

@@ -147,7 +147,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Context manager: yield the path of a new file, which replaces `name`, but not its mode."""
+    """Context manager: yield the path of a new file, which replaces `name` and gets its mode."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"

@@ -41,7 +41,7 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
         os.execv(python, [python] + (["-m", module] + sys.argv[1:] if module else sys.argv))
     need = "Python 3.9 or later" if sys.version_info < (3, 9) else " and ".join(missing)
     sys.exit(
-        "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"
+        "%s: needs %s, which %s lacks; run make, or: python3 -m pip install %s"
         % (name, need, sys.executable, " ".join(missing) or "numpy")
     )
 

@@ -97,7 +97,7 @@ def check_run_file(path: str) -> None:
         _marked(Path(path).read_bytes() if os.path.isfile(path) else b"")
     except ValueError:
         raise UsageError(
-            f"-o: the run must write its record to {path}, which is another program's file; move "
+            f"-o: the run must write its own file to {path}, which is another program's; move "
             "that file, or choose another name for -o"
         ) from None
 

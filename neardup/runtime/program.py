@@ -79,7 +79,7 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
 
 
 def shown(line: bytes, limit: int = 60) -> str:
-    """Quote a line for a message: shortened, control characters escaped."""
+    """Quote a line for a message; shorten it, and escape its control characters."""
     text = line[:limit].decode("utf-8", "backslashreplace")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return f"'{text}'" + ("…" if len(line) > limit else "")

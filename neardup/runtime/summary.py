@@ -142,7 +142,7 @@ def print_summary(
     wrote: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> None:
-    """Print the first bad lines, the summary and more lines on stderr; with -q nothing."""
+    """Print the first bad lines, the summary and more lines on stderr; print nothing with -q."""
     if verbosity > QUIET:
         bad = sorted(tuple(line) for report in reports for line in report["bad_lines"])
         first = [f"{place}{line}: {message}" for place, line, message in bad[:SHOWN_BAD_LINES]]
@@ -350,7 +350,7 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
         if wrong > max_bad * (good + wrong):
             raise StageError(
                 f"{wrong:,} of {good + wrong:,} {which}lines could not be read; --max-bad "
-                f"{in_words(max_bad)} allows fewer, and --max-bad 1 all; {_advice(counts)}"
+                f"{in_words(max_bad)} allows fewer, and --max-bad 1 allows all; {_advice(counts)}"
             )
     for name, look in FIRST_LOOKS.items():  # a header without a blank may be the only bad line
         if LIKE + name in counts:

@@ -53,7 +53,7 @@ BANDS = Option(
 ROWS = Option(
     "--rows",
     "R",
-    "min-hashes (bits, with projection) in a band, together with --bands",
+    "number of min-hashes (bits, with projection) in a band, set together with --bands",
     whole(1, 256),
 )
 OPTIONS = (RECALL, MOST, BANDS, ROWS)
@@ -150,7 +150,7 @@ def asked_for(
     if promise and reached < promise:
         raise ValueError(
             f"{bands} bands of {rows} rows have a recall of {shown(reached)} at threshold "
-            f"{request.threshold}, and --recall asks for {promise}"
+            f"{request.threshold}, but --recall asks for {promise}"
         )
     return bands, rows
 
@@ -193,8 +193,8 @@ def dearer(
     if here < DEARER * there:
         return []
     return [
-        f"{what}: dissimilar records collide with probability {shown(here)}, and with {instead} "
-        f"only with {there:.1g}: it compares far fewer of them"
+        f"{what}: dissimilar records collide with probability {shown(here)}; {instead} "
+        f"compares far fewer of them, with probability {there:.1g}"
     ]
 
 

@@ -167,7 +167,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound on the probability of a shared key, see `Ways.by_chance`."""
+        """Return an upper bound on the probability of a shared key; see `Ways.by_chance`."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -179,7 +179,7 @@ class Ways(Protocol):
 
     @property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (keys, W)."""
+        """The mask of each key, uint64 (keys, W): the bits of a vector that the key compares."""
         ...
 
     def __len__(self) -> int: ...
@@ -204,7 +204,7 @@ def most_blocks(distance: int, max_keys: int, bits: int) -> int:
 
 
 def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Ways:
-    """Return masks by --bands and --rows if given, or else the more selective of Blocks and Drawn.
+    """Return the masks that --bands and --rows set, or the more selective ones of Blocks and Drawn.
 
     least: the minimum number of equal bits in a pair; dissimilar: the share of equal bits in
     dissimilar records.  ValueError if neither kind of masks reaches the recall.

@@ -127,7 +127,7 @@ class Prefix(Scheme):
         return float(self.resemblance is None or similarity >= float(self.resemblance))
 
     def cost(self) -> list[str]:
-        """Return a warning if other exact schemes would cost far less."""
+        """Return a warning if --exact would cost far less."""
         if self.resemblance is None or self.counts is None or not len(self.counts.sample):
             return []
         costs = estimate(groups_of(self.resemblance), self.counts)
@@ -197,7 +197,7 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """The scheme exact: the cheapest keys for each size group by `costs` (None without counts)."""
+    """The scheme exact: the keys with the lowest of `costs` (None: unknown) for each size group."""
 
     costs: Costs | None = None
     counting = True

@@ -129,8 +129,8 @@ class Projection(Scheme):
             return AgreeingBits.of(request)
         if request.value(bit_keys.BITS) is not None:
             raise ValueError(
-                f"--bits needs --measure {MEASURE}; {request.measure} takes as many bits as "
-                "--recall asks for"
+                f"--bits needs --measure {MEASURE}; with --measure {request.measure}, --recall "
+                "sets the number of bits"
             )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, bit_keys.agreement(cosine), MAX_BANDS_ASKED)

@@ -68,7 +68,7 @@ def bits_in(rows: np.ndarray, block: range) -> np.ndarray:
 
 
 class BlockPlaces(NamedTuple):
-    """How the hex digits of a `bits`-bit fingerprint are divided into blocks."""
+    """The division of the hex digits of a `bits`-bit fingerprint into blocks."""
 
     bits: int
 

@@ -263,7 +263,7 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Return for which pairs dot / √(x·y) reaches the threshold (bool); integers, x, y > 0."""
+    """Return for which p dot[p] / √(x[p]·y[p]) reaches the threshold (bool); integers, x, y > 0."""
     cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():

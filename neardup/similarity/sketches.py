@@ -106,7 +106,7 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return counts of common and of all values in the sample of each pair's union, and if exact.
+    """Count common and all values in the sample of each pair's union; return whether that is exact.
 
     Three arrays (P,): int64, int64, and bool, which is True if the sample is the whole union.
     """

@@ -177,7 +177,7 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """Return words with one bit set (uint64) by its number, 0 … 47, six to a byte: 6 is 0x100."""
+    """Return words (uint64) with one bit set: number 0 … 47, six to a byte, so that 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 

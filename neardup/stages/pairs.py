@@ -143,7 +143,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
 def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield verified pair lines, given keyed lines sorted by key."""
+    """Yield verified pair lines, or edge lines for a decision, from keyed lines sorted by key."""
     return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.mark)
 
 

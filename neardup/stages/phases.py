@@ -129,7 +129,7 @@ def send_lines(
 def reduce_blocks(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield verified pair lines from a partition's blocks of lines, which may be in any order."""
+    """Yield verified pair or edge lines from a partition's blocks of lines, given in any order."""
     return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
 
 
@@ -190,7 +190,7 @@ def _reducers() -> int:
 
 
 def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Yield verified pair lines from sorted keyed lines, or from blocks of keyed lines."""
+    """Yield verified pair or edge lines from sorted keyed lines, or from blocks of keyed lines."""
     first = next(blocks := blocks_of(stream), b"")
     if not is_block(first):
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
@@ -246,7 +246,7 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
 
 
 def is_block(start: bytes) -> bool:
-    """Return True if a line is a block: it begins with p, keyed lines with a hexadecimal digit."""
+    """Return True if a line is a block, which begins with p; keyed lines begin with a hex digit."""
     return start[:1] == b"p"
 
 

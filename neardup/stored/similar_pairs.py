@@ -267,7 +267,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Return the postings of a file or of its `rows`: the first tokens, or with `every`, all."""
+    """Return the postings of a file, or of its `rows`, by first tokens, or by all if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

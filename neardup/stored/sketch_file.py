@@ -165,7 +165,7 @@ def check_agreement(one: SketchFile, other: SketchFile) -> None:
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
-    """Read the end of a file; return its contents section, block checksums, and length."""
+    """Read the end of a file; return the contents, the block checksums, and the end's length."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEAD)

@@ -66,7 +66,7 @@ def with_holes(
 
 
 class SharedPlaces(NamedTuple):
-    """Places: each is a sequence of consecutive common frames of one video."""
+    """The places of common stretches: each is a run of consecutive common frames of one video."""
 
     number: Indices  # (n,), of the place of each frame; -1 if it is not common
     first: Indices  # (places,), its first frame

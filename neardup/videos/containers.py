@@ -101,7 +101,7 @@ def decoder_versions() -> str:
 
 @contextmanager
 def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
-    """Open a video file and yield its container and video stream; RefusedError if it has none.
+    """Context manager: open a video file; yield its container and video stream, or RefusedError.
 
     Errors in the `with` block are raised as RefusedErrors, too.
     """
@@ -121,7 +121,7 @@ def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
 
 
 def _can_be_read(path: bytes) -> bool:
-    """Return whether all bytes of a file can be read; FFmpeg denies it of some damaged files."""
+    """Return whether all bytes of a file can be read; FFmpeg's own error may say otherwise."""
     try:
         with open(path, "rb") as file:
             while file.read(1 << 20):

@@ -212,7 +212,7 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Return the part of each row, marks of rows to compare with all, and the number of full parts.
+    """Return each row's part of a bucket, rows to compare with all, and the number of full parts.
 
     A full part has more than FULL videos, of which only HUBS are compared with all others.
     """

@@ -125,7 +125,7 @@ class _Search(NamedTuple):
         return found
 
     def _frames(self, at: float) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield times and frames from about `at` seconds on; nothing if the file cannot seek."""
+        """Yield times and frames from about `at` seconds on; yield nothing if seeking fails."""
         import av
 
         with suppress(av.error.FFmpegError, OSError):

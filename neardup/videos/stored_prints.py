@@ -57,7 +57,7 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
 
 
 def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
-    """Make a print of fields and packed numbers; ValueError, TypeError or KeyError if invalid."""
+    """Make a print from fields and packed numbers; ValueError, TypeError or KeyError if invalid."""
     n, variants = int(str(fields["spans"])), fields["variants"]
     if not isinstance(variants, list) or not isinstance(fields["facts"], dict):
         raise TypeError("variants or facts")

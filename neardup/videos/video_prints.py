@@ -66,7 +66,7 @@ def owns(variants: tuple[str, ...]) -> int:
 
 
 def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return the pairs (own variant, any variant) to compare; regions only with the same region.
+    """Return pairs (own variant, any variant) to compare; regions are paired only with the same.
 
     >>> matched(("whole", "upper", "centre95", "upper mirror"))
     [(0, 0), (0, 2), (1, 1), (1, 3)]

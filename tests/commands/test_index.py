@@ -482,7 +482,7 @@ def test_who_reads_no_index(files: Files, tmp_path: Path) -> None:
     ):
         assert "which only run_local.sh reads" in refused(command, tmp_path).err
     result = refused([*RUN_LOCAL, files["index"]], tmp_path)
-    assert "to be named behind --against" in result.err
+    assert "which must be named with --against" in result.err
 
 
 @pytest.mark.parametrize("at_once", [1, 50, 1 << 20])

@@ -128,7 +128,7 @@ REFUSED = {
     "-o r/ --output=kept --removed r/.neardup.json": "-o r/: --removed goes there; name "
     "another file",
     "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's own file goes to "
-    ".y.neardup.json; name another one",
+    ".y.neardup.json; name another file",
     "-output=kept": "-output=kept: type two dashes, --output=kept, or a blank after -o",
 }
 
@@ -264,7 +264,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
     own.write_bytes(b'{"name": "mine"}\n')
     result = run([*RUN_LOCAL, "-o", folder / "x.tsv", VIDEOS], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert f"its record to {own}, which is another program's file" in result.err
+    assert f"its own file to {own}, which is another program's" in result.err
     assert own.read_bytes() == b'{"name": "mine"}\n'
     assert os.listdir(folder) == [own.name]
 

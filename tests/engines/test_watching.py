@@ -76,7 +76,7 @@ def test_what_any_script_says_without_numpy_gets_advice_for_a_cluster(
     assert done.returncode == 1
     assert for_nodes(said, "type this") == (
         f"{script}: needs {'numpy and mrjob' if script == 'job.py' else 'numpy'}, "
-        f"and {sys.executable} of a node has not; type this"
+        f"which {sys.executable} of a node lacks; type this"
     )
 
 

@@ -131,7 +131,7 @@ REFUSED = [
     ([bytes(32), bytes(30)], {}, "record 1 has 30 bytes, and record 0 has 32"),
     (["0" * 16, "0x" + "0" * 14], {}, "record 1: '0x00000000000000' is not hexadecimal"),
     (["é" * 16], {}, f"record 0: '{'é' * 16}' is not hexadecimal"),
-    ([HEX, 5], {}, "record 1 is an integer; give the number of bits, as bits=64"),
+    ([HEX, 5], {}, "record 1 is an integer; give the number of bits, such as bits=64"),
     ([5, -1], {"bits": 64}, "record 1: -1 is outside 0 … 2^64-1"),
     ([1 << 64], {"bits": 64}, f"record 0: {1 << 64} is outside 0 … 2^64-1"),
     ([5], {"bits": 33}, "bits 33 is not a multiple of 4, the bits of a hexadecimal digit"),

@@ -110,7 +110,7 @@ FINISHED = 16  # tasks: those of the first round, and one of the second
         (["--rounds", "3"], "argument --rounds: invalid choice: '3'"),
         (["--reducers", "0"], "--reducers"),
         (["--conf", "spark"], "--conf: expected NAME=VALUE, got 'spark'"),
-        (["--conf", "spark.submit.deployMode=cluster"], "the driver runs here; leave it out"),
+        (["--conf", "spark.submit.deployMode=cluster"], "the driver must run here; leave it out"),
         (["x.xz"], "x.xz: Spark cannot decompress .xz"),
         (["/data/_x"], "/data/_x: Spark skips names that begin with _ or ."),
     ],

@@ -146,7 +146,7 @@ def test_job_without_mrjob(folder: Path, tmp_path: Path) -> None:
     result = run([sys.executable, "-S", folder / "job.py"], tmp_path, PYTHONPATH=str(numpy))
     hint = "run make, or: python3 -m pip install mrjob"
     assert (result.code, result.out) == (1, b"")
-    assert result.err == f"job.py: needs mrjob, and {sys.executable} has not; {hint}\n"
+    assert result.err == f"job.py: needs mrjob, which {sys.executable} lacks; {hint}\n"
 
 
 def test_run_local_without_numpy(folder: Path, tmp_path: Path) -> None:

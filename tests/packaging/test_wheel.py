@@ -220,7 +220,7 @@ def test_without_numpy(made: Path, command: str, empty: Path) -> None:
     bare = [sys.executable, "-S", command]
     result = run([*bare, "run", "-"], empty.parent, RECORDS, PYTHONPATH=str(empty))
     assert (result.code, result.out) == (1, b"")
-    assert result.err.startswith("neardup: needs numpy, and ")
+    assert result.err.startswith("neardup: needs numpy, which ")
     line = [sys.executable, "-S", "-c", "import neardup; print(neardup.__version__)"]
     result = run(line, empty.parent, PYTHONPATH=str(empty))
     assert result.out.decode() == f"{neardup.__version__}\n", result.err

@@ -184,7 +184,7 @@ def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
 
 
 def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
-    """Copy an archive to the cluster, under another name until complete; StageError on failure."""
+    """Copy an archive to the cluster, and rename it once it is complete; StageError on failure."""
 
     def succeed(*words: str) -> None:
         done = watching.fs(*words, program=program)

@@ -29,7 +29,7 @@ NUMPY = "numpy-lib"  # in a task's folder
 ARCHIVES = "mapreduce.job.cache.archives"  # on the cluster, unpacked for each task
 OPTION: dict[str, Any] = dict(
     metavar="",  # argparse would show `FLAG VALUE`, but after a blank the value would be an INPUT
-    help="send numpy along, to nodes with this machine's system and Python version; as "
+    help="send numpy along, to nodes with this machine's system and Python version; with "
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
 CONTENT = "content"  # the folder with an archive's content while it is made

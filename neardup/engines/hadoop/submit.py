@@ -56,7 +56,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--reducers": dict(
         metavar="N",
         default=sizes.AUTO,
-        help="number of reduce tasks; auto: by the size of the input (default: auto)",
+        help="number of reduce tasks; auto: chosen by the size of the input (default: auto)",
     ),
     "--rounds": dict(
         metavar="N",
@@ -296,7 +296,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
         hdfs_folders.remove([plan.between])
     if marking.wait():
         watching.say(
-            "cannot create the file _neardup in OUTPUT: --overwrite will not remove OUTPUT"
+            "cannot create the file _neardup in OUTPUT; a later --overwrite will not remove OUTPUT"
         )
     summary.print_summary(
         [counters.as_dict()], asked.options.verbosity, packed=True, wrote=[*asked.answers]

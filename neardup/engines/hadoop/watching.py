@@ -102,14 +102,14 @@ def first_of_ours(lines: Iterable[str]) -> str:
 def for_nodes(message: str, advice: str) -> str:
     """Return a task's message, with advice for clusters if numpy is the problem.
 
-    >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
-    'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
+    >>> for_nodes("mapper.py: needs numpy, which /bin/python3 lacks; run make, or: …", "type -x")
+    'mapper.py: needs numpy, which /bin/python3 of a node lacks; type -x'
     """
-    who, lacks, _ = message.partition(" has not; run make, or: ")
+    who, lacks, _ = message.partition(" lacks; run make, or: ")
     if lacks:
-        return f"{who} of a node has not; {advice}"
+        return f"{who} of a node lacks; {advice}"
     if "made for another Python than" in message:  # numpy was shipped with the job
-        return f"{message} of a node; name its version, as {FLAG}=3.9"
+        return f"{message} of a node; name its version, as in {FLAG}=3.9"
     return message
 
 
@@ -176,7 +176,7 @@ class Job:
 
     @property
     def may_run(self) -> bool:
-        """Return whether the job may continue without its client, as on YARN."""
+        """True if the job may continue without its client, as on YARN."""
         on_yarn = self.number and not self.number.startswith("local")
         return bool(on_yarn) and not any(map(ENDED.search, self.said))
 

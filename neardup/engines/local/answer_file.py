@@ -63,7 +63,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Context manager: open the answer, or its file for input `name`; compress by extension."""
+        """Context manager: open the answer or its file for input `name`, compressed if named so."""
         with self._file(os.path.basename(name)) as file, packing(file, name or self.name) as sink:
             yield sink
 
@@ -104,7 +104,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
-        raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
+        raise UsageError(f"-o {name}: the run's own file goes to {own}; name another file")
     for flag, other in (("--removed", args.removed), ("--report", args.report)):
         if other and os.path.realpath(other) in map(os.path.realpath, [own, *answers]):
             raise UsageError(f"-o {name}: {flag} goes there; name another file")

@@ -150,7 +150,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records with keys left by pruning, of mapper k and of its share of each index."""
+    """Yield mapper k's records, and its share of each index's, with the keys that pruning left."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):

@@ -52,7 +52,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return each record's size, with the top bit set if it is old, and bitmap: uint64 (n, 2)."""
+    """Return each record's size and bitmap, uint64 (n, 2); old records' sizes have the top bit."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -147,7 +147,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (int64) of the postings to keep, by key, and rows (key, record, group).
+    """Return indices (int64) of postings to keep, in order of keys, and rows (key, record, group).
 
     Rows are uint64, one for each index.
     """

@@ -113,7 +113,7 @@ def inputs_of(
     files: list[str], options: table.Options, settings: Settings
 ) -> tuple[list[str], list[int], list[segment.Segment]]:
     """Return the checked files, old ones first, the places of their first lines, and segments."""
-    index_manifest.refuse_indexes(options.files, "to be named behind --against")
+    index_manifest.refuse_indexes(options.files, "which must be named with --against")
     old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
     names = [*old, *files]
     check_inputs(names)

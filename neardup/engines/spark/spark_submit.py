@@ -104,7 +104,7 @@ def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
         )
     if "spark.submit.deployMode=cluster" in args.conf:
         raise UsageError(
-            "--conf spark.submit.deployMode=cluster: the driver runs here; leave it out"
+            "--conf spark.submit.deployMode=cluster: the driver must run here; leave it out"
         )
     return args
 
