@@ -39,9 +39,9 @@ RUN_SECONDS, RUN_FRAMES = 2.0, 3  # a run has at least these …
 SHORT_SECONDS, SHORT_SHARE = 1.2, 0.8  # … or, in a short video, this share and these seconds
 SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that match
 LINES = 16  # runs of two videos, after which the search ends
-MISSES = 4  # lines without a run, after which the search ends: calm scenes have very many
+MISSES = 2  # lines without a run, one after another, after which the search ends
 HALF = 16  # bits: a seed that differs in so many more has half as many votes
-MOST_SEEDS = 100_000  # of two videos; the seeds of the rarest frames are kept
+MOST_SEEDS = 20_000  # of two videos: those with the most votes are kept
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
@@ -83,8 +83,8 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     seeds: int64 (m, 4), milliseconds a0, a1, b0, b1: spans of frames of a and b that match, in any
     order, repeats allowed.
     """
-    seeds = _fewer(np.unique(seeds, axis=0))
-    left, near = seeds / 1000, _nearness(seeds, a, b)
+    seeds = np.unique(seeds, axis=0)
+    left, near = _strongest(seeds / 1000, _nearness(seeds, a, b))
     runs: list[Run] = []
     missed = 0
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
@@ -94,7 +94,7 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
             break
         new = list(_runs_on(line, left[on > 0], a, b))
         runs += new
-        missed += not new
+        missed = 0 if new else missed + 1
         others = ~((on > 0) | _inside(left, new))
         left, near = left[others], near[others]
     return tuple(sorted(set(runs), key=lambda run: run[1:]))
@@ -132,12 +132,12 @@ def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
     return np.asarray(0.5 ** (distances(a, i, b, j) / HALF))
 
 
-def _fewer(seeds: Indices) -> Indices:
-    """Return at most MOST_SEEDS seeds: those whose frames have the fewest matches."""
-    if len(seeds) <= MOST_SEEDS:
-        return seeds
-    rarest = np.argsort(-weights_of(seeds.astype(float)), kind="stable")[:MOST_SEEDS]
-    return seeds[np.sort(rarest)]
+def _strongest(seeds: Floats, near: Floats) -> tuple[Floats, Floats]:
+    """Return at most MOST_SEEDS seeds with their nearness: those with the most votes, in order."""
+    if len(seeds) > MOST_SEEDS:
+        chosen = np.sort(np.argsort(-near * weights_of(seeds), kind="stable")[:MOST_SEEDS])
+        seeds, near = seeds[chosen], near[chosen]
+    return seeds, near
 
 
 def _enough(on: Floats, seconds: Floats) -> bool:
