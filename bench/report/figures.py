@@ -76,7 +76,7 @@ def summed_up(contestant: dict[str, Any], runs: list[dict[str, Any]], size: int)
 
 
 def growth(of: dict[str, Table], results: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
-    """Return {contestant: [(records, seconds) on W1]}, if it ran on three sizes or more."""
+    """Return {contestant: [(videos, seconds)]} of contestants that finished three sizes or more."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for workload in sorted(results["workloads"], key=lambda workload: workload["records"]):
         if workload["name"] in GROWTH:

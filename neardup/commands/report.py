@@ -219,9 +219,10 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
 
 
 def links(plan: Plan) -> Iterator[Found]:
-    """Yield the edges of a decision, and links of removed members of dense clusters to kept ones.
+    """Yield the similar pairs of a decision; for dense clusters, removed records with kept ones.
 
-    A kept member of a dense cluster that is nobody's reason has no link.
+    The pairs of a dense cluster are too many to list (see `decisions.decide`).  A kept member of it
+    that no removed record duplicates has no link.
     """
     tag, dense = plan.settings.tag, dict[bytes, Node]()
     assert tag

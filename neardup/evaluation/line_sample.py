@@ -126,7 +126,10 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in the cell at `start`, how many are overlong, and bytes read."""
+    """Return (lines, overlong, bytes read) of the cell of a file that begins at `start`.
+
+    lines: those that begin in the cell, without an overlong one; overlong: 1 for such a line, or 0.
+    """
     with open(name, "rb", buffering=0) as file:
         before = min(start, 1)  # if this byte is a line end, a line begins with the cell
         file.seek(start - before)

@@ -196,7 +196,10 @@ def _delimiter(text: str) -> str:
     """
     character = "\t" if text == "\\t" else text
     if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
-        raise UsageError(f"--delimiter: expected one character, such as ';' or '\\t', got {text!r}")
+        raise UsageError(
+            "--delimiter: expected one ASCII character other than a quote or line end, such as ';' "
+            f"or '\\t', got {text!r}"
+        )
     return character
 
 

@@ -291,7 +291,8 @@ class Fields:
         columns = filter(str.isdecimal, fields.names)
         if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
             raise UsageError(
-                f"--id and {flag}: column numbers start at 1 and have at most {MOST_DIGITS} digits"
+                f"--id, {flag} and --keep: column numbers start at 1 and have at most "
+                f"{MOST_DIGITS} digits"
             )
         return fields
 

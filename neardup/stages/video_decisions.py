@@ -36,7 +36,7 @@ class Decision(NamedTuple):
 
 
 def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
-    """Return the runs of all pairs or, if `links`, only of the pairs in a spanning forest."""
+    """Return the matched stretches of all pairs or, with `links`, of a spanning forest's pairs."""
     ids = found.videos.ids
     pairs: Iterable[VideoPair] = found.pairs
     if links:

@@ -95,7 +95,7 @@ def parse_run(line: bytes) -> PairRun:
 
 
 def row_of(line: bytes) -> dict[str, Any]:
-    r"""Convert the line of a run to a row of a table, with the columns of COLUMNS.
+    r"""Convert the line of one matched stretch of two videos to a table row, with COLUMNS as keys.
 
     >>> row_of(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n")["a_from"]
     61.0

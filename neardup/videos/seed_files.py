@@ -139,7 +139,7 @@ def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> 
 
 
 def _by_mask(search: SeedSearch, mask: int) -> int:
-    """Write the seeds of all buckets of a mask; return how many were compared only in part."""
+    """Write the seeds that a mask finds; return how many buckets were compared only in part."""
     full = 0
     for packed in _keyed_rows(search, mask):
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
@@ -195,7 +195,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
-    """Write the seeds of buckets (starts, sizes); return how many were compared only in part."""
+    """Write the seeds of buckets (starts, sizes); return how many buckets were compared in part."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))

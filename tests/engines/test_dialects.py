@@ -42,7 +42,7 @@ def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_quotes_that_are_not_at_ends_of_fields(tmp_path: Path) -> None:
-    """Quotes inside fields are read as the csv module does, and kept rows are unchanged."""
+    """Quotes inside fields are read as the csv module reads them, and kept rows are unchanged."""
     path = tmp_path / "a.csv"
     data = b'id;text\na;5" by, 6\nb;"5"" by,\n6"\nc;5" by, 6\n'
     path.write_bytes(data)
@@ -63,10 +63,10 @@ def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--delimiter=", "a.csv"], "--delimiter: expected one character, such as ';'"),
-        (["--delimiter=;;", "a.csv"], "--delimiter: expected one character, such as ';'"),
-        (["--delimiter=\u00a6", "a.csv"], "--delimiter: expected one character, such as ';'"),
-        (['--delimiter="', "a.csv"], "--delimiter: expected one character, such as ';'"),
+        (["--delimiter=", "a.csv"], "--delimiter: expected one ASCII character"),
+        (["--delimiter=;;", "a.csv"], "--delimiter: expected one ASCII character"),
+        (["--delimiter=\u00a6", "a.csv"], "--delimiter: expected one ASCII character"),
+        (['--delimiter="', "a.csv"], "--delimiter: expected one ASCII character"),
         (["--delimiter=;", "a.txt"], "--delimiter needs --input csv, but --input is shingles"),
         (["--delimiter=;", "a.tsv"], "--delimiter needs --input csv, but --input is tsv"),
         (["--encoding=klingon", "a.csv"], "--encoding: 'klingon' is not known; name one such as"),

@@ -131,7 +131,7 @@ def test_a_cosine_that_is_a_tie_goes_to_the_even_digit():
 
 
 def test_a_cosine_of_three_fifths():
-    """The cosine of (3, 4) and (1, 0) is exactly 3/5, also with weights of 10^12."""
+    """The cosine of (3·10^11, 4·10^11) and (1, 0) is exactly 3/5."""
     rows = with_weights([{0: 3 * 10**11, 1: 4 * 10**11}, {0: 1}])
     assert verified(WeightedCosine(Threshold.parse("0.6"), OWN), rows) == [(0, 1, b"0.600000")]
     assert verified(WeightedCosine(Threshold.parse("0.600000001"), OWN), rows) == []

@@ -89,7 +89,7 @@ def sketched(sets: list[list[int]], kind: Kind) -> list[list[int]]:
 
 
 def slow(kind: Kind, x: list[int], y: list[int], measure: str) -> Fraction | None:
-    """Return the estimate by its definition."""
+    """Return the estimated similarity of two sketches, by its definition, or None."""
     if isinstance(kind, Signatures):
         agree = Fraction(sum(a == b for a, b in zip(x, y)), len(x))
         accidents = Fraction(1, 2**kind.bits) if kind.bits < 32 else 0

@@ -116,7 +116,7 @@ def test_most_of_a_short_clip_is_enough(random: np.random.Generator) -> None:
 
 
 def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) -> None:
-    """Copies with about 40 different bits are found, since most matches are on one line."""
+    """A few near frames show which times correspond; frames that differ in 38 bits then match."""
     video = made_up(random, "a", 60)
     other = copied(random, video, "b", 38)
     a, b = Frames.of(video, False), Frames.of(other, False)
