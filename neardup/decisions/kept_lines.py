@@ -241,7 +241,7 @@ def check_one_answer(
     if len(encodings) > 1:
         names = " and ".join(sorted(encoding or "utf-8" for encoding in encodings))
         raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
-    if kinds <= {"csv", "tsv", "parquet"} and form.has_header and len(files) > 1:
+    if len(files) > 1 and kinds <= {"csv", "tsv", "parquet"} and form.has_header:
         _check_columns(form, files, instead)
 
 

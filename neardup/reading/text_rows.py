@@ -278,11 +278,11 @@ class Fields:
         ranked: tuple[str, ...] = (),
     ) -> Fields:
         """Return the fields that --id and --text name; UsageError for invalid names."""
-        flag = flag_of_texts(binary)
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
+        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary, ranked)
+        flag = fields.flag
         if not all(texts):
             raise UsageError(f"{flag}: {text!r} is not NAME, or NAME,NAME… without blanks")
-        fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary, ranked)
         numbers = [n.isdecimal() for n in (*texts, *[fields.id] * fields.needs_id, *ranked)]
         if any(numbers) and not all(numbers):
             flags = f"--id, {flag} and --keep must all" if ranked else f"--id and {flag} must both"
@@ -299,7 +299,7 @@ class Fields:
     @property
     def flag(self) -> str:
         """The option that names the fields of content: --text or --fingerprint."""
-        return flag_of_texts(self.binary)
+        return "--fingerprint" if self.binary else "--text"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -331,10 +331,6 @@ class Fields:
         for part in name.split(".") if "." in name else ():
             value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
-
-
-def flag_of_texts(binary: bool) -> str:
-    return "--fingerprint" if binary else "--text"
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
