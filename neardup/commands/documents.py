@@ -18,7 +18,7 @@ from neardup.engines.local.answer_file import REMOVED_OPTION, REPORT_OPTION
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
 from neardup.images.results import Failure
-from neardup.images.tally import Rules, Tally, many
+from neardup.images.tally import Rules, Tally
 from neardup.lines.answer_lines import parse_removed
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
@@ -27,7 +27,7 @@ from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_ar
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_all, write_to
-from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words
+from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
@@ -128,7 +128,7 @@ def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
         paths = list(map(of_line, found))
     write_all(path + b"\0" if args.null else path_id(path).encode() + b"\n" for path in paths)
     if args.verbosity > QUIET:
-        print(f"{many(len(paths), 'document')} {args.output}", file=sys.stderr)
+        print(f"{many(len(paths), 'documents')} {args.output}", file=sys.stderr)
 
 
 def _kept_path(line: bytes) -> bytes:

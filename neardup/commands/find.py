@@ -7,7 +7,6 @@ from pathlib import Path
 from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.run import plain_names
 from neardup.evaluation.exact_answers import check_files
-from neardup.images.tally import many
 from neardup.lines.answer_tables import PAIRS
 from neardup.options import command_parser, table
 from neardup.options.settings import Settings
@@ -15,7 +14,7 @@ from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
-from neardup.runtime.summary import QUIET, judged
+from neardup.runtime.summary import QUIET, judged, many
 from neardup.similarity.measures import Threshold, fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
@@ -87,6 +86,6 @@ def main() -> None:
     counts = counters.as_dict()["counts"]
     if args.verbosity > QUIET:
         records, found = counts["records"], counts.get("similar", 0)
-        said = f"{many(found, 'match', 'matches')} for {many(records, 'record')}, in an index of "
-        print(f"{said}{many(manifest.records, 'record')}", file=sys.stderr)
+        said = f"{many(found, 'matches')} for {many(records, 'records')}, in an index of "
+        print(f"{said}{many(manifest.records, 'records')}", file=sys.stderr)
     judged(counts, settings.max_bad)

@@ -33,7 +33,7 @@ from neardup.images.folder_walk import (
     path_id,
 )
 from neardup.images.results import Failure
-from neardup.images.tally import Rules, Tally, listed, many
+from neardup.images.tally import Rules, Tally, listed
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD
 from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
 from neardup.options.command_parser import CommandParser
@@ -41,7 +41,7 @@ from neardup.options.table import read
 from neardup.reading.document_files import CHANGED, EMPTY, UNREADABLE
 from neardup.reading.row_files import fields_table
 from neardup.runtime.program import StageError, UsageError, not_one_of
-from neardup.runtime.summary import QUIET, VERBOSE
+from neardup.runtime.summary import QUIET, VERBOSE, many
 from neardup.similarity.measures import Threshold
 
 PROGRAM = "python3 -m neardup folders"
@@ -49,11 +49,11 @@ NAME = "neardup folders"
 FILES, BYTES = "files", "bytes"
 READ_AT_ONCE = 1 << 20
 HASH = "blake2b-64"
-SKIPPED = {  # for one, and for several
-    EMPTY: ("empty file", "empty files"),
-    LINKS: ("symbolic link", "symbolic links"),
-    HIDDEN: ("hidden file or folder", "hidden files or folders"),
-    SPECIAL: ("special file", "special files"),
+SKIPPED = {
+    EMPTY: "empty files",
+    LINKS: "symbolic links",
+    HIDDEN: "hidden items",
+    SPECIAL: "special files",
 }
 CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
 COUNTS = dict.fromkeys(("in_both", "only_in_a", "only_in_b", "bytes_in_both"), int)
@@ -91,7 +91,7 @@ def main() -> None:
             tree = contents.tree(found, walk, progress)
         pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
         answer.write(line_of(tree, pair) for pair in pairs)
-    pairs_found = f"{many(len(pairs), 'pair')} among {many(len(tree.paths), 'folder')}"
+    pairs_found = f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"
     print_summary(contents, pairs_found, walk, cache.note, args.verbosity)
     if tally.failed and not tree.paths:
         raise StageError("found no file that could be read; name a folder of files")
@@ -115,12 +115,12 @@ in B')
     ('both have the same 2 files', '8 of 10 files of A are in B, 1 of B is not in A')
     """
     if not only_a and not only_b:
-        return f"both have the same {many(common, 'file')}"
+        return f"both have the same {many(common, 'files')}"
     a, b = ("A", "B") if only_b or not only_a else ("B", "A")
     if only_a and only_b:
-        first = f"{common:,} of {many(common + only_a, 'file')} of A are in B"
+        first = f"{common:,} of {many(common + only_a, 'files')} of A are in B"
     else:
-        first = f"all {many(common, 'file')} of {a} are in {b}"
+        first = f"all {many(common, 'files')} of {a} are in {b}"
     rest = only_b or only_a
     return f"{first}, {rest:,} of {b} {'is' if rest == 1 else 'are'} not in {a}"
 
@@ -192,9 +192,9 @@ def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosi
     tally, skipped = contents.tally, Counter(walk.skipped)
     lines = [found + f"; skipped: {in_short(skipped)}" * bool(skipped)]
     if tally.failed:
-        wrong = f"{many(tally.failed, 'file')} could not be read: {listed(tally.failures)}"
+        wrong = f"{many(tally.failed, 'files')} could not be read: {listed(tally.failures)}"
         lines.append(f"{wrong}; each counts as one that no other folder has")
-    lines.append(f"{many(tally.files, 'file')} read, {tally.cached:,} from the cache")
+    lines.append(f"{many(tally.files, 'files')} read, {tally.cached:,} from the cache")
     if verbosity >= VERBOSE and note:
         lines.append(note)
     if verbosity > QUIET:
@@ -207,8 +207,7 @@ def in_short(skipped: Counter[str]) -> str:
     >>> in_short(Counter({LINKS: 1, EMPTY: 2}))
     '2 empty files, 1 symbolic link'
     """
-    counts = ((count, SKIPPED.get(why, (why, why))) for why, count in skipped.most_common())
-    return ", ".join(many(count, *names) for count, names in counts)
+    return ", ".join(many(count, SKIPPED.get(why, why)) for why, count in skipped.most_common())
 
 
 def digest_of(path: bytes) -> bytes:

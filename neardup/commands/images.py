@@ -25,11 +25,11 @@ from neardup.images.picture_hashes import (
     keep_rules,
 )
 from neardup.images.results import Failure, Outcome
-from neardup.images.tally import Rules, Tally, many
+from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.runtime.program import UsageError, cores, not_one_of, write_all, write_to
-from neardup.runtime.summary import QUIET, VERBOSE
+from neardup.runtime.summary import QUIET, VERBOSE, many
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup images"
@@ -125,8 +125,10 @@ def find(lines: Path, args: argparse.Namespace) -> None:
     with answer.open("rb") as found:
         write_all(map(_kept_path if kept else with_bits, found))
     if args.verbosity > QUIET:
-        pictures, rows = many(_lines_in(lines), "picture"), _lines_in(answer)
-        said = f"{many(rows, 'picture')} kept" if kept else f"{many(rows, 'pair')} among {pictures}"
+        pictures, rows = many(_lines_in(lines), "pictures"), _lines_in(answer)
+        said = (
+            f"{many(rows, 'pictures')} kept" if kept else f"{many(rows, 'pairs')} among {pictures}"
+        )
         print(said, file=sys.stderr)
 
 

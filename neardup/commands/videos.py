@@ -16,7 +16,7 @@ from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, s
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache
-from neardup.images.tally import Rules, Tally, many
+from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.reading.row_files import (
@@ -35,6 +35,7 @@ from neardup.runtime.program import (
     interrupted,
     not_one_of,
 )
+from neardup.runtime.summary import many
 from neardup.stages import video_decisions
 from neardup.stages.video_decisions import FoundPairs
 from neardup.stages.video_options import MEASURE_HELP, read_share, read_time
@@ -199,14 +200,14 @@ def _answer(
         clusters = video_decisions.clusters(found, asked.keep, folder)
         sinks.write_answer("-o", clusters, TABLES["clusters"], args.format or "")
         count = len({line.partition(b"\t")[0] for line in clusters})
-        said = f"{many(len(clusters), 'video')} in {many(count, 'cluster')}"
+        said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"
     else:
         decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
         if args.removed:
             sinks.write_answer("--removed", decision.removed, TABLES["removed"])
         lines = getattr(decision, args.output)
         sinks.write_answer("-o", lines, TABLES[args.output], args.format or "")
-        said = f"{many(len(decision.kept), 'video')} kept, {len(decision.removed):,} removed"
+        said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
     return [said, *video_decisions.summary(found)]
 
 

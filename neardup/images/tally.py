@@ -20,7 +20,7 @@ from typing import Any, Callable, NamedTuple
 from neardup.images.folder_walk import path_id
 from neardup.images.results import Failure, Outcome
 from neardup.runtime.program import StageError, shown
-from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE
+from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 
 SHOWN_KINDS = 4  # of files of other kinds
 HOUR = 3600
@@ -94,17 +94,17 @@ class Tally:
         return "\n".join([*lines, *filter(None, [note])])
 
     def _short(self) -> list[str]:
-        noun = self._rules.noun
-        first = f"{many(self.results, noun)} in {many(self.files, 'file')}"
+        nouns = f"{self._rules.noun}s"
+        first = f"{many(self.results, nouns)} in {many(self.files, 'files')}"
         first += f", {length(self.seconds)}" * bool(self.seconds)
         first += f", {self.flat:,} without detail (no fingerprint)" * bool(self.flat)
         if self.others:
-            first += f"; {many(sum(self.others.values()), 'other file')}: {listed(self.others)}"
+            first += f"; {many(sum(self.others.values()), 'other files')}: {listed(self.others)}"
         lines = [first]
         if self.failed:
-            lines.append(f"{many(self.failed, 'file')} could not be read: {listed(self.failures)}")
+            lines.append(f"{many(self.failed, 'files')} could not be read: {listed(self.failures)}")
         last = f"{self._spent():.1f} seconds"
-        return [*lines, last + f", {many(self.cached, noun)} from the cache" * bool(self.cached)]
+        return [*lines, last + f", {many(self.cached, nouns)} from the cache" * bool(self.cached)]
 
     def _all_counts(self, skipped: Mapping[str, int]) -> list[str]:
         noun = self._rules.noun
@@ -140,15 +140,6 @@ def length(seconds: float) -> str:
     return f"{seconds:.1f} seconds"
 
 
-def many(count: int, name: str, plural: str = "") -> str:
-    """Format a number and a noun; the plural ends with s unless given.
-
-    >>> many(1, "file"), many(1200, "file"), many(0, "match", "matches")
-    ('1 file', '1,200 files', '0 matches')
-    """
-    return f"{count:,} {name if count == 1 else plural or name + 's'}"
-
-
 def listed(counts: Counter[str]) -> str:
     """Format the largest counts with their names.
 
@@ -157,7 +148,7 @@ def listed(counts: Counter[str]) -> str:
     """
     first = [f"{count:,} {printable(name)}" for name, count in counts.most_common(SHOWN_KINDS)]
     rest = len(counts) - len(first)
-    return ", ".join(first) + f" and {many(rest, 'other kind')}" * bool(rest)
+    return ", ".join(first) + f" and {many(rest, 'other kinds')}" * bool(rest)
 
 
 def printable(name: str) -> str:

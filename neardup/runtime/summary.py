@@ -214,11 +214,11 @@ def _in_short(
     began = min(report["started"] for report in reports)
     seconds = f"{max(report['ended'] for report in reports) - began:.1f} seconds"
     trouble = [
-        f"{_many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
+        f"{many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
     ]
     if wrote is None:
         others = {*TROUBLE, OLD_RECORDS, COMPILED}
-        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in others]
+        each = [many(counts[n], n) for n in ORDER if counts.get(n) and n not in others]
         result = ", ".join(each) or "0 records"
         promises = [promise] * bool(promise and "records" in counts)
         return [f"{reports[0]['stage']}: {result}; {seconds}", *trouble, *promises]
@@ -226,14 +226,14 @@ def _in_short(
     return [_result(counts) + files, *trouble, *[promise] * bool(promise), seconds]
 
 
-def _many(count: int, names: str) -> str:
-    """Format a count and its noun, in the singular if the count is 1.
+def many(count: int, names: str) -> str:
+    """Format a count and its noun, which is given in the plural: the first word that ends in s.
 
-    >>> _many(1, "repeated ids"), _many(2000, "records without a key")
-    ('1 repeated id', '2,000 records without a key')
+    >>> many(1, "repeated ids"), many(2000, "records without a key"), many(1, "matches")
+    ('1 repeated id', '2,000 records without a key', '1 match')
     """
     if count == 1:
-        names = re.sub(r"(record|pair|line|id|cluster|key)s\b", r"\1", names, count=1)
+        names = re.sub(r"(?:(?<=ch)e|(?<=\w))s\b", "", names, count=1)
     return f"{count:,} {names}"
 
 
@@ -244,16 +244,16 @@ def _result(counts: Mapping[str, int]) -> str:
     '3,131 of 3,300 records kept, 169 removed'
     """
     old = counts.get(OLD_RECORDS, 0)
-    records = _many(counts.get("records", 0) - old, "new records" if old else "records")
-    others = f" and {_many(old, 'old records')}" * bool(old)
+    records = many(counts.get("records", 0) - old, "new records" if old else "records")
+    others = f" and {many(old, 'old records')}" * bool(old)
     if REMOVED in counts:
         return f"{counts[STAYING]:,} of {records} kept, {counts[REMOVED]:,} removed"
     if CLUSTERS in counts:
-        clusters = _many(counts[CLUSTERS], "clusters")
+        clusters = many(counts[CLUSTERS], "clusters")
         members, largest = counts[IN_CLUSTERS], counts.get(LARGEST, 0)
         among = f"{members:,} of {records}{others}"
         return f"{clusters} of {among}" + f"; the largest has {largest:,}" * bool(largest)
-    pairs = _many(counts.get("unique pairs", counts.get(PAIRS, 0)), "pairs")
+    pairs = many(counts.get("unique pairs", counts.get(PAIRS, 0)), "pairs")
     return f"{pairs} among {records}{others}"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.decisions import pair_list
-from neardup.images.tally import many
+from neardup.runtime.summary import many
 from neardup.videos import video_answers
 from neardup.videos.pair_lines import PairRun, pair_runs
 from neardup.videos.runs import CommonStretch, VideoPair
@@ -78,14 +78,14 @@ def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[byte
 def summary(found: FoundPairs) -> list[str]:
     """Return the lines of the summary: the number of pairs, and the first common stretches."""
     videos = found.videos
-    new = many(len(videos.ids) - videos.old, "new video" if videos.old else "video")
-    old = many(videos.old, "old one")
+    new = many(len(videos.ids) - videos.old, "new videos" if videos.old else "videos")
+    old = many(videos.old, "old ones")
     among = f"found: {new} against {old}" if videos.old else f"among {new}"
     pairs = len({(pair.a, pair.b) for pair in found.pairs})
     lines = [video_answers.described(each, videos.ids) for each in found.common[:SHOWN]]
     more = len(found.common) - len(lines)
     more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
-    return [f"{many(pairs, 'pair')} {among}", *lines, *more_of_them]
+    return [f"{many(pairs, 'pairs')} {among}", *lines, *more_of_them]
 
 
 def _order(videos: Videos, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:

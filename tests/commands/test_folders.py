@@ -47,7 +47,7 @@ def test_a_copy_is_one_line(top: Path, tmp_path: Path) -> None:
     words = "all 20 files of B are in A, 2 of A are not in B"
     counts = ["20", "2", "0", str(size), words]
     assert lines(result) == [[f"{top}/old/a%20copy", f"{top}/photos", "0.909090", *counts]]
-    assert "1 pair among 10 folders; skipped: 1 hidden file or folder, " in result.err
+    assert "1 pair among 10 folders; skipped: 1 hidden item, " in result.err
     assert ", 1 symbolic link, 1 empty file\n" in result.err
     assert folders(tmp_path, "-q", top).err == ""
 
