@@ -255,12 +255,14 @@ def interrupts_held() -> Iterator[None]:
 
 
 def _exit_before(error: BaseException) -> BaseException | None:
-    """Return the SystemExit or KeyboardInterrupt during whose clean-up `error` was raised, or None.
+    """Return the KeyboardInterrupt or failing SystemExit in whose clean-up `error` was raised.
 
     A signal may interrupt a library whose own clean-up then fails, such as argparse's.
     """
     before = error.__context__
-    while before and not isinstance(before, (SystemExit, KeyboardInterrupt)):
+    while before and not isinstance(before, KeyboardInterrupt):
+        if isinstance(before, SystemExit) and before.code:
+            break
         before = before.__context__
     return before
 

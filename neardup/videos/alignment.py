@@ -41,7 +41,7 @@ SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that ma
 LINES = 16  # runs of two videos, after which the search ends
 MISSES = 2  # lines without a run, one after another, after which the search ends
 HALF = 16  # bits: a seed that differs in so many more has half as many votes
-MOST_SEEDS = 20_000  # of two videos: those with the most votes are kept
+MOST_SEEDS = 20_000  # of two videos, or twice the frames of one: those with the most votes are kept
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
@@ -84,7 +84,8 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     order, repeats allowed.
     """
     seeds = np.unique(seeds, axis=0)
-    left, near = _strongest(seeds / 1000, _nearness(seeds, a, b))
+    most = max(MOST_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
+    left, near = _strongest(seeds / 1000, _nearness(seeds, a, b), most)
     runs: list[Run] = []
     missed = 0
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
@@ -132,10 +133,10 @@ def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
     return np.asarray(0.5 ** (distances(a, i, b, j) / HALF))
 
 
-def _strongest(seeds: Floats, near: Floats) -> tuple[Floats, Floats]:
-    """Return at most MOST_SEEDS seeds with their nearness: those with the most votes, in order."""
-    if len(seeds) > MOST_SEEDS:
-        chosen = np.sort(np.argsort(-near * weights_of(seeds), kind="stable")[:MOST_SEEDS])
+def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
+    """Return at most `most` seeds with their nearness: those with the most votes, in order."""
+    if len(seeds) > most:
+        chosen = np.sort(np.argsort(-near * weights_of(seeds), kind="stable")[:most])
         seeds, near = seeds[chosen], near[chosen]
     return seeds, near
 

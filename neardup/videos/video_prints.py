@@ -134,9 +134,7 @@ def from_line(line: bytes) -> VideoPrint:
         hashes = np.frombuffer(bytes.fromhex("".join(digits)), ">u8").astype(np.uint64)
         shaped = hashes.reshape(len(rows), len(variants), WORDS)
         good = bool(variants) and all(len(each) == HEX_DIGITS for each in digits)
-        good = good and bool(
-            (spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) >= 0).all()
-        )
+        good = good and bool((spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) > 0).all())
         if good and isinstance(fields["id"], str) and isinstance(fields["facts"], dict):
             return VideoPrint(fields["id"], fields["facts"], variants, spans, shaped)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):

@@ -198,6 +198,16 @@ def test_the_other_way_round_the_runs_are_the_same(random: np.random.Generator) 
 
 
 @pytest.mark.slow
+def test_a_long_film_has_seeds_to_its_end(random: np.random.Generator) -> None:
+    """In an exact copy with an advert in it, the last minutes are found as well as the first."""
+    film, advert = made_up(random, "a", 5400), made_up(random, "", 60)
+    other = joined("b", cut(film, "", 0, 5100), advert, cut(film, "", 5100, 5400))
+    a, b = Frames.of(film, False), Frames.of(other, False)
+    seeds = np.hstack((a.spans, np.concatenate((b.spans[:20_400], b.spans[20_640:]))))
+    assert times(align(seeds, a, b)) == [(0, 5100, 0, 5100), (5100, 5400, 5160, 5460)]
+
+
+@pytest.mark.slow
 def test_a_hundred_thousand_stray_seeds_take_bounded_time(random: np.random.Generator) -> None:
     import time
 
