@@ -212,7 +212,7 @@ def test_refusals(flags, said):
 
 
 def test_bits_are_for_vectors_that_are_compared():
-    with pytest.raises(UsageError, match="--bits needs --measure agreement; cosine takes"):
+    with pytest.raises(UsageError, match="--bits needs --measure agreement; with --measure cosine"):
         settings_of("--scheme=projection", "--bits=384")
     with pytest.raises(UsageError, match="use --scheme projection"):
         settings_of("--measure=agreement")
