@@ -183,3 +183,9 @@ def test_a_cluster_ends_with_its_command(clone: Path, tmp_path: Path) -> None:
         process.wait()
     assert not any(daemons.start_time(pid) for pid in pids)
     assert daemons.healthy()  # the first one
+
+
+def test_only_whole_lines_of_class_lists(tmp_path: Path) -> None:
+    (tmp_path / "12.list").write_text("# a note\njava/lang/Object\njava/util/List\n@lambda-pro")
+    (tmp_path / "13.list").write_text("java/util/List\nA\n")
+    assert install.loaded_classes(tmp_path) == ["A\n", "java/lang/Object\n", "java/util/List\n"]
