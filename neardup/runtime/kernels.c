@@ -1,8 +1,7 @@
 /* Loops over flat arrays for which numpy needs many passes, in C99.
 
-   Each function does what its twin in Python does, to the bit, and tests/runtime/test_kernels.py holds
-   them to it.  They allocate nothing, call nothing, and write only to the arrays that are named as
-   results or as scratch.  `neardup/runtime/kernels.py` loads them.
+   Each function has a twin in Python with the same results; tests/runtime/test_kernels.py compares
+   them.  They allocate nothing, and write only to arrays that are named as results or as scratch.
 
    Letters: n rows, T values in all; row i is values[offsets[i] … offsets[i+1]-1]. */
 
@@ -13,7 +12,6 @@
 #define LANES 16        /* min-hashes whose minima stay in registers */
 #define AT_ONCE 512     /* tokens whose hashes stay in the first cache */
 #define MOST_DIGITS 20  /* of 2^64-1 */
-#define WINDOW 8        /* bytes that are read as one word */
 
 /* On an x86 with AVX2 the loader of Linux takes the version of a function that uses it. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__)
@@ -57,13 +55,11 @@ static void by_counting(uint64_t *row, int64_t size, uint64_t *scratch, uint64_t
         }
         for (int64_t i = 0; i < size; i++)
             to[places[from[i] >> shift & 255]++] = from[i];
-        uint64_t *other = from;
-        from = to;
-        to = other;
+        uint64_t *sorted = to;
+        to = from, from = sorted;
     }
     if (from != row)
-        for (int64_t i = 0; i < size; i++)
-            row[i] = from[i];
+        memcpy(row, from, (size_t)size * sizeof *row);
 }
 
 /* Sort a row in place, without repeats; return its new size. */
@@ -113,11 +109,10 @@ static int up_to_eight_digits(const uint8_t *p, uint64_t *value)
 {
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     uint64_t word, others;
-    int digits;
     memcpy(&word, p, sizeof word);
     word ^= 0x3030303030303030u;
     others = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u; /* bytes above 9 */
-    digits = others ? __builtin_ctzll(others) >> 3 : 8;
+    int digits = others ? __builtin_ctzll(others) >> 3 : 8;
     if (digits == 0)
         return 0;
     word <<= 64 - 8 * digits; /* zeros in front: then pairs, pairs of pairs, and halves add up */
@@ -155,15 +150,14 @@ int64_t parse_shingles(
             p++;
         line[2] = line[3] = p - text;
         for (;;) {
-            const uint8_t *token;
             uint64_t value = 0;
             uint8_t digit;
             while (is_blank(*p))
                 p++;
             if (*p == '\n')
                 break;
-            token = p;
-            p += WINDOW <= end - p ? up_to_eight_digits(p, &value) : 0;
+            const uint8_t *token = p;
+            p += 8 <= end - p ? up_to_eight_digits(p, &value) : 0;
             for (; (digit = (uint8_t)(*p - '0')) < 10; p++)
                 value = 10 * value + digit;
             bad |= !is_space(*p) || (p - token >= MOST_DIGITS && above_64_bits(token, p));
@@ -184,17 +178,14 @@ WIDE static void lower(
 {
     for (int64_t k = 0; k < count; k += LANES) {
         uint32_t least[LANES], factor[LANES];
-        for (int i = 0; i < LANES; i++) {
-            least[i] = minima[k + i];
-            factor[i] = factors[k + i];
-        }
+        memcpy(least, minima + k, sizeof least);
+        memcpy(factor, factors + k, sizeof factor);
         for (int64_t j = 0; j < n; j++)
             for (int i = 0; i < LANES; i++) {
                 uint32_t hashed = tokens[j] * factor[i];
                 least[i] = hashed < least[i] ? hashed : least[i];
             }
-        for (int i = 0; i < LANES; i++)
-            minima[k + i] = least[i];
+        memcpy(minima + k, least, sizeof least);
     }
 }
 
@@ -226,17 +217,6 @@ void band_words(
     }
 }
 
-/* Copy n rows, of sizes[i] values of `width` bytes from values[starts[i]] on, one behind the other. */
-void take_rows(
-    const char *values, const int64_t *starts, const int64_t *sizes, int64_t n, int64_t width,
-    char *taken)
-{
-    for (int64_t i = 0; i < n; i++) {
-        memcpy(taken, values + starts[i] * width, (size_t)(sizes[i] * width));
-        taken += sizes[i] * width;
-    }
-}
-
 /* Count the common values of the rows left[p] and right[p], ascending and distinct, of P pairs. */
 void shared_sizes(
     const uint64_t *values, const int64_t *offsets, const int64_t *left, const int64_t *right,
@@ -264,8 +244,7 @@ void part_sums(
     const int64_t *first, const int64_t *last, double *sums)
 {
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t part = first[i]; part < last[i]; part++)
-            sums[part - first[i]] = 0;
+        memset(sums, 0, (size_t)(last[i] - first[i]) * sizeof *sums);
         for (int64_t j = offsets[i]; j < offsets[i + 1]; j++) {
             uint64_t hash = mix(values[j] ^ seed);
             int64_t part = (int64_t)((hash >> 32) * (uint64_t)parts[i] >> 32);
@@ -281,7 +260,7 @@ static inline int64_t next_close(
     const uint64_t *p, const uint64_t *y, int64_t W, int64_t b, int64_t end, int64_t most)
 {
     for (; b < end; b++) {
-        const uint64_t *q = y + b * W; /* two words tell nearly all unrelated vectors */
+        const uint64_t *q = y + b * W; /* two words suffice for nearly all unrelated vectors */
         int64_t apart = __builtin_popcountll(p[0] ^ q[0]) + (W > 1 ? __builtin_popcountll(p[1] ^ q[1]) : 0);
         for (int64_t w = 2; w < W && apart <= most; w++)
             apart += __builtin_popcountll(p[w] ^ q[w]);
@@ -309,8 +288,7 @@ WIDE int64_t close_pairs(
             b = ascending && b <= a ? a + 1 : b;
             for (; (b = W == 1 ? next_close(p, y, 1, b, end, most) : next_close(p, y, W, b, end, most)) < end; b++) {
                 if (found == room) {
-                    at[1] = a;
-                    at[2] = b;
+                    at[1] = a, at[2] = b;
                     return found;
                 }
                 left[found] = a;
