@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The mapper: read records, write each once for each of its keys; see `./mapper.py --help`."""
+"""The mapper: read records and write a line for each key of a record; see `./mapper.py --help`."""
 
 import os
 import sys

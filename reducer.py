@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reducer: compare records that share a key, write similar pairs; see `./reducer.py --help`."""
+"""The reducer: verify records that share a key, and write pairs; see `./reducer.py --help`."""
 
 import os
 import sys

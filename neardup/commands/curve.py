@@ -1,4 +1,4 @@
-"""`curve`: print the S-curve of a setting as a table, and draw it as a picture.
+"""`curve`: print the S-curve of a setting as a table; with --svg, also draw it as a picture.
 
 The curve is the probability that two records share a key, by their similarity.  Above the threshold
 it should be high: that is the recall.  Below it should be low: pairs found there are compared in
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float | None":
-    """Convert the threshold to the measure on the axis; None if that is not possible."""
+    """Return the threshold, converted to the measure on the axis, or None if that is impossible."""
     if measure in (None, axis):
         return float(threshold)
     least = MEASURES[measure](threshold).resemblance
@@ -126,7 +126,7 @@ class Areas(NamedTuple):
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
-    """Return the areas of false negatives and false positives of a curve and a threshold."""
+    """Return the areas of false negatives and false positives for a curve and a threshold."""
     missed = integral(lambda s: 1 - recall(s), threshold, 1)
     return Areas(missed, integral(recall, 0, threshold))
 
@@ -134,7 +134,7 @@ def areas(recall: Callable[[float], float], threshold: float) -> Areas:
 def integral(
     f: Callable[[float], float], low: float, high: float, halvings: int = MOST_HALVINGS
 ) -> float:
-    """Integrate f by 16-point Gauss quadrature, halving intervals until both estimates agree.
+    """Integrate f from `low` to `high` by 16-point Gauss quadrature, on intervals halved as needed.
 
     The rule never evaluates f at the ends: a curve may jump at the threshold.
     """
@@ -151,7 +151,7 @@ def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def shown_area(area: float) -> str:
-    """Format an area, rounded up to three significant digits."""
+    """Format an area, rounded up to three significant digits, or as "below 1e-12"."""
     if area < KNOWN:
         return "below 1e-12"
     return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may be a hair above
@@ -188,7 +188,7 @@ class Mark(NamedTuple):
 
 
 def picture(points: Points, mark: "Mark | None", axis: str, title: str) -> str:
-    """Draw the curve through `points` and the threshold; return an SVG document."""
+    """Return an SVG document with the curve through `points` and, if given, the threshold."""
     height = HEIGHT + (LEGEND if mark else 0)
     middle = (TOP + BOTTOM) / 2
     parts = [
@@ -217,7 +217,7 @@ def y(chance: float) -> float:
 
 
 def _title(text: str) -> list[str]:
-    """Return the SVG of the title; a long one has two lines of smaller letters."""
+    """Return the SVG of the title; a long title has two lines, in smaller letters if needed."""
     lines = wrap(text, max(TITLE, len(text) // 2 + 10))
     size = min(14.0, 14 * TITLE / max(map(len, lines)))
     style = f'style="font-size: {size:.1f}px" x="{LEFT}"'
@@ -242,7 +242,7 @@ def _grid() -> list[str]:
 
 
 def _marked(points: Points, mark: Mark) -> list[str]:
-    """Return the SVG of both areas, their legend, and lines at the threshold and its recall."""
+    """Return the SVG of shaded areas, their legend, and lines at the threshold and its recall."""
     t, chance, areas = mark
     above = [(t, 1), *(point for point in points if point[0] >= t), (1, 1)]
     below = [(0, 0), *(point for point in points if point[0] < t), (t, 0)]

@@ -108,7 +108,7 @@ def main() -> None:
 
 
 def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
-    """Print the answer for a file of documents: JSON lines whose ids are paths."""
+    """Print the answer for `lines`, a file of JSON lines whose ids are the paths of documents."""
     if args.lines:
         with lines.open("rb") as source:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))

@@ -99,7 +99,7 @@ class RandomIntegers:
 def lines(
     records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0, long: int = 0
 ) -> Iterator[bytes]:
-    """Yield the lines of a synthetic file; `copies`: the share of sets that get near-copies.
+    """Yield the lines of a synthetic file; `copies`: the share of originals that have near-copies.
 
     >>> first = next(lines(records=10, seed=1, copies=0.1))
     >>> first[:24], len(set(first.split()[1:]))
@@ -172,7 +172,7 @@ def changed(original: list[int], removed: int, added: int, dice: RandomIntegers)
 
 
 def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) -> list[int]:
-    """Draw different shingles that are not in `taken`."""
+    """Draw `how_many` different shingles that are not in `taken`."""
     found: dict[int, None] = {}  # in the order of the draws
     while len(found) < how_many:
         draws = [dice.below(UNIVERSE) for _ in range(how_many - len(found))]

@@ -126,7 +126,7 @@ in B')
 
 
 class Contents:
-    """A number for the content of each file; files with equal contents have the same number.
+    """Assigns a number to the content of each file; files with equal contents get the same number.
 
     A file is read only if another one has as many bytes.  A file that cannot be read counts as one
     that no other folder has.
@@ -181,7 +181,7 @@ class Contents:
         return len(self._sizes) - 1
 
     def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        """Count a file that cannot be read; return a new number, which no other file has."""
+        """Count a file that cannot be read; return a new number for it, or StageError if strict."""
         if self._strict:
             raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
         self.tally.fail(path_id(path), Failure(reason, detail))
@@ -220,7 +220,7 @@ def digest_of(path: bytes) -> bytes:
 
 
 def roots(names: list[str]) -> Iterator[str]:
-    """Yield the named folders, without those that are inside another named folder."""
+    """Yield the named folders that are not inside another named folder; UsageError for a file."""
     real = {name: os.path.realpath(name) for name in dict.fromkeys(names)}
     for name in real:
         if os.path.exists(name) and not os.path.isdir(name):

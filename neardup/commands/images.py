@@ -198,7 +198,7 @@ def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
 def _kept(
     outcomes: Iterator[Outcome], tally: Tally, quality: int
 ) -> Iterator[tuple[FoundFile, Fingerprint]]:
-    """Yield each picture of enough detail with its fingerprint; count all outcomes in `tally`."""
+    """Yield (file, fingerprint) for pictures with enough detail; count all outcomes in `tally`."""
     for outcome in outcomes:
         found = tally.kept(outcome)
         if found and found.quality < quality:

@@ -1,4 +1,4 @@
-"""`leaks`: find the records of test sets that are in training data, and the words they share.
+"""`leaks`: find test records that are in training data, and the longest passage in both.
 
 test and training files ── `neardup run --exact --against TEST --between` ── pairs of ids
                         └─ read again: the sets and texts of these ids ── leaks, or clean files
@@ -90,7 +90,7 @@ class Leak(NamedTuple):
     similarity: Fraction
 
     def line(self, form: InputFormat) -> bytes:
-        """Return the output line of a leak; without texts, it ends with the number of shingles."""
+        """Return the output line of a leak, with a passage or the number of common shingles."""
         both = len(self.test.tokens & self.train.tokens)
         passage = f"{both:,} shingles"
         if form.shingle is not None and form.shingle.unit != "spot":
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def check_kind(name: "str | None", kind: str) -> None:
-    """Raise UsageError if the name of a clean file has the extension of another kind."""
+    """Raise UsageError if the extension of -o implies another format than that of the input."""
     if kind_by_name(name or "") not in (None, kind):
         raise UsageError(
             f"-o {name}: records are written as {kind}, as in TRAIN; leave out this extension"
@@ -149,7 +149,7 @@ def check_kind(name: "str | None", kind: str) -> None:
 
 
 def run_options(args: argparse.Namespace) -> Options:
-    """Return the options for `neardup run`, with the defaults of this command; or UsageError."""
+    """Return the options for `neardup run`, with the defaults of `leaks`; UsageError if invalid."""
     if args.measure not in MEASURES:
         raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
     if args.kind not in OUTPUTS:
@@ -237,7 +237,7 @@ def decisions(leaks: Sequence[Leak]) -> Iterator[bytes]:
 
 
 def longest_passage(form: InputFormat, a: str, b: str) -> str:
-    """Return the longest passage (words or characters) in both texts, cut to 40 words.
+    """Return the longest passage (words or characters) in both texts; a long one is cut short.
 
     >>> form = InputFormat.of("text", "word:2", None)
     >>> longest_passage(form, "To be or not to be", "It is not to be seen")

@@ -157,7 +157,7 @@ def _videos(args: argparse.Namespace) -> None:
 
 
 def _files_of(name: str) -> list[str]:
-    """Return [name] for a file, or the paths of the part-* files in a folder."""
+    """Return [name], or for a folder the paths of its part-* files; StageError if it has none."""
     if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
@@ -219,7 +219,7 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
 
 
 def links(plan: Plan) -> Iterator[Found]:
-    """Yield the similar pairs of a decision; for dense clusters, removed records with kept ones.
+    """Yield a decision's similar pairs; in dense clusters, only pairs of removed and kept records.
 
     The pairs of a dense cluster are too many to list (see `decisions.decide`).  A kept member of it
     that no removed record duplicates has no link.

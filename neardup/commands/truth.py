@@ -1,4 +1,4 @@
-"""`truth`: find every pair exactly, with all records in memory."""
+"""`truth`: find all similar pairs exactly, with all records in memory."""
 
 import argparse
 import sys

@@ -187,7 +187,7 @@ def main() -> None:
 def _answer(
     args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
 ) -> list[str]:
-    """Write the files of the answer that were asked for; return the first lines of the summary."""
+    """Write the answer, and any files of --common and --removed; return lines for the summary."""
     if args.common:
         as_json = format_by_name(args.common) == JSON
         form = video_answers.common_objects if as_json else video_answers.common_lines

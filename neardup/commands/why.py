@@ -1,4 +1,4 @@
-"""`why`: explain why two records are a pair or not: what they share, and at which keys."""
+"""`why`: explain why two records are a pair or not: what they share, and which keys both have."""
 
 import argparse
 import os

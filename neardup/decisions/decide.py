@@ -31,7 +31,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """The line positions of kept members, and removed members with copies, by dense cluster."""
+    """Line positions, by dense cluster, of kept members and of removed members with copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
@@ -39,7 +39,7 @@ class DenseClusters:
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 
     def with_edges(self, heads: list[Head], rule: Rule) -> None:
-        """Add to the records of a batch the edges within dense clusters that the decision needs."""
+        """Add edges within dense clusters to the records `heads`, if the decision needs them."""
         members = [head for head in heads if head.clusters]
         if not members:
             return
@@ -83,7 +83,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later record, line of the earlier) for pairs in a cluster with a record in `open_`."""
+    """Yield (later record, line of the earlier) for pairs in a cluster, one or both in `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]
@@ -104,7 +104,7 @@ def decided(
     counters: Counters,
     collections: bool = False,
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
-    """Yield batches of removed records, in order of priority, and the reason for each.
+    """Yield batches of removed records, in order of priority, with the reason for each removal.
 
     collections: True if there are two collections (--against).
     """

@@ -46,7 +46,7 @@ class Membership(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A record, its edges to earlier ones, and its memberships of dense clusters."""
+    """A record, its edges to earlier records, and its memberships in dense clusters."""
 
     number: int
     record: bytes
@@ -83,7 +83,7 @@ class Heads(NamedTuple):
         return heads
 
     def alone(self) -> np.ndarray:
-        """Return which records are not in a dense cluster (bool)."""
+        """Return a mask (bool) of the records that are not in a dense cluster."""
         return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
@@ -95,7 +95,7 @@ class EdgeFile:
     """The edge lines of `count` records (`old` of them are old), read in order or by position."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
-        """Write `blocks` of whole lines to an empty file, which must stay open.
+        """Write `blocks` of whole lines to the empty `file`, which must remain open.
 
         StageError if the lines are not in order, or not edges.
         """
@@ -131,7 +131,7 @@ class EdgeFile:
             )
 
     def batches(self) -> Iterator[Heads]:
-        """Yield batches of all records, in order, with their edges."""
+        """Yield all records with their edges, in order, in batches."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
             lines = (rest + data).splitlines(keepends=True)

@@ -185,7 +185,7 @@ class Places:
             self._open = False
 
     def check_line(self, line: bytes) -> None:
-        """Raise StageError unless the line at the current place has the removed record's id."""
+        """Raise StageError unless the line to remove begins with the id of the removed record."""
         if not line.lstrip().startswith(self._id):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "

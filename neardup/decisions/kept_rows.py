@@ -164,7 +164,7 @@ class Columns:
             return arrow.array(values, arrow.list_(unsigned) if lists else unsigned).type
 
     def _merged(self, a: Any, b: Any) -> Any:
-        """Return a type for values of types a and b; an Arrow error if there is none."""
+        """Return an Arrow type for values of types a and b; an Arrow error if there is none."""
         arrow = self._arrow
         for wrap in (lambda kind: kind, arrow.list_):
             signed, unsigned = wrap(arrow.int64()), wrap(arrow.uint64())
@@ -175,7 +175,7 @@ class Columns:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Context manager: turns errors about values into a StageError with a command to type."""
+        """Context manager: turn errors about values into a StageError with a command to type."""
         try:
             yield
         except (ValueError, TypeError, OverflowError, NotImplementedError) as error:

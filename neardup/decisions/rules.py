@@ -50,7 +50,7 @@ class Components:
                 self.forest.join(number, self._in_dense.setdefault(member.cluster, number))
 
     def sizes(self) -> np.ndarray:
-        """Return the size of each cluster at the number of its first record, and 0 elsewhere."""
+        """Return an array: the size of a cluster at its first record's number, and 0 elsewhere."""
         sizes = np.zeros_like(self.forest.parents)
         for low in range(0, len(sizes), AT_ONCE):
             np.add.at(sizes, self.forest.roots(np.arange(low, min(low + AT_ONCE, len(sizes)))), 1)
@@ -58,7 +58,7 @@ class Components:
 
 
 class Reason(NamedTuple):
-    """Why a record is removed: a kept record (tagged id), and the similarity (`-`: not a pair)."""
+    """The reason for a removal: a kept record (tagged id), and the similarity (`-`: not a pair)."""
 
     kept: bytes
     similarity: bytes

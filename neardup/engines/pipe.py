@@ -258,7 +258,7 @@ def decide() -> None:
 
 
 def videos() -> None:
-    """Run a step for videos; their modules are loaded here, since mapper.py needs none of them."""
+    """Run `step.py videos`; its modules are imported here, since mapper.py needs none of them."""
     from neardup.engines import video_tasks
 
     video_tasks.videos()

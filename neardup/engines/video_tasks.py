@@ -173,7 +173,7 @@ def _name(text: bytes) -> bytes:
 
 
 class _Files:
-    """Video files that input lines name; those on a cluster are copied here, one at a time."""
+    """Video files that input lines name; files on a cluster are copied to this machine first."""
 
     def __init__(self, names: Iterable[bytes], folder: Path, tally: Tally):
         self._names, self._folder, self._tally = names, folder, tally
@@ -214,7 +214,7 @@ class _Files:
 
 
 def _copy(name: bytes, path: bytes) -> str:
-    """Copy a file from the cluster to `path`; return the reason of a failure, or ""."""
+    """Copy a file from the cluster to `path`; return the reason for a failure, or ""."""
     done = fs("-get", os.fsdecode(name), os.fsdecode(path))
     said = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return (said[-1] if said else "hadoop failed") if done.returncode else ""

@@ -132,7 +132,7 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
-    """Return a scheme's expected recall for a pair at the threshold, and for all input pairs."""
+    """Return a scheme's expected recall for a pair at the threshold, and for all similar pairs."""
     least = survey.measure.resemblance
     if least is None:
         return scheme.recall(0.0), scheme.recall(0.0)

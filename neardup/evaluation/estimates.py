@@ -48,7 +48,7 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Return weights of a sample's records (`good`, bool); StageError if fewer than two."""
+        """Return weights for the lines that `good` (bool) marks; StageError for fewer than two."""
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
@@ -127,7 +127,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Estimate the input's candidate pairs from the sample; return None if that has too many."""
+    """Estimate the input's candidate pairs from a sample; return None if there are too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -190,7 +190,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, each from half of the sample unless that is complete.
+        """Return a survey and token counts, each from half of the sample, or all if it is complete.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  Otherwise a token that two compared records share would never be rare.

@@ -66,7 +66,7 @@ def add_option(
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
-    """Return settings with an arbitrary scheme, and the exact measure of fingerprints or sets.
+    """Return settings with an arbitrary scheme, and the exact measure for fingerprints or sets.
 
     The measure does not use weights.  UsageError for any invalid option, also in --weights.
     """
@@ -195,7 +195,7 @@ def refuse_others(
 def pair_lines(
     records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
 ) -> Iterator[bytes]:
-    r"""Yield the pair lines of those pairs left[p], right[p] (int64) that reach the threshold.
+    r"""Yield pair lines for the pairs left[p], right[p] (int64) that reach the threshold.
 
     An id is never paired with itself; an id of several records may form a pair several times.
 

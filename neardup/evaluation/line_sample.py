@@ -1,4 +1,4 @@
-"""Samples of lines from files of any size, every line equally likely, in bounded time.
+"""Samples of lines from files of any size, in bounded time; plain files are sampled at random.
 
 Plain files are divided into *cells* of 4 KiB, some of which are drawn.  A line belongs to the cell
 in which it begins, so long lines are no more likely than short ones:
@@ -183,7 +183,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return a table's first rows as JSON lines, 0 overlong ones, and the share read or None."""
+    """Return a table's first rows as JSON lines, 0 (none too long), and the share read or None."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0

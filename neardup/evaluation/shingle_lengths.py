@@ -107,7 +107,7 @@ def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> lis
 
 
 def _random_pairs(n: int, drawn: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw random pairs (left, right) of 0 … n-1, int64; return all pairs if there are few."""
+    """Draw random pairs (left, right) of numbers below n, int64; all pairs if there are few."""
     if n * (n - 1) // 2 <= drawn:
         left, right = np.triu_indices(n, 1)
         return left, right

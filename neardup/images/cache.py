@@ -80,7 +80,7 @@ class ResultCache:
     """
 
     def __init__(self, store: Store, file: Path | None, kind: str, named: bool = False):
-        """Open or create the cache in `file`; if that is None, cache nothing.
+        """Open or create the cache in `file`; if `file` is None, cache nothing.
 
         UsageError if the user `named` the file and it is neither a cache nor new.
         """
@@ -178,7 +178,7 @@ class ResultCache:
         return []
 
     def _open(self, again: bool, anew: bool = False) -> None:
-        """Open the database; replace it if `anew` is true, or if it is damaged and `again` true."""
+        """Open the database; replace it if `anew`, or if `again` is set and it is damaged."""
         import sqlite3
 
         assert self._file

@@ -1,4 +1,4 @@
-"""Run tasks that may hang or crash in a pool of processes; such a task loses only its own item.
+"""Run tasks in a pool of processes; a task that hangs or crashes loses only its own item.
 
     for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=lambda path: 60): …
 

@@ -92,7 +92,7 @@ class Walk:
         self._known: dict[Hashable, bytes] = {}  # device and inode: path
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
-        """Yield the files in `names`, and the files in folders in `names`.
+        """Yield the files among `names`, and the files below the folders among `names`.
 
         StageError if a name does not exist.
         """

@@ -100,7 +100,7 @@ def hashes(
 
 
 def waves(pictures: Floats | Bytes, cut: float = WHOLE) -> Floats:
-    """Return the cosine coefficients, or waves, (n, 16, 16) of the centre of pictures.
+    """Return the rounded cosine coefficients (waves) of the centres of pictures: (n, 16, 16).
 
     cut: the share of each side that the centre has.
 

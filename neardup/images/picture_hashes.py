@@ -48,7 +48,7 @@ class Variants(NamedTuple):
     crops: bool = False
 
     def kind(self) -> str:
-        """Return a text that names all that hashes depend on besides the picture: a cache key."""
+        """Return a cache key: a text with everything that hashes depend on besides the picture."""
         wanted = [name for name, value in self._asdict().items() if value]
         hash_ = f"hash {perceptual_hash.VERSION}, {FEWEST_ONES} ones"
         return " ".join([hash_, *wanted, pictures.decoder_versions()])
@@ -62,7 +62,7 @@ class Variants(NamedTuple):
         return len(perceptual_hash.symmetries(self.mirror, self.rotate)) * len(self.cuts())
 
     def cuts(self) -> list[float]:
-        """Return the shares of each side that the hashed centres have, such as [1.0, 0.95, 0.9]."""
+        """Return the sides of the centres to hash, as shares: [1.0] or [1.0, 0.95, 0.9]."""
         return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]
 
 

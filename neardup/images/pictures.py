@@ -87,7 +87,7 @@ class Picture(NamedTuple):
 
 
 class RefusedError(Exception):
-    """Raised for a file that cannot be used; `args` are a reason and a detail."""
+    """Error for a file that cannot be used; `args` are a reason and a detail."""
 
     @property
     def reason(self) -> str:
@@ -135,7 +135,7 @@ def _decoded(file: Any, suffix: str) -> Picture:
 
 
 def thumbnail(path: bytes, side: int) -> bytes:
-    """Return a picture as an upright JPEG of at most `side` pixels a side; or RefusedError."""
+    """Return a picture as an upright JPEG, at most `side` pixels a side, or raise RefusedError."""
     from PIL import Image, ImageOps
 
     decoded(path)  # refuses what cannot or should not be decoded
@@ -179,8 +179,8 @@ def on_white(image: Image.Image) -> Image.Image:
 def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
     """Convert grey values of more than 8 bits, or fractions, to 0 … 255.
 
-    16 bits are divided by 257; of larger integers and fractions, the least becomes 0 and the
-    greatest 255.
+    16 bits are divided by 256, or by 257 if an older Pillow gives them as 32 bits; of larger
+    integers and fractions, the least becomes 0 and the greatest 255.
     """
     if values.dtype.itemsize == 2:
         return (values >> 8).astype(np.uint8)
@@ -192,7 +192,7 @@ def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _upright(image: Image.Image, orientation: Any) -> Image.Image:
-    """Return a picture turned as its EXIF orientation, 1 … 8, demands."""
+    """Return a picture turned or mirrored according to its EXIF orientation, 1 … 8."""
     from PIL import Image
 
     to = Image.Transpose

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Failure(NamedTuple):
-    """Why a file has no result: one of a few reasons, and a detail."""
+    """The reason why a file has no result, from a short list, and a detail in free text."""
 
     reason: str
     detail: str
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The functions that compute the results of files and write them to a cache."""
+    """Functions and limits for computing the results of files and storing them in a cache."""
 
     task: Callable[[FoundFile], Any]  # returns a result or a Failure
     start: Callable[[], object]  # called first in each process

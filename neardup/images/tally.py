@@ -69,7 +69,7 @@ class Tally:
         return result
 
     def fail(self, name: str, why: Failure) -> None:
-        """Count a failure, and print it if it is among the first ten or if -v is given."""
+        """Count a failure and print it (the first ten, or with -v all); StageError if strict."""
         message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")
@@ -152,5 +152,5 @@ def listed(counts: Counter[str]) -> str:
 
 
 def printable(name: str) -> str:
-    """Return a name with control characters escaped, and shortened."""
+    """Return a shortened name with control characters escaped."""
     return shown(name.encode("utf-8", "surrogateescape"))[1:].rstrip("'")

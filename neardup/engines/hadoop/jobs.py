@@ -155,7 +155,7 @@ def _records(asked: Submission, old: bool = True) -> list[str]:
 
 
 def _sorted(lines: str) -> list[str]:
-    """Return the options of a job with an identity mapper, which sorts an earlier job's lines."""
+    """Return the input and mapper options of a job that sorts the lines of an earlier job."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
@@ -197,7 +197,7 @@ def _always(properties: Mapping[str, object]) -> list[str]:
 
 
 def _splits(asked: Submission) -> sizes.Properties:
-    """Return the properties that make two jobs split a file in the same way.
+    """Return properties that make two jobs split a file in the same way; {} if that is not needed.
 
     A line's place follows from its split (`reading.blocks`).  With one map asked for, splits depend
     on the blocks of each file alone.

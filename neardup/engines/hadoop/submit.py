@@ -261,7 +261,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs, print the summary, remove temporary folders; remove output after a failure."""
+    """Run the jobs and print the summary; remove temporary folders, and output after a failure."""
     settings = settings_before_counts(asked.options)
     token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
@@ -317,7 +317,7 @@ def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[
 
 
 def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) -> None:
-    """End the last job of a failed or interrupted run, and remove the folders the run has made.
+    """End a failed or interrupted run's last job and remove its folders; with `detach`, print how.
 
     Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
     """

@@ -63,7 +63,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Context manager: open the answer or its file for input `name`, compressed if named so."""
+        """Context manager: open the answer, or its file for input `name`; compress by extension."""
         with self._file(os.path.basename(name)) as file, packing(file, name or self.name) as sink:
             yield sink
 

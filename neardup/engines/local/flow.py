@@ -150,7 +150,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield mapper k's records, and its share of each index's, with the keys that pruning left."""
+    """Yield mapper k's records and its share of index records, with the keys that pruning kept."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
@@ -238,7 +238,7 @@ def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
 
 
 def keep(plan: Plan) -> None:
-    """Write the kept lines of the new files, to one answer or to one file for each input."""
+    """Write the kept records of the new files, to one answer or to one file for each input."""
     counters, answer = Counters("keep", reports=str(plan.folder)), plan.answer
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line

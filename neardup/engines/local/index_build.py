@@ -183,7 +183,7 @@ def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Ite
 
 
 def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
-    """Sort the keys of worker k's partitions, and number their records as in the segment.
+    """Write the sorted keys of worker k's partitions, and their records' numbers in the segment.
 
     before: uint64 (N,), the number of records before those of each mapper.
     """

@@ -112,7 +112,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
 def inputs_of(
     files: list[str], options: table.Options, settings: Settings
 ) -> tuple[list[str], list[int], list[segment.Segment]]:
-    """Return the checked files, old ones first, the places of their first lines, and segments."""
+    """Return the checked files (old first), the places of their first lines, and index segments."""
     index_manifest.refuse_indexes(options.files, "which must be named with --against")
     old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
     names = [*old, *files]

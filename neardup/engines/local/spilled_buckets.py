@@ -95,7 +95,7 @@ def files_for(partitions: int, jobs: int) -> int:
 
 
 def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
-    """Write each record once per key, to one file per partition; return the number of bytes."""
+    """Write each record once per key, to the key's partition; return the number of bytes."""
     held: list[tuple[Batch, Ragged]] = []
     size = written = 0
     for batch, keys in records:

@@ -142,7 +142,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def turns() -> Callable[[], Iterator[int]]:
-    """Return a function that yields 0, 1, 2 …, each in only one of the processes forked later.
+    """Return a function that yields 0, 1, 2 …, each number in only one of the forked processes.
 
     The pipe holds the next number; the process that has read it writes the one after it.
     """
@@ -239,7 +239,7 @@ def total_size(files: "Iterable[Path | str]") -> int:
 
 
 class Progress:
-    """A line on stderr with the progress of a stage: [2/4 send] 49 %  0:41 left
+    """A line on stderr with the progress of a stage, such as `[2/4 send] 49 %  0:41 left`.
 
     `stages` are the names of all stages, in order.  Each worker counts in memory that it shares
     with its parent.  A timer of the parent reads it: on a terminal every second, where each line

@@ -45,7 +45,7 @@ class NearDuplicates(MRJob):
 
     @classmethod
     def mr_job_script(cls) -> str:
-        """Return the script that mrjob ships to tasks, with the folders in `DIRS`."""
+        """Return the path of the script, which mrjob ships to tasks with the folders in `DIRS`."""
         return cls.SCRIPT
 
     def configure_args(self) -> None:

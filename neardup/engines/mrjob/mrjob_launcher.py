@@ -171,7 +171,7 @@ class Launcher:
         return job
 
     def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
-        """Run a job; StageError with the message of the task that failed."""
+        """Run a job and write its output; on failure, StageError with the message of a task."""
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:

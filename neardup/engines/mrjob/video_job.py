@@ -86,7 +86,7 @@ class VideoPairs(MRJob):
         self.stdout.writelines(step_of(step, self.options)(lines))
 
     def run_job(self) -> None:
-        """Run all jobs; mrjob calls this if this process is not a task."""
+        """Run all jobs and write the pairs; mrjob calls this if this process is not a task."""
         self.set_up_logging(quiet=True, stream=sys.stderr)
         os.environ["PYTHONPATH"] = f"{ROOT}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
         prints = blocks.files_named(self.options.args or [])
