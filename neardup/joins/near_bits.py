@@ -79,7 +79,7 @@ def near_pairs(
 def near_records(
     x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
-    """Yield record pairs: the own vector of one is within `distance` bits of a vector of the other.
+    """Yield record pairs: one's first vector is within `distance` bits of a vector of the other.
 
     The other arguments are as for `near_pairs`; a pair may be repeated.
 
@@ -118,7 +118,7 @@ def each_once(pairs: Iterable[Pairs]) -> Pairs:
 
 
 def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split vectors into each record's own one and the others; return both with record numbers."""
+    """Split vectors into the first of each record and the others; both with record numbers."""
     vectors, counts = rows
     of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
     own[np.cumsum(counts) - counts] = True
@@ -195,7 +195,7 @@ class BitBlocks(NamedTuple):
     def alike_in(
         self, i: int, x: np.ndarray, y: "np.ndarray | None", share: slice
     ) -> Iterator[Pairs]:
-        """Yield pairs of rows within `of_block` bits in block i and `of_part` bits in its part.
+        """Yield pairs that differ in up to `of_block` bits of block i and `of_part` of its part.
 
         share: which ranges of rows to compare.
         """
@@ -266,10 +266,10 @@ def flips(width: int, most: int) -> Iterator[int]:
 def pairs_between(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool
 ) -> Iterator[Pairs]:
-    """Yield pairs of rows of x (uint64 (n, W)) and y that differ in at most `most` bits.
+    """Yield pairs of rows of x and y, inside `ranges`, that differ in at most `most` bits.
 
-    ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of y; ascending: yield
-    only pairs with the larger row number in y.
+    x, y: uint64 (n, W).  ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of
+    y.  ascending: yield only pairs with the larger row number in y.
     """
     if kernels.COMPILED:
         yield from kernels.close_pairs(x, y, ranges, most, ascending, PAIRS_AT_ONCE)

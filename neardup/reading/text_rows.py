@@ -206,7 +206,7 @@ def json_line(line: Line) -> bytes:
 
 
 def _content(row: Row, fields: Fields) -> str | np.ndarray:
-    """Return the text of a row, or its list of shingles."""
+    """Return the text of a row, or its list of shingles; FlawError if it has no valid one."""
     found = [fields.value(row, name) for name in fields.texts]
     values = [value for value in found if value is not None]
     if not values:
