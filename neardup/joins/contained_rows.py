@@ -78,7 +78,7 @@ def nested_loop_of_weights(
 def contained_rows(
     rows: Ragged, measure: str, threshold: Threshold, wanted: Wanted = every_pair
 ) -> RowPairs:
-    """Return pairs of rows that pass `wanted`, share a token and reach the threshold.
+    """Return the pairs of rows that pass `wanted`, share a token and reach the threshold.
 
     >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
     >>> contained_rows(rows, "containment", Threshold.parse("1"))
@@ -125,7 +125,7 @@ def _candidates(
 
 
 def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
-    """Return each row's prefix: tokens that with all later ones have num/den of its weight."""
+    """Return each row's prefix: tokens that, with all later ones, weigh num/den of the row."""
     needed = np.array([max(1, -(-each * num // den)) for each in total.tolist()], np.int64)
     before = np.append(0, np.cumsum(rows.weighed()))
     row = np.repeat(np.arange(len(rows)), rows.sizes)

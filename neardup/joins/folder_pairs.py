@@ -147,7 +147,7 @@ class FolderPair(NamedTuple):
 def similar_folders(
     tree: FolderTree, sizes: np.ndarray, measure: str, threshold: Threshold, by_bytes: bool
 ) -> list[FolderPair]:
-    """Return the similar pairs of folders that no other pair covers, the most in common first.
+    """Return similar pairs of folders that no other pair covers, in descending common weight.
 
     sizes: int64, the bytes of each content.  By containment, `a` is contained in `b`, and each
     class of folders is `a` in one pair only: `b` is the folder that has most of it.
@@ -234,10 +234,10 @@ def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
 def _unfolded(
     tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs that no pair yielded before covers.
+    """Yield the pairs that no previously yielded pair covers.
 
-    By containment, only the first pair in which a folder is the contained one is considered, and
-    pairs of equal sets.
+    By containment, a folder is the contained one only in the first of its pairs, unless both sets
+    are equal.
     """
     folding = Folding(tree, {folder for pair in pairs for folder in pair[:2]})
     contained: set[int] = set()

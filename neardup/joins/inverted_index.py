@@ -128,7 +128,7 @@ class InvertedIndex:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield arrays (row, holder, common) in order of rows: both sets share `common` tokens."""
+        """Yield arrays (row, holder, common): row and holder share `common` tokens; rows ascend."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)

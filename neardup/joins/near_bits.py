@@ -79,9 +79,10 @@ def near_pairs(
 def near_records(
     x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
-    """Yield record pairs: one's first vector is within `distance` bits of a vector of the other.
+    """Yield pairs of records in which the first vector of one is near a vector of the other.
 
-    The other arguments are as for `near_pairs`; a pair may be repeated.
+    Near vectors differ in at most `distance` bits.  The other arguments are as for `near_pairs`; a
+    pair may be repeated.
 
     >>> x = np.array([[0], [7], [6], [8]], np.uint64), np.array([1, 2, 1])
     >>> [side.tolist() for side in each_once(near_records(x, None, 32, 1))]
@@ -195,7 +196,7 @@ class BitBlocks(NamedTuple):
     def alike_in(
         self, i: int, x: np.ndarray, y: "np.ndarray | None", share: slice
     ) -> Iterator[Pairs]:
-        """Yield pairs that differ in up to `of_block` bits of block i and `of_part` of its part.
+        """Yield pairs with at most `of_block` differing bits in block i, and `of_part` in its part.
 
         share: which ranges of rows to compare.
         """

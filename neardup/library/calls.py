@@ -152,7 +152,7 @@ def deduplicate(
 
 
 class _Run:
-    """A job on n records in memory: finds the keys, the pairs, and the decisions.
+    """A job on n records in memory, which finds the keys, the pairs, and the decisions.
 
     Records are numbered in the order of ids, and have these numbers on lines.  position: of each
     number's record; numbers (int64): of each position; sets: n rows; places: uint64 (n,); keys: n

@@ -107,7 +107,10 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """Open an index of texts or sets from `create` or `neardup index`; else ValueError."""
+        """Open an index that `create` or `neardup index` made; ValueError if that is impossible.
+
+        It must have texts or sets, not fingerprints.
+        """
         with keywords.as_value_errors():
             folder = Path(path)
             if not is_index(folder):

@@ -146,7 +146,7 @@ class UserRecords:
 
 
 def listed(records: Any) -> list[Any]:
-    """Convert a list, a column or another iterable of records to a list; else ValueError."""
+    """Convert a list, column or other iterable of records to a list; ValueError for other types."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")

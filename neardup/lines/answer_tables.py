@@ -1,4 +1,4 @@
-"""Answers as JSON lines, CSV or Parquet instead of tab-separated lines: fields, and a reader.
+"""Fields of answers in JSON lines, CSV or Parquet, and a reader of these and of plain lines.
 
     a, b, similarity                                pairs and links
     a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`

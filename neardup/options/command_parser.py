@@ -150,7 +150,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: "Sequence[str] | None" = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Parse arguments; words after `--` are file names, though old Pythons drop the `--`."""
+        """Parse arguments; words after `--` are files, though Python before 3.13 drops the `--`."""
         given = sys.argv[1:] if args is None else list(args)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)

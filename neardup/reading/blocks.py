@@ -103,7 +103,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files for names or patterns (corpus/*.gz); StageError for folders and no file."""
+    """Return the files that match names or patterns (a/*.gz); StageError if missing or a folder."""
     import glob
 
     files: list[str] = []

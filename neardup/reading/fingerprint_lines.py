@@ -118,7 +118,7 @@ def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
 
 
 def _hexadecimal(value: Any, bits: int) -> bytes:
-    """Convert base64 to hexadecimal, FlawError if malformed; return other ASCII text unchecked."""
+    """Convert a fingerprint in base64 to hexadecimal; return other ASCII text; else FlawError."""
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()
