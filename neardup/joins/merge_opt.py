@@ -67,7 +67,7 @@ class SharedMinima:
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """Return what a token of weight `own` adds to sums, for each of `weights` (≤ `heaviest`)."""
+        """Return what a token of weight `own` adds to sums for each of `weights` (≤ `heaviest`)."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]

@@ -107,9 +107,9 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """Open an index that `create` or `neardup index` made; ValueError if that is impossible.
+        """Open an index of texts or sets; ValueError for other folders and other indexes.
 
-        It must have texts or sets, not fingerprints.
+        `create` or `neardup index` has made it.
         """
         with keywords.as_value_errors():
             folder = Path(path)

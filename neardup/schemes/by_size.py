@@ -125,7 +125,9 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: each row's group, and the previous one if partners may be there.
+        """Return (row, group): each row's group, and the previous group if partners may be there.
+
+        Both are int64, one entry for each membership.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
