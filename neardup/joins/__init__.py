@@ -1,4 +1,4 @@
-"""Exact joins in memory: all pairs of rows whose resemblance reaches a threshold.
+"""Exact joins in memory: all pairs of rows whose similarity reaches a threshold.
 
 All joins return the same pairs.  Read them in the order of the table, simplest first; use
 `ppjoin_plus`.  Each of the others shows, in a few lines, what a filter is and what it saves.  JOINS

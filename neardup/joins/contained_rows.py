@@ -1,7 +1,7 @@
-"""A prefix join, by Jaccard or containment, of rows in which a token has one fixed weight.
+"""A prefix join by Jaccard or containment; a token has the same weight in every row.
 
-A token has the same weight in all rows, such as the bytes of a file.  With W(x) the total of a row,
-a pair shares a weight of
+The weight of a token is, for example, the bytes of a file.  With W(x) the total of a row, a pair
+shares a weight of
 
     jaccard       t/(1+t)·(W(x) + W(y)): at least t·W(y), and 2t/(1+t)·W(x), where W(x) ≤ W(y)
     containment   t·W(x), where W(x) ≤ W(y)
@@ -34,7 +34,7 @@ Wanted = Callable[[np.ndarray, np.ndarray], np.ndarray]  # row numbers of pairs 
 
 
 class RowPairs(NamedTuple):
-    """Pairs of rows x and y and their common weight; x has the smaller total (ties: number).
+    """Pairs of rows x, y and their common weight; x has the smaller total (ties: lower row number).
 
     x, y: int64 (P,), row numbers; common: int64 (P,), total weight of the common tokens.
     """
@@ -56,7 +56,7 @@ def totals(rows: Ragged) -> np.ndarray:
 def nested_loop_of_weights(
     rows: Ragged, measure: str, threshold: Threshold
 ) -> set[tuple[int, int]]:
-    """Return the pairs (x, y) of `contained_rows`, found by comparing every two rows.
+    """Compare every two rows; return the pairs (x, y) that `contained_rows` finds.
 
     >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
     >>> nested_loop_of_weights(rows, "containment", Threshold.parse("1"))
@@ -78,7 +78,7 @@ def nested_loop_of_weights(
 def contained_rows(
     rows: Ragged, measure: str, threshold: Threshold, wanted: Wanted = every_pair
 ) -> RowPairs:
-    """Return pairs of rows that pass `wanted`, share a token and reach the threshold.
+    """Return the pairs of rows that pass `wanted`, share a token and reach the threshold.
 
     >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
     >>> contained_rows(rows, "containment", Threshold.parse("1"))
@@ -112,7 +112,7 @@ def _weighed(rows: Ragged, weights: np.ndarray) -> Ragged:
 def _candidates(
     rows: Ragged, total: np.ndarray, measure: str, t: Threshold
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs (x, y) of rows that share a prefix token; x has the smaller total weight."""
+    """Yield pairs (x, y) of rows that pass the prefix filter; x has the smaller total weight."""
     order = np.lexsort((np.arange(len(total)), total))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
@@ -125,7 +125,7 @@ def _candidates(
 
 
 def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
-    """Return each row's prefix: the tokens from which on num/den of the row's weight is left."""
+    """Return each row's prefix: tokens that, with all later ones, weigh num/den of the row."""
     needed = np.array([max(1, -(-each * num // den)) for each in total.tolist()], np.int64)
     before = np.append(0, np.cumsum(rows.weighed()))
     row = np.repeat(np.arange(len(rows)), rows.sizes)
@@ -138,7 +138,7 @@ def _compared(rows: Ragged, weights: np.ndarray, x: np.ndarray, y: np.ndarray) -
 
 
 def _reach(pairs: RowPairs, total: np.ndarray, measure: str, t: Threshold) -> np.ndarray:
-    """Return which pairs reach the threshold (bool), in integers of any size."""
+    """Return which pairs reach the threshold (bool), computed with integers of any size."""
     part = pairs.common.astype(object)
     whole = total[pairs.x] + (total[pairs.y] - pairs.common if measure == JACCARD else 0)
     return np.asarray(part * t.den >= whole.astype(object) * t.num, bool)

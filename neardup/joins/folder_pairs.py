@@ -1,4 +1,4 @@
-"""Similar folders: a folder is a set of file contents; pairs inside other pairs are left out.
+"""Similar folders, each a set of file contents; pairs that another pair covers are left out.
 
 A folder is the set of the contents of all files below it.  A content is a number, and weighs 1, or
 its bytes.  Two folders, neither of which is inside the other, are a pair if their sets are similar,
@@ -65,7 +65,7 @@ class FolderTree:
         self._put(self._number(root, dirname(path)), content)
 
     def add_unknown(self, folder: bytes, content: int) -> None:
-        """Add unknown content to a folder, or to the nearest known folder above it."""
+        """Add unknown content to a folder, or else to the nearest known folder above it, if any."""
         while folder and folder not in self._numbers and dirname(folder) != folder:
             folder = dirname(folder)
         if folder in self._numbers:
@@ -132,7 +132,7 @@ class FolderTree:
 
 
 class FolderPair(NamedTuple):
-    """A pair of folder numbers, and the similarity part/whole as a ratio of total weights."""
+    """A pair of folder numbers, the similarity part/whole (weights), and counts of contents."""
 
     a: int
     b: int
@@ -147,7 +147,7 @@ class FolderPair(NamedTuple):
 def similar_folders(
     tree: FolderTree, sizes: np.ndarray, measure: str, threshold: Threshold, by_bytes: bool
 ) -> list[FolderPair]:
-    """Return the similar pairs of folders, the largest first, without pairs that others cover.
+    """Return similar pairs of folders that no other pair covers, in descending common weight.
 
     sizes: int64, the bytes of each content.  By containment, `a` is contained in `b`, and each
     class of folders is `a` in one pair only: `b` is the folder that has most of it.
@@ -180,7 +180,7 @@ def similar_folders(
 
 
 class OneContent:
-    """A filter that drops pairs of sets that are similar because of one heavy content alone.
+    """A filter that drops most pairs of sets that are similar because of one heavy content alone.
 
     It keeps pairs with the lightest set that has the same heaviest content, or with a folder around
     it: if a set is similar to another one because of this content, it is similar to the lightest.
@@ -221,7 +221,7 @@ def _apart(ends: np.ndarray, some: list[int], others: list[int]) -> Iterator[tup
 
 
 def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
-    """Group folders with equal sets; leave out folders that have all files of their parent."""
+    """Group non-empty folders with equal sets; leave out folders with all files of their parent."""
     sizes, files = rows.sizes.tolist(), tree.files_below()
     members: dict[bytes, list[int]] = {}
     for folder, parent in enumerate(tree.parents):
@@ -234,7 +234,11 @@ def _classes(rows: Ragged, tree: FolderTree) -> list[list[int]]:
 def _unfolded(
     tree: FolderTree, pairs: list[tuple[int, int, int]], measure: str, total: list[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield pairs that no earlier pair covers; for containment, one pair per contained folder."""
+    """Yield the pairs that no previously yielded pair covers.
+
+    By containment, a folder is the contained one only in the first of its pairs, unless both sets
+    are equal.
+    """
     folding = Folding(tree, {folder for pair in pairs for folder in pair[:2]})
     contained: set[int] = set()
     for a, b, common in pairs:
@@ -250,7 +254,7 @@ def _unfolded(
 
 
 class Folding:
-    """The taken pairs of folders; a taken pair covers pairs of folders inside or above it.
+    """The taken pairs of folders; a taken pair covers pairs of folders inside or above its own.
 
     folders: the folders of all pairs; no other folder is considered.
 

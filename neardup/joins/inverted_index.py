@@ -34,7 +34,7 @@ DEFINITIONS: dict[str, tuple[Similarity, int, Callable[..., int]]] = {
 
 @dataclass(frozen=True)
 class Joined:
-    """The result of a join: pairs of row numbers, with overlaps.
+    """The result of a join: pairs of row numbers, their overlaps, and counts of candidates.
 
     left, right, common: int64 (P,), left < right; for weighted rows `common` is a sum of weights,
     Python's integers (object).  candidates: filter → how many pairs it leaves, in order; the first
@@ -128,7 +128,7 @@ class InvertedIndex:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield (row, holder, common) in order of rows: row and holder share `common` tokens."""
+        """Yield arrays (row, holder, common): row and holder share `common` tokens; rows ascend."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)

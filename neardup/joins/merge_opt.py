@@ -55,7 +55,7 @@ class SharedMinima:
         self.first = [bisect_left(self._totals, self.least(y)) for y in range(len(self.row))]
 
     def _set_order(self, rows: Ragged, weights: list[list[int]], totals: list[int]) -> None:
-        """Sort the records by total weight (ties: by row), without records of total 0."""
+        """Sort the records by `totals` (ties: by row), without records of total 0."""
         some = sorted((i for i, total in enumerate(totals) if total), key=totals.__getitem__)
         self.row = np.array(some, dtype=np.int64)
         self.tokens = [rows.row(i).tolist() for i in some]
@@ -67,7 +67,7 @@ class SharedMinima:
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """Return what a token of weight `own` adds for each of `weights` (≤ `heaviest`)."""
+        """Return what a token of weight `own` adds to sums for each of `weights` (≤ `heaviest`)."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]
@@ -216,7 +216,7 @@ def _joined(sums: SharedMinima, kind: type) -> Joined:
 
 
 def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
-    """Return short lists, long lists, and the most that each long list and its successors add."""
+    """Return short lists, long lists, and the most that each long list and all after it can add."""
     lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):

@@ -79,9 +79,10 @@ def near_pairs(
 def near_records(
     x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
-    """Yield record pairs: the own vector of one is within `distance` bits of a vector of the other.
+    """Yield pairs of records in which the first vector of one is near a vector of the other.
 
-    The other arguments are as for `near_pairs`; a pair may be repeated.
+    Near vectors differ in at most `distance` bits.  The other arguments are as for `near_pairs`; a
+    pair may be repeated.
 
     >>> x = np.array([[0], [7], [6], [8]], np.uint64), np.array([1, 2, 1])
     >>> [side.tolist() for side in each_once(near_records(x, None, 32, 1))]
@@ -118,7 +119,7 @@ def each_once(pairs: Iterable[Pairs]) -> Pairs:
 
 
 def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split vectors into each record's own one and the others; return both with record numbers."""
+    """Split vectors into the first of each record and the others; both with record numbers."""
     vectors, counts = rows
     of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
     own[np.cumsum(counts) - counts] = True
@@ -195,7 +196,7 @@ class BitBlocks(NamedTuple):
     def alike_in(
         self, i: int, x: np.ndarray, y: "np.ndarray | None", share: slice
     ) -> Iterator[Pairs]:
-        """Yield pairs of rows within `of_block` bits in block i and `of_part` bits in its part.
+        """Yield pairs with at most `of_block` differing bits in block i, and `of_part` in its part.
 
         share: which ranges of rows to compare.
         """
@@ -266,10 +267,10 @@ def flips(width: int, most: int) -> Iterator[int]:
 def pairs_between(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool
 ) -> Iterator[Pairs]:
-    """Yield pairs of rows of x (uint64 (n, W)) and y that differ in at most `most` bits.
+    """Yield pairs of rows of x and y, inside `ranges`, that differ in at most `most` bits.
 
-    ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of y; ascending: yield
-    only pairs with the larger row number in y.
+    x, y: uint64 (n, W).  ranges: int64 (k, 4), rows first … last-1 of x and rows first … last-1 of
+    y.  ascending: yield only pairs with the larger row number in y.
     """
     if kernels.COMPILED:
         yield from kernels.close_pairs(x, y, ranges, most, ascending, PAIRS_AT_ONCE)

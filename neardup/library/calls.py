@@ -47,10 +47,10 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
 
 
 class Pair(NamedTuple):
-    """Two near-duplicates: their ids, of which a comes before b, and their similarity.
+    """Two near-duplicates: their ids a and b, and their similarity.
 
-    With the measure containment, a is contained in b, and both directions may be returned.  The
-    cosine is rounded to millionths; other similarities are exact.
+    a comes before b.  With the measure containment, instead, a is contained in b, and both
+    directions may be returned.  The cosine is rounded to millionths; other similarities are exact.
     """
 
     a: Any
@@ -80,7 +80,7 @@ class Deduplicated(NamedTuple):
 def pairs(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[Pair]:
-    """Return all pairs at or above the threshold (default 0.9), in the order of their ids.
+    """Return the pairs at or above the threshold (default 0.9), in the order of their ids.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
     [Pair(a=0, b=2, similarity=Fraction(4, 5))]
@@ -152,7 +152,7 @@ def deduplicate(
 
 
 class _Run:
-    """A job on n records in memory: finds the keys, the pairs, and the decisions.
+    """A job on n records in memory, which finds the keys, the pairs, and the decisions.
 
     Records are numbered in the order of ids, and have these numbers on lines.  position: of each
     number's record; numbers (int64): of each position; sets: n rows; places: uint64 (n,); keys: n

@@ -105,7 +105,7 @@ def of_vectors(given: Mapping[str, Any]) -> bool:
 
 
 def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
-    """Convert keyword arguments to `Options`; ValueError for an unknown one.
+    """Convert keyword arguments to `Options`; ValueError for an unknown or wrong one.
 
     >>> options_of("pairs", "text", {"threshold": 0.9, "shingle": "char:5", "seed": 7})
     Options(threshold='0.9', seed='7', input='text', shingle='char:5')

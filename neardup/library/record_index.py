@@ -107,7 +107,10 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """Open an index that `create` or `neardup index` made; ValueError for any other folder."""
+        """Open an index of texts or sets; ValueError for other folders and other indexes.
+
+        `create` or `neardup index` has made it.
+        """
         with keywords.as_value_errors():
             folder = Path(path)
             if not is_index(folder):
@@ -115,7 +118,7 @@ class Index:
             return cls(folder)
 
     def _read(self) -> _State:
-        """Read the index again if another process has changed it since the last call."""
+        """Read the index from its folder; return its state; UsageError if it has fingerprints."""
         manifest = index_manifest.Manifest.of(self._path)
         kind = manifest.options["--input"]
         if kind not in _INPUT.values():
@@ -162,7 +165,7 @@ class Index:
     def query(
         self, records: Iterable[Any], top: int | None = None, threshold: Value = None
     ) -> list[Match]:
-        """Return the records of the index similar to each of `records`, the most similar first.
+        """Return, for each of `records`, the similar records of the index, most similar first.
 
         top: at most so many for each; threshold: another one than that of the index.  Below that of
         the index, some similar records are found and others are not.
@@ -210,7 +213,7 @@ def _manifest(
 
 
 def _records(records: Iterable[Any], settings: Settings) -> UserRecords:
-    """Check and convert records; UsageError if the index holds another kind of records."""
+    """Check and convert records; UsageError if the index cannot hold records of their kind."""
     given = UserRecords.of(records)
     texts = settings.form.shingle is not None
     if len(given) and given.texts != texts:
@@ -234,7 +237,7 @@ def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Bat
 
 
 def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCounts]:
-    """Return the settings with token counts, which are taken from the first records added."""
+    """Return the settings with token counts of `batches`, the first records, and these counts."""
     counter = TokenCounter()
     for batch in batches:
         counter.add(batch.sets)

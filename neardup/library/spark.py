@@ -1,4 +1,4 @@
-"""Near-duplicates in Spark notebooks: turns a DataFrame of records into one of pairs.
+"""Near-duplicates in Spark notebooks: convert a DataFrame of records to a DataFrame of pairs.
 
     pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 

@@ -29,7 +29,7 @@ AT_ONCE = blocks.BLOCK_BYTES >> 3  # elements; or eight times as many characters
 
 
 class Elements(dict[Hashable, int]):
-    """Maps the elements of sets to shingles (numbers); one mapping serves one call.
+    """A mapping from the elements of sets to shingles (numbers); one mapping serves one call.
 
     >>> elements = Elements()
     >>> elements.of([7, 7.0, True]).tolist()
@@ -102,7 +102,7 @@ class UserRecords:
         return len(self.records)
 
     def batches(self, form: InputFormat, repeats: bool) -> Iterator[Batch]:
-        """Yield batches without empty records; repeats: a token weighs as often as it occurs."""
+        """Yield batches without empty records; with `repeats`, tokens are weighted by count."""
         gather = counted if repeats else Ragged.from_unsorted
         if form.shingle is not None:
             found = self.batches_of_texts(form.shingle, form.clean, gather)
@@ -146,7 +146,7 @@ class UserRecords:
 
 
 def listed(records: Any) -> list[Any]:
-    """Convert a list, a column or another iterable to a list; ValueError for anything else."""
+    """Convert a list, column or other iterable of records to a list; ValueError for other types."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
@@ -172,7 +172,7 @@ def _as_list(values: Any) -> "list[Any] | None":
 
 
 def _copied(record: Any) -> Any:
-    """Return a copy of a record, or an (id, record) tuple with copies of both."""
+    """Copy a record, or both parts of an (id, record) tuple, if they have a method `copy`."""
     if type(record) is tuple:
         return tuple(map(_copied, record))
     return record.copy() if hasattr(record, "copy") else record
@@ -213,7 +213,7 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
 
 
 def _checked(position: int, record: Any, texts: bool) -> Any:
-    """Return a record as a text or list of elements; ValueError if record 0 is of another kind."""
+    """Return a record as text or a list of elements; ValueError if neither, or unlike record 0."""
     if isinstance(record, str):
         if not texts:
             raise ValueError(

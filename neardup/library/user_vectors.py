@@ -80,7 +80,7 @@ def _of_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _text(position: int, vector: Any, bits: int | None) -> str:
-    """Convert a vector to hexadecimal digits; ValueError if its type or size is wrong."""
+    """Convert a vector to hexadecimal text; ValueError for a wrong type or too large a number."""
     if isinstance(vector, str):
         return vector
     if isinstance(vector, np.ndarray) and vector.dtype == np.uint8 and vector.ndim == 1:
@@ -103,7 +103,7 @@ def _text(position: int, vector: Any, bits: int | None) -> str:
 
 
 def _of_texts(texts: list[str], found: list[Any], digits: int) -> np.ndarray:
-    """Return the digits of hexadecimal texts, uint8 (n, digits); ValueError if sizes differ."""
+    """Return the digits of hexadecimal texts, uint8 (n, digits); ValueError if one is wrong."""
     first = len(texts[0]) if texts else digits
     for i, text in enumerate(texts):
         if len(text) != first:

@@ -1,4 +1,4 @@
-"""The fields of answers written as JSON lines, CSV or Parquet instead of tab-separated lines.
+"""Fields of answers in JSON lines, CSV or Parquet, and a reader of these and of plain lines.
 
     a, b, similarity                                pairs and links
     a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
@@ -45,7 +45,7 @@ DIRECTED_ACROSS = fields_table(new=str, other=str, similarity=float, collection=
 
 
 def interval_row(line: bytes) -> Row:
-    r"""Return the table row of a pair line with an interval, and an estimate if it has one.
+    r"""Return the table row of a pair line that has an interval, and possibly an estimate.
 
     >>> interval_row(b"a\tb\t~0.871123..1.000000\n")
     {'a': 'a', 'b': 'b', 'low': 0.871123, 'high': 1.0}

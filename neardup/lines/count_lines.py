@@ -113,7 +113,9 @@ def format_all(counts: TokenCounts) -> Iterator[bytes]:
 
 
 def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
-    r"""Yield blocks of count lines for numbers of one kind; each count is at least 1.
+    r"""Yield blocks of count lines for `numbers`, which are tokens (kind "t") or sizes (kind "s").
+
+    Each count is at least 1.
 
     >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
     [b't00000000000000000042\t7\nt18446744073709551615\t12\n']

@@ -63,7 +63,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
-    """Return each set as text: the differences of its sorted shingles, in base 32."""
+    """Return each set as text: the base-32 differences of its sorted shingles, and its weights."""
     steps = sets.values.copy()
     steps[1:] -= sets.values[:-1]
     firsts = sets.offsets[:-1][sets.sizes > 0]
@@ -247,7 +247,10 @@ def format_keyed_lines(
 
 
 def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
-    """Return [KEY, SIZE, ID, SHINGLES] of each keyed line; lines have no line ends."""
+    """Return [KEY, SIZE, ID, SHINGLES] of each keyed line; WireError unless it has four fields.
+
+    The lines have no line ends.
+    """
     fields = [line.split(b"\t") for line in lines]
     if set(map(len, fields)) - {4}:
         wrong = next(line for line in lines if line.count(b"\t") != 3)
@@ -329,7 +332,7 @@ def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.nd
 
 
 def flaw_in_line(line: bytes) -> str:
-    r"""Return why a line is not a keyed line, or "".
+    r"""Return why a line is not a keyed line, or "" if it is one.
 
     >>> flaw_in_line(b"000:00000000ff\t00000003\tv1\t34o8"), flaw_in_line(b"v1 3 7 1007")
     ('', "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got 'v1 3 7 1007'")

@@ -133,7 +133,7 @@ class CommandParser(argparse.ArgumentParser):
         return formatter
 
     def error(self, message: str) -> NoReturn:
-        """Exit with a message that suggests the nearest known option."""
+        """Exit with code 2 and a message, which suggests the nearest option for an unknown one."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
@@ -150,7 +150,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: "Sequence[str] | None" = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Take words after `--` as file names, where Python before 3.13 would drop the `--`."""
+        """Parse arguments; words after `--` are files, though Python before 3.13 drops the `--`."""
         given = sys.argv[1:] if args is None else list(args)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)

@@ -197,7 +197,7 @@ def counts_first(options: Options) -> bool:
 
 
 def stays_exact(options: Options) -> bool:
-    """Return whether the result stays the same if the token counts come from other records."""
+    """Return whether a scheme counts tokens, and keeps its recall with counts of other records."""
     scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
 

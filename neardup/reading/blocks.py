@@ -103,7 +103,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files that match names or patterns such as corpus/*.gz."""
+    """Return the files that match names or patterns (a/*.gz); StageError if missing or a folder."""
     import glob
 
     files: list[str] = []
@@ -214,7 +214,7 @@ def read_files(
 
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """Return, for each file, the prefix of the ids that its rows without an id are given.
+    """Return, for each file, the prefix of the ids that are given to rows without an id.
 
     It is the part of the file's path in which the paths of all files (`among`) differ.  With
     `others` (records from elsewhere) it is the whole path.

@@ -71,7 +71,10 @@ def plain_name(name: str) -> str:
 
 @contextmanager
 def opened(path: str, name: str) -> Iterator[Any]:
-    """Context manager: open `path` (`-` is stdin) to read; StageError with `name` if damaged."""
+    """Context manager: open a file to read it decompressed, or stdin; StageError if damaged.
+
+    path: `-` is stdin; name: what the message calls the file.
+    """
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
             yield stdin

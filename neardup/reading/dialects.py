@@ -204,7 +204,7 @@ def _delimiter(text: str) -> str:
 
 
 def _encoding(name: str) -> str:
-    """Return Python's name of an encoding, "" for UTF-8; UsageError for an unknown one."""
+    """Return Python's name of an encoding, "" for UTF-8; UsageError if unknown or stateful."""
     try:
         found = codecs.lookup(name).name
         "a\n".encode(found)

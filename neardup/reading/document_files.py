@@ -46,7 +46,7 @@ class Document(NamedTuple):
 
 
 class NoDocument(NamedTuple):
-    """Why a file has no text: a reason and a detail; if `skipped` is true, it is no failure."""
+    """The reason why a file has no document, and a detail; not a failure if `skipped` is true."""
 
     path: bytes
     reason: str
@@ -79,9 +79,10 @@ def documents(
     allow: Callable[[bytes], bool] = lambda _: True,
     dialect: Dialect = AS_USUAL,
 ) -> Iterator[Outcome]:
-    """Yield the document in a file, or the documents in an archive whose names `allow` accepts.
+    """Yield a Document, or a NoDocument with the reason, for a file or each member of an archive.
 
-    A file that is longer than `limit` bytes is not read to its end.
+    Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
+    bytes is not read to its end.
     """
     text = partial(text_of, limit=limit, dialect=dialect)
     path, before = file.path, (file.size, file.mtime_ns)

@@ -30,7 +30,7 @@ DIGITS[list(b"0123456789abcdef")] = DIGITS[list(b"0123456789ABCDEF")] = range(16
 def fingerprint_parser(
     records: Callable[[Any], Iterator[Record]], bits: int
 ) -> Callable[[Any], tuple[Batch, list[flaws.BadLine]]]:
-    r"""Return a parser of blocks; `records` is `fingerprint_lines` or `text_rows.row_records`.
+    r"""Return a parser of fingerprints; `records`: `fingerprint_lines` or `text_rows.row_records`.
 
     >>> parse = fingerprint_parser(fingerprint_lines, bits=32)
     >>> batch, bad = parse(b"a 0001000f\nb 0001\nc 0001000g\n")
@@ -118,7 +118,7 @@ def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
 
 
 def _hexadecimal(value: Any, bits: int) -> bytes:
-    """Convert a fingerprint in hexadecimal or base64 to hexadecimal; FlawError if malformed."""
+    """Convert a fingerprint in base64 to hexadecimal; return other ASCII text; else FlawError."""
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()

@@ -250,7 +250,7 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
 
 
 def _has(file: Any, field: str) -> bool:
-    """Return whether a column exists, or a nested field such as meta.body."""
+    """Return whether a file has a column, or a nested field such as meta.body."""
     paths = (file.schema.column(i).path for i in range(len(file.schema)))
     return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
 

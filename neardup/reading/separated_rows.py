@@ -253,7 +253,7 @@ def split_rows(kind: str, data: bytes, comma: str = COMMA) -> Iterator[list[str]
 def rows_of(
     kind: str, columns: dict[str, int], width: int, data: bytes, comma: str = COMMA
 ) -> list[Line]:
-    """Parse rows, b"" for a blank one; `width` is the number of fields in each, or 0 for any."""
+    """Parse rows into dictionaries, b"" for a blank row; each must have `width` fields (0: any)."""
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []

@@ -118,7 +118,9 @@ class Tokens(NamedTuple):
 def parse_shingle_lines(
     block: bytes, gather: flaws.Gather = Ragged.from_unsorted
 ) -> tuple[Batch, list[flaws.BadLine]]:
-    r"""Parse a block of lines `ID SHINGLE…`; the block ends with a line end.
+    r"""Parse lines `ID SHINGLE…` into a batch of records and its bad lines.
+
+    The block ends with a line end.
 
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
     >>> batch.ids, batch.sets.row(0).tolist()
@@ -258,7 +260,9 @@ MILLIONTHS = Millionths()
 
 
 def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
-    r"""Parse a block of lines `ID SHINGLE:WEIGHT…`; the block ends with a line end.
+    r"""Parse lines `ID SHINGLE:WEIGHT…` into a batch of records and its bad lines.
+
+    The block ends with a line end.
 
     >>> batch, bad = parse_weighted_lines(b"v1 7:0.5 3\nv2 3:0\nv3 1:2 1:3\n")
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()

@@ -206,7 +206,7 @@ def json_line(line: Line) -> bytes:
 
 
 def _content(row: Row, fields: Fields) -> str | np.ndarray:
-    """Return the text of a row, or its list of shingles."""
+    """Return the text of a row, or its list of shingles; FlawError if missing or invalid."""
     found = [fields.value(row, name) for name in fields.texts]
     values = [value for value in found if value is not None]
     if not values:
@@ -254,7 +254,7 @@ def _shingles(values: list[Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Fields:
-    """The names of the id and text fields, or their column numbers, counted from "1".
+    """The names or column numbers (from "1") of the fields for the id, the text and --keep.
 
     Several texts are joined by line ends.
 
@@ -334,7 +334,7 @@ class Fields:
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
-    """Return the ids of a block's records, with row numbers for missing ids."""
+    """Return the ids of a block's records, with `row_id` for each record without an id."""
     numbers = batch.places.astype(np.int64).tolist()
     return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
 

@@ -150,7 +150,7 @@ class Facts:
 
 
 def facts_of(graph: PairGraph, threshold: "Fraction | None", bits: int = 0) -> Facts:
-    """Compute the figures; the histogram begins at `threshold` if that is known.
+    """Compute the figures of a report; `threshold`, if known, is one end of the histogram.
 
     bits: of the fingerprints, whose histogram is by the number of differing bits; 0 for others.
     """

@@ -65,7 +65,7 @@ class Asked:
 
 
 def asked_of_options(options: Options) -> Asked:
-    """Return the options on the command line; UsageError for an invalid one."""
+    """Return the options on the command line as `Asked`; UsageError for an invalid one."""
     _check_output(options.output, "--output")
     links = options.output == "links"
     asked = Asked("", options.given_arguments(), form_of(options), links=links)
@@ -82,7 +82,7 @@ def asked_of_options(options: Options) -> Asked:
 
 
 def asked_of_run(path: Path, options: Options) -> Asked:
-    """Return the options in a run file; UsageError if the command line contradicts them."""
+    """Return the contents of a run file as `Asked`; UsageError if given options contradict it."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     refuse_others(options, run.options, path, NAMING)

@@ -86,7 +86,7 @@ def found_run(line: bytes) -> PairRun:
 
 
 def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
-    """Count all pairs, and keep the first FIRST pairs whole, in the order of the lines.
+    """Count all pairs, and keep the first FIRST pairs with all their runs, in order.
 
     >>> numbers = (8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 1.0)
     >>> answer = answer_of([PairRun("a", "b", *numbers, False), PairRun("a", "c", *numbers, True)])

@@ -143,7 +143,7 @@ def _interval(start: float, end: float) -> tuple[float, float]:
 
 
 def clock(seconds: float) -> str:
-    """Format a time in seconds, such as 1:01:11.0.
+    """Format a time, given in seconds, as hours, minutes and seconds.
 
     >>> clock(7.25), clock(3671.0)
     ('0:07.2', '1:01:11.0')

@@ -33,7 +33,7 @@ class Seen(NamedTuple):
         return found.seconds if isinstance(found, Sight) else 0.0
 
     def picture(self, id_: str, at: float) -> str:
-        """Return a picture as a data URI, or ""."""
+        """Return the picture of a video at a time as a data URI, or "" if there is none."""
         return self.pictures.get((id_, at), "")
 
 
@@ -43,7 +43,7 @@ def look(
     jobs: int,
     done: Callable[[int], object] = lambda _: None,
 ) -> Seen:
-    """Return the pictures of videos at the `times` (id: seconds), read in `jobs` processes.
+    """Return facts about videos and their pictures at `times` (id: seconds), in `jobs` processes.
 
     Files are opened only below `folders`; symbolic links are resolved first.  `done` is called with
     the number of files that are done.

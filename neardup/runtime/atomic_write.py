@@ -32,7 +32,10 @@ MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # a name made by mkdtemp
 
 @contextmanager
 def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
-    """Context manager: make a temporary folder in `where`, after removing those of killed runs."""
+    """Context manager: remove the folders of killed runs; make a folder that is removed on exit.
+
+    where: the folder that contains them.
+    """
     sweep(where, prefix)
     folder = new_folder(where, prefix)
     try:

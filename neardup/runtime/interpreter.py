@@ -74,7 +74,7 @@ def _written(error: UnicodeError) -> "tuple[str | bytes, int]":
 def _say_why_imports_fail(
     name: str, kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
 ) -> None:
-    """Report failed imports in one line: too little memory, or numpy for another Python."""
+    """Report a failed import, or too little memory, in one line; print other errors as usual."""
     if issubclass(kind, MemoryError):
         sys.stderr.write("%s: out of memory\n" % name)
     elif issubclass(kind, ImportError):

@@ -38,7 +38,7 @@ def _load() -> "ctypes.CDLL | None":
 
 
 def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare the return types of the kernels; AttributeError if a kernel is missing."""
+    """Declare the return types of two kernels; AttributeError if either is missing."""
     library.parse_shingles.restype = library.close_pairs.restype = ctypes.c_int64
     return library
 
@@ -125,7 +125,7 @@ def part_sums(
 def close_pairs(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool, room: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of rows of x and y that differ in at most `most` bits, `room` pairs at a time.
+    """Yield pairs of rows in `ranges` that differ in at most `most` bits, `room` pairs at a time.
 
     See `near_bits.pairs_between`.
     """

@@ -69,7 +69,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def not_one_of(word: str, names: Iterable[str]) -> str:
-    """Return a message that `word` is not one of the names, and which one may be meant.
+    """Return a message that `word` is not one of the names, with the most similar name, if any.
 
     >>> not_one_of("json", ["text", "jsonl"])
     "'json' is not one of text, jsonl; did you mean jsonl?"
@@ -333,7 +333,7 @@ def cores() -> int:
 
 
 def job_command() -> list[str]:
-    """Return the words to type for a run: ./run_local.sh if it exists, or `neardup run`."""
+    """Return the words to type for a run: `neardup run`, or ./run_local.sh in a checkout."""
     if sys.argv[0].startswith(AS_COMMAND):
         return ["neardup", "run"]
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")

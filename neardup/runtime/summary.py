@@ -227,7 +227,7 @@ def _in_short(
 
 
 def many(count: int, names: str) -> str:
-    """Format a count and its noun, which is given in the plural: the first word that ends in s.
+    """Format a count and a plural noun; for 1, make the first word that ends in s singular.
 
     >>> many(1, "repeated ids"), many(2000, "records without a key"), many(1, "matches")
     ('1 repeated id', '2,000 records without a key', '1 match')
@@ -284,7 +284,7 @@ def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
 
 
 def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[str]:
-    """Return a warning if most records have the same id.
+    """Return a list with a warning if most records have the same id, else [].
 
     Such an id is usually the first word of a text.  On a cluster only the tasks' logs name it.
     """

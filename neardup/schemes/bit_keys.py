@@ -343,7 +343,7 @@ class SimHash(BitScheme):
         return f"every pair is found whose fingerprints differ in {most} or fewer"
 
     def cost(self) -> list[str]:
-        """Return a warning if dissimilar records often share a key."""
+        """Return [a warning] if dissimilar records often share a key, else []."""
         here = self.ways.by_chance(agreement(banding.DISSIMILAR))
         if here < banding.DISSIMILAR:
             return []

@@ -87,7 +87,7 @@ def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragg
 def first_tokens(
     sets: Ragged, threshold: "Threshold | None", counts: "TokenCounts | None"
 ) -> Ragged:
-    """Return the prefix (the rarest tokens) of each set, without tokens that no other record has.
+    """Return the prefix (rarest tokens) of each set, without tokens known to be in one record only.
 
     StageError if complete counts do not match the sets.
     """
@@ -125,7 +125,9 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: each row's group, and the previous one if partners are there.
+        """Return (row, group): each row's group, and the previous group if partners may be there.
+
+        Both are int64, one entry for each membership.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]

@@ -127,7 +127,7 @@ class Prefix(Scheme):
         return float(self.resemblance is None or similarity >= float(self.resemblance))
 
     def cost(self) -> list[str]:
-        """Return a warning if --exact would cost far less."""
+        """Return [a warning] if --exact would cost far less, else []."""
         if self.resemblance is None or self.counts is None or not len(self.counts.sample):
             return []
         costs = estimate(groups_of(self.resemblance), self.counts)
@@ -141,7 +141,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return a digest of keys of fixed sets, made without counts, which reject such sets."""
+        """Return a digest of the keys of fixed sets; counts would reject them, and are not used."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:

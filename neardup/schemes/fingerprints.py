@@ -146,7 +146,7 @@ def cost_of(ways: bit_keys.Ways) -> float:
 
 @dataclass(eq=False)
 class Fingerprints(bit_keys.BitScheme):
-    """The scheme fingerprints: the fingerprints of a pair differ in at most `distance` bits."""
+    """The scheme fingerprints: a pair has fingerprints that differ in at most `distance` bits."""
 
     bits: int
     distance: int

@@ -1,4 +1,4 @@
-"""Random projection: one bit for each random hyperplane, the side of the set, cut into bands.
+"""Random projection: a bit of a set is its side of a random hyperplane; bands of bits are keys.
 
 Two sets at an angle θ lie on the same side of a random hyperplane with probability 1 - θ/π, where
 cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate web pages", 2006).  The

@@ -185,7 +185,7 @@ class Scheme(ABC):
     @classmethod
     @abstractmethod
     def of(cls, request: Request) -> Scheme:
-        """Make the scheme for a request; ValueError if it cannot reach the requested recall."""
+        """Make the scheme for a request; ValueError if it cannot fulfil the request."""
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
