@@ -52,7 +52,7 @@ def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def peak(count: int, flags: list[str]) -> tuple[int, Counters, int]:
-    """Return the peak memory in bytes, the counters, and the number of lines."""
+    """Decide on `count` records; return the peak memory in bytes, counters and number of lines."""
     counters = Counters("decide")
     settings = settings_of(*flags)
     tracemalloc.start()
