@@ -69,7 +69,7 @@ quick = each(*QUICK)
 
 
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
-    """Return data/videos.txt with blank and bad lines, and each bad one's line number and reason."""
+    """Return data/videos.txt with blank and bad lines, and the bad lines' numbers and reasons."""
     lines = VIDEOS.read_bytes().splitlines()
     for i, line in enumerate([*BAD, b"", b" \t", b"long" + b" x" * (MEBIBYTE // 2)]):
         lines.insert(130 * i + 100, line)

@@ -1,4 +1,4 @@
-"""A decision holds 28 bytes for each record in a pair, however many pairs there are.
+"""A decision holds at most 28 bytes for each record in a pair, however many pairs there are.
 
 Measured between a small file of edges and a large one, so that what is held of one batch, however
 large either is, does not count.

@@ -1,4 +1,4 @@
-"""Matches of frames are the same whether found by all pairs of rows, by masks, or on disk."""
+"""Exact matches of frames are those of all pairs of rows; masks find a stated share of them."""
 
 from __future__ import annotations
 
