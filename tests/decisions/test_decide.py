@@ -204,7 +204,7 @@ def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes)
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
 def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshold, against, sizes):
-    """A record is removed for its most similar old record or, if there is none, kept new record."""
+    """A record is removed for its most similar old record or, without one, earlier kept record."""
     if not against:
         lines = [line._replace(old=False) for line in lines]
     flags = flags_of(threshold, f"--keep={keep}", *["--against=old"] * against)
@@ -267,7 +267,7 @@ def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
 
 
 def test_of_equal_reasons_the_first_record_is_named():
-    """Of equally similar kept records, the first is the reason."""
+    """Of equally similar kept records, the first is named as the reason for a removal."""
     sets = (range(1, 13), range(7, 19), range(4, 16))
     lines = named([frozenset(some) for some in sets])
     first, _, third = (line.id for line in lines)

@@ -244,7 +244,7 @@ def test_a_set_of_ten_million_tokens() -> None:
 @pytest.mark.slow
 @needs_kernels
 def test_a_million_drawn_lines() -> None:
-    """The kernels parse a million lines as numpy does: numbers of all lengths, and 5 % flaws."""
+    """The kernels parse a million lines of numbers of any length, 5 % flawed, as numpy does."""
     random = np.random.default_rng()
     for _ in range(100):
         seed = int(random.integers(1 << 32))
