@@ -31,7 +31,7 @@ def record(number: int, last: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write 30 references with a copy that differs in the last word, and 30 without a copy."""
+    """Write 60 references, and copies of 30 of them with another last word; return the folder."""
     rows, groups = ['"ID","title","year"'], ['"merged_ids"']
     for number in range(60):
         rows.append(f'"r{number}","{record(number, "one")}",1999')

@@ -1,4 +1,4 @@
-"""The benchmark measures a command's output, its seconds, its memory and its exit."""
+"""The benchmark measures a command's output, time and memory, and how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real data for benchmarks: words and shingles are exact, ids are unique, no network is needed."""
+"""Real data for benchmarks: sets are exact and ids unique; the tests need no network."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ quick = each(*QUICK)
 
 
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
-    """Return data/videos.txt with bad lines inserted, and the (line number, reason) of each."""
+    """Return data/videos.txt with blank and bad lines, and the bad lines' numbers and reasons."""
     lines = VIDEOS.read_bytes().splitlines()
     for i, line in enumerate([*BAD, b"", b" \t", b"long" + b" x" * (MEBIBYTE // 2)]):
         lines.insert(130 * i + 100, line)
@@ -131,7 +131,7 @@ def test_strict_stops_at_the_first_bad_line(
 
 @pytest.mark.slow
 def test_strict_in_mrjob_local(tmp_path: Path) -> None:
-    """The second of two tasks reports the bad line, numbered from the start of the file."""
+    """With --strict, the second of two mrjob tasks numbers a bad line from the file's start."""
     path = tmp_path / "bad.txt"
     path.write_bytes(GOOD * 20 + b"bad x\n")
     result = run([*LOCAL, "--strict", path], tmp_path)
@@ -154,7 +154,7 @@ def test_strict_says_so_once(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("form", ["shingles", "text"])
 def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
-    """A line of 100 MB is never held in memory: the mapper stays small."""
+    """A line of 100 MB is reported as too long, and the mapper needs less than 300,000 KiB."""
     command = [*MEASURED, *MAPPER, "--input", form]
     with subprocess.Popen(
         command,
@@ -180,7 +180,7 @@ def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
-    """An mrjob task that starts far into a file finds its line number in bounded memory."""
+    """An mrjob task that starts 500 MB into a file needs less than 300,000 KiB."""
     path = tmp_path / "huge.txt"
     with path.open("wb") as file:
         file.truncate(500_000_000)  # takes no room on the disk

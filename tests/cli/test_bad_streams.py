@@ -34,7 +34,7 @@ Stages = dict[str, tuple[list[str], bytes]]
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], bytes]]:
-    """Return each script with an input whose output is larger than a pipe holds."""
+    """Return, by name, commands and their standard input; each prints more than a pipe holds."""
     folder = tmp_path_factory.mktemp("stages")
     path = folder / "copies.txt"
     path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
@@ -110,7 +110,7 @@ def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: P
 
 
 def test_nobody_hears_the_messages(tmp_path: Path) -> None:
-    """A run whose stderr is a closed pipe must not skip bad lines and report success."""
+    """A mapper that cannot report a bad line, since stderr is a closed pipe, fails."""
     read, write = os.pipe()
     os.close(read)
     command = ["bash", "-c", f'exec "$@" 2>&{write}', "-", *MAPPER]

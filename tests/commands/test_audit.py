@@ -1,4 +1,4 @@
-"""`evaluate` and `audit` count what set operations on the lines count."""
+"""The counts of `evaluate` and `audit` equal those of set operations on the lines."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
 
 
 def test_evaluate_without_pairs(tmp_path: Path) -> None:
-    """A share of 0 of 0 is printed as "-", and recall is not rounded up to 1."""
+    """A share of 0 of 0 is printed as "-", and a share of 0 of some as 0.000000."""
     (tmp_path / "none").write_bytes(b"")
     result = succeed([*EVALUATE, tmp_path / "none", ANSWER], tmp_path)
     assert (number(result, "precision"), number(result, "recall")) == ("-", "0.000000")
@@ -126,7 +126,7 @@ precision                           0.961538
 @pytest.mark.first_case
 @pytest.mark.parametrize("seed", [0, 7])
 def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
-    """An audit of a sample reads two files, one compressed, and the pairs on standard input."""
+    """An audit of a sample counts exactly, with intervals, from two files and pairs on stdin."""
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     (tmp_path / "1.gz").write_bytes(gzip.compress(b"".join(lines[:700])))
     (tmp_path / "2").write_bytes(b"".join(lines[700:]))

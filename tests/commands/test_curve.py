@@ -145,7 +145,7 @@ def test_the_areas_are_told(threshold: str, bands: int, rows: int, tmp_path: Pat
 
 
 def test_without_a_threshold_on_the_axis_there_are_no_areas(tmp_path: Path) -> None:
-    """A curve of projection has no areas: its axis is the cosine, without a Jaccard threshold."""
+    """With --measure jaccard, projection's curve has no areas: its axis is the cosine."""
     flags = ["--scheme", "projection", "--measure", "jaccard", "--svg", tmp_path / "curve.svg"]
     assert b"false" not in succeed([*CURVE, *flags], tmp_path).out
     assert "<polygon" not in (tmp_path / "curve.svg").read_text()

@@ -107,7 +107,7 @@ def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
 def test_an_index_of_an_exact_scheme_keeps_its_counts(
     flags: list[str], files: Files, tmp_path: Path
 ) -> None:
-    """An index of an exact scheme keeps its counts, even if later records have uncounted tokens."""
+    """An exact scheme's index keeps its counts as records are added, and reports damage to them."""
     index = made(tmp_path, "index", [files["old"]], *flags)
     succeed([*INDEX, files["more"], "--to", index, "--add"], tmp_path)
     old = [files["old"], files["more"]]
@@ -184,7 +184,7 @@ def test_another_scheme_or_input_is_refused_before_options_are_taken_over(
 
 
 def test_who_asks_for_counts_is_told(files: Files, tmp_path: Path) -> None:
-    """An index for a scheme that needs counts is refused, with a message that names the scheme."""
+    """Without --counts, `index` refuses a scheme that needs fixed counts, and names it."""
     for flags, told in [
         (["--scheme=imatch"], "--scheme imatch"),
         (["--weights=idf"], "--scheme minhash --weights idf"),
@@ -214,7 +214,7 @@ def test_of_texts(tmp_path: Path) -> None:
     "flags", [[], ["--output=removed"], ["--output=removed", "--keep=longest"]]
 )
 def test_files_and_indexes_in_any_order(flags: list[str], tmp_path: Path) -> None:
-    """Files and indexes may be mixed in any order; of equal records, the first one is kept."""
+    """Files and indexes of them, mixed in any order, give the same answer as the files alone."""
     parts = [b"".join(line.replace(b"VIDEO", b"V%d" % i) for line in LINES[:40]) for i in range(4)]
     names = ["c", "a", "d", "new"]
     for name, part in zip(names, parts):
@@ -357,7 +357,7 @@ def test_keys_of_another_version_are_refused(files: Files, tmp_path: Path) -> No
 
 @pytest.fixture
 def stuck(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Yield a function that starts a command which waits for more input after some records."""
+    """Yield a function that starts `index`, which waits for more input after one record."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*flags: str | Path) -> subprocess.Popen[bytes]:

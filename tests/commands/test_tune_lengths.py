@@ -106,7 +106,7 @@ def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: 
 
 
 def test_one_changed_letter_leaves_what_is_said() -> None:
-    """One changed letter leaves n different shingles a similarity of at least about (n-k)/(n+k)."""
+    """After one changed letter, n shingles of length k are about (n-k)/(n+k) similar, or more."""
     text = "the quick brown fox jumps over a lazy dog while seven big wizards box my quartz vat"
     for name in ("word:1", "word:3", "char:5", "char:9"):
         k = int(name.split(":")[1])

@@ -240,7 +240,7 @@ def test_a_video_is_no_copy_of_itself(folder: Path, tmp_path: Path) -> None:
 
 
 def episodes(top: Path) -> Path:
-    """Write eight films that share an opening of four seconds, and a copy of one film."""
+    """Write eight films that share an opening of four seconds, and a copy of one; return `top`."""
     for k in range(8):
         filmed(np.concatenate((film(99, 4), film(20 + k, 9))), top / f"{k}.mp4")
     filmed(np.concatenate((film(99, 4), film(20, 9))), top / "0 copy.mp4", size=SMALL)

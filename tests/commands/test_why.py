@@ -397,7 +397,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
-    """Return the answer of a run on texts, one of which is old."""
+    """Write the run file of a run on texts against an old one; return the path of its answer."""
     texts, old = tmp_path / "texts.txt", tmp_path / "old.txt"
     texts.write_bytes(TEXTS)
     old.write_bytes(b"old\tto be, or not to be, THAT is the question oh\n")

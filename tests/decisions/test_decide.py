@@ -48,7 +48,7 @@ def named(sets: list[frozenset[int]], old: int = 0) -> list[Line]:
 
 
 def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
-    """Return whether some records are pairs and some are not."""
+    """Return whether at least two records form a pair and at least two do not."""
     return 0 < len(pairs) < len(lines) * (len(lines) - 1)
 
 
@@ -204,7 +204,7 @@ def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes)
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
 def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshold, against, sizes):
-    """A record is removed for its most similar earlier kept record; ties go by priority."""
+    """A record is removed for its most similar old record or, without one, earlier kept record."""
     if not against:
         lines = [line._replace(old=False) for line in lines]
     flags = flags_of(threshold, f"--keep={keep}", *["--against=old"] * against)
@@ -247,7 +247,7 @@ def test_one_of_each_cluster_stays(lines, threshold, sizes):
 
 @pytest.mark.parametrize("dense", [1, 64])
 def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense):
-    """In a chain a–b–c, c is kept by the rule of pairs, and removed by the rule of clusters."""
+    """In a chain a–b–c, c is kept by default, and removed with --rule=cluster."""
     lines = [Line(b"abc"[i : i + 1], set_) for i, set_ in enumerate(path(0, 3))]
     place = b"%016x" % NEW
     second, third = place[:-1] + b"1", place[:-1] + b"2"
@@ -267,7 +267,7 @@ def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
 
 
 def test_of_equal_reasons_the_first_record_is_named():
-    """Of equally similar kept records, the first is the reason, whatever the order of the edges."""
+    """Of equally similar kept records, the first is named as the reason for a removal."""
     sets = (range(1, 13), range(7, 19), range(4, 16))
     lines = named([frozenset(some) for some in sets])
     first, _, third = (line.id for line in lines)

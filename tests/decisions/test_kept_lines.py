@@ -26,7 +26,7 @@ inputs = st.lists(pieces, max_size=14).map(b"".join)
 
 @st.composite
 def cut(draw: st.DrawFn, data: bytes) -> list[bytes]:
-    """Return the bytes in chunks, some of them empty."""
+    """Return the bytes in chunks, which may be empty."""
     cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)])]
 
@@ -121,7 +121,7 @@ def test_the_places_from_any_one_on(data, places):
 
 
 def test_it_reads_only_what_is_of_its_own_lines():
-    """Each task reads only the decisions on its own lines, found in a few reads."""
+    """A task that needs the decisions on its own lines reads less than a twentieth of the file."""
     places = [NEW + i for i in range(20_000)]
 
     class Counted(io.FileIO):

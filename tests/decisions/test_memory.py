@@ -1,4 +1,4 @@
-"""A decision holds 28 bytes for each record in a pair, however many pairs there are.
+"""A decision holds at most 28 bytes for each record in a pair, however many pairs there are.
 
 Measured between a small file of edges and a large one, so that what is held of one batch, however
 large either is, does not count.
@@ -52,7 +52,7 @@ def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def peak(count: int, flags: list[str]) -> tuple[int, Counters, int]:
-    """Return the peak memory in bytes, the counters, and the number of lines."""
+    """Decide on `count` records; return the peak memory in bytes, counters and number of lines."""
     counters = Counters("decide")
     settings = settings_of(*flags)
     tracemalloc.start()

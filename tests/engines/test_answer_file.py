@@ -1,4 +1,4 @@
-"""run_local.sh -o FILE writes a complete answer or none, with the run's own file beside it."""
+"""run_local.sh -o FILE writes a complete answer or none, with its run file beside it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return an empty folder for FILE."""
+    """Return an empty folder for the output file."""
     path = tmp_path / "results"
     path.mkdir()
     return path
@@ -182,7 +182,7 @@ def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(params=["new", "there"])
 def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
-    """Yield FILE; FILE, the run's own file and their folder must be unchanged after the test."""
+    """Yield the output file's path; fail if the test changes anything in its folder."""
     file = folder / "x.tsv"
     if request.param == "there":
         file.write_bytes(b"of yesterday\n")
@@ -212,7 +212,7 @@ def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_at_the_runs_own_file(folder: Path, tmp_path: Path) -> None:
-    """If the disk is full when the run's own file is written, no answer is left either."""
+    """If the disk is full when the run file is written, no answer is left either."""
     if (
         not shutil.which("mount")
         or subprocess.run(
@@ -273,7 +273,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
 def test_a_long_name_is_refused_before_the_work_or_not_at_all(
     letters: int, data: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """A name is refused before the work if the run's own file, 14 letters longer, cannot exist."""
+    """A name is refused at the start if the run file's name, 14 letters longer, is too long."""
     name = folder / ("x" * letters)
     result = run([*RUN_LOCAL, "-o", name, data], tmp_path)
     if letters <= 241:

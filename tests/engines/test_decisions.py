@@ -302,7 +302,7 @@ def schemes(engine: Deciding, flags: list[str], tmp_path: Path) -> None:
 
 
 def check_properties(data: bytes, pairs: bytes, removed: bytes, kept: bytes, keep: str) -> None:
-    """Check the properties of every decision, on plain record lines with distinct ids."""
+    """Check the properties that every decision has, on plain record lines with distinct ids."""
     lines = data.splitlines(keepends=True)
     ids = [line.split(maxsplit=1)[0] for line in lines]
     similar: dict[bytes, dict[bytes, bytes]] = {id_: {} for id_ in ids}

@@ -190,7 +190,7 @@ def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
-    """A row is checked against the encoding of its own file, whatever --encoding is."""
+    """Rows are read with --encoding, or as UTF-8 if their file begins with a byte order mark."""
     for name, mark in (("a.csv", b""), ("b.csv", codecs.BOM_UTF8)):
         (tmp_path / name).write_bytes(mark + b"id,text\na,caf\xe9 \x81\nb,caf\xc3\xa9\n")
     words = ["--encoding=cp1252", "a.csv", "b.csv"]

@@ -100,7 +100,7 @@ def hot_buckets() -> list[bytes]:
 @some("at_once", [(600, 299, 70), (600, 1)], (600, 299, 70))
 @pytest.mark.parametrize("output", ["pairs", "links"])
 def test_where_blocks_end_in_a_hot_bucket(output: str, at_once: tuple[int, ...]) -> None:
-    """Whether a bucket is hot does not depend on where the reader's blocks end."""
+    """The answer for hot buckets does not depend on where the reader's blocks end."""
     settings = settings_of("--bands", "2", "--rows", "1", "--output", output)
     lines = hot_buckets()
     limit = sum(map(len, lines)) // 3  # less than each of the two buckets

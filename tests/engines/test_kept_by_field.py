@@ -97,7 +97,7 @@ def test_every_engine(keep: str, engine: Deciding, rule: str, rows: Path, tmp_pa
 @pytest.mark.first_case
 @crossed(keep=KEEPS, kind=["csv", "parquet"])
 def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
-    """--keep orders the values of a table, as text or as Arrow types."""
+    """--keep orders a table's rows by the values of a field, as text or as Arrow types."""
     path = tmp_path / f"rows.{kind}"
     if kind == "csv":
         with path.open("w", newline="") as file:

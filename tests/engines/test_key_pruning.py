@@ -49,7 +49,7 @@ def pruned(
     known: np.ndarray | None = None,
     between: bool | None = None,
 ) -> Rows:
-    """Return the keys of each record that pruning leaves; record i belongs to mapper i % 2.
+    """Return the keys that pruning leaves to each record; record i belongs to mapper i % MAPPERS.
 
     `between` is None of one collection.
     """

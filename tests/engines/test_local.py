@@ -120,7 +120,7 @@ def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
-    """If the folder is full when pruning writes equal records, the run fails and names it."""
+    """If pruning exceeds the limit on file sizes, the run fails and names its temporary folder."""
     path = tmp_path / "equal.txt"
     path.write_bytes(b"".join(b"%d 1 2 3\n" % i for i in range(4000)))
     flags = ["--jobs=1", "--bands=10", "--rows=1"]  # 640,000 bytes of keys, then 960,000

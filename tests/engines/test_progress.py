@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 
 def on_terminal(words: list[str], tmp_path: Path, columns: int, step: bytes, **more: str) -> Seen:
-    """Run a program on a terminal; `sort` waits at a gate until the step is shown."""
+    """Run a program on a terminal; its `sort` waits until `step` is shown. Return the outcome."""
     gate = tmp_path / "gate"
     pid, terminal = pty.fork()
     if pid == 0:

@@ -44,7 +44,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return an empty folder for FILE."""
+    """Return an empty folder for the file of --removed."""
     path = tmp_path / "results"
     path.mkdir()
     return path
@@ -263,7 +263,7 @@ def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path:
 
 @pytest.fixture(params=["new", "there"])
 def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
-    """Yield FILE; FILE and its folder must be unchanged after the test."""
+    """Yield the path of --removed; fail if the test changes that file or adds one to its folder."""
     file = folder / "removed.tsv"
     if request.param == "there":
         file.write_bytes(b"of yesterday\n")

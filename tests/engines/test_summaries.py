@@ -1,4 +1,4 @@
-"""Each figure in a run's summary is correct, counted again by a nested loop."""
+"""Each figure in a run's summary equals the count of a nested loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reason of a failed job is found in logs that the nodes hand in one after the other."""
+"""The reason why a job failed is found in logs that the nodes deliver one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASK = MASTER + "\\nLogType:stderr\\nmapper.py: line 3: no shingles: \\x27d\\x27
 
 
 def yarn(tmp_path: Path, answers: list[tuple[str, str]]) -> str:
-    """Return a fake `yarn` that answers with each (status, logs) in turn, then repeats the last."""
+    """Write a `yarn` that gives each (status, logs) in turn; return the path of its `hadoop`."""
     for i, (status, logs) in enumerate(answers):
         (tmp_path / f"status.{i}").write_text(f"\tLog Aggregation Status : {status}\n")
         (tmp_path / f"logs.{i}").write_text(logs.encode().decode("unicode_escape"))

@@ -107,7 +107,7 @@ def read_once(read: int, path: Path, stdout: int) -> None:
 
 
 def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
-    """A program ends when its reader has stopped because its own output is closed."""
+    """If a reader stops because its output is closed, the program before it ends without error."""
     read, write = os.pipe()
     nobody, stdout = os.pipe()
     os.close(nobody)

@@ -1,4 +1,4 @@
-"""Word differences lose no word, add no word, and are as small as possible."""
+"""Word differences lose and add no word, and those of short texts are as small as possible."""
 
 from __future__ import annotations
 

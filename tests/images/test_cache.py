@@ -207,7 +207,7 @@ def test_a_large_value_is_not_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 65_535, 134_465, 199_999])
 def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
-    """A change at an end of a file is noticed even if its size and time are as before."""
+    """A change within 64 KiB of a file's ends is noticed, even at the same size and time."""
     path = tmp_path / "v"
     path.write_bytes(bytes(200_000))
     file = FoundFile(os.fsencode(path), 200_000, 1)
@@ -230,7 +230,7 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
 
 
 def as_nobody(task: Callable[[], None]) -> None:
-    """Run a task in a child process that must end well, as the user nobody where possible."""
+    """Run a task in a child process, as the user nobody where possible; fail if it fails."""
     pid = os.fork()
     if not pid:
         with contextlib.suppress(PermissionError):

@@ -97,7 +97,7 @@ def test_what_is_not_a_regular_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_deep_folder(tmp_path: Path) -> None:
-    """A folder deeper than Python's recursion limit and the system's path limit is walked."""
+    """A folder deeper than Python's recursion limit is walked."""
     here = os.getcwd()
     try:
         os.chdir(tmp_path)

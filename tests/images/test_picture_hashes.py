@@ -51,7 +51,7 @@ def hashes(result: Fingerprint | Failure) -> list[np.ndarray]:
 
 @pytest.mark.slow
 def test_variants_of_one_picture(tmp_path: Path) -> None:
-    """Each of the 24 hashes is that of the picture after one edit, and of no other edit."""
+    """The hash of each of 24 edits is nearest to the original's hash for that edit."""
     image = drawing(1, 400, 300)
     file = FoundFile(os.fsencode(saved(image, tmp_path / "x.png")), 1, 1)
     found = hashes(fingerprint(file, ALL))

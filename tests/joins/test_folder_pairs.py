@@ -123,7 +123,7 @@ def by_one_content(a: set[int], b: set[int], options: Options) -> bool:
 def with_a_third(
     tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
 ) -> bool:
-    """Return whether a third folder is a pair with, or above or below, each of x and y."""
+    """Return whether a folder is linked to both x and y: by a pair, or by being above or below."""
     linked = [
         {z for z in range(len(sets)) if in_line(tree, i, z) or covered(tree, sets, pairs, i, z)}
         for i in (x, y)
@@ -134,7 +134,7 @@ def with_a_third(
 def covered(
     tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
 ) -> bool:
-    """Return whether a found pair is that of x and y, or of folders above or below them."""
+    """Return whether a pair is of x and y, or of folders equal to, above or below them."""
     like_x = [i for i in range(len(sets)) if sets[i] == sets[x]]
     like_y = [i for i in range(len(sets)) if sets[i] == sets[y]]
     return any(
@@ -173,7 +173,7 @@ def test_containment_names_the_nearest_container() -> None:
 
 @pytest.mark.slow
 def test_a_file_in_very_many_folders() -> None:
-    """Folders that have only a licence in common, 20,000 of them, are not compared."""
+    """20,000 folders that have only one small file in common make no pairs."""
     tree = FolderTree()
     for i in range(20_000):
         for content in (0, 2 * i + 1, 2 * i + 2):
@@ -198,7 +198,7 @@ def test_one_large_file_in_very_many_folders() -> None:
 
 
 def test_more_than_one_large_file_is_compared() -> None:
-    """Of ten folders with one film, the two that share a second film are compared as a pair."""
+    """Of ten folders with one film, the two that share a second film are listed as a pair."""
     files = {f"f{i}": {0, i + 1} for i in range(10)}
     files["f3"] |= {11}
     files["f7"] |= {11}

@@ -47,7 +47,7 @@ def join(name, sets, t):
 
 
 def families(seed, universe, largest):
-    """Return sets of up to `largest` values: some equal, some changed in a value, some empty."""
+    """Return sets of up to about `largest` values: some equal, some near-copies, some empty."""
     rng = random.Random(seed)
     sets = [[], []]
     for _ in range(12):
@@ -210,7 +210,7 @@ def test_overlap_needed_is_the_definition(t):
 
 
 def meetings(x, y):
-    """Return (i, j, number of shared tokens up to there) for each token that x and y share."""
+    """Return each shared token's places in x and y, from 1, and the number shared up to it."""
     shared = [token for token in x if token in y]
     return [(x.index(token) + 1, y.index(token) + 1, n) for n, token in enumerate(shared, 1)]
 

@@ -1,4 +1,4 @@
-"""neardup.Index and `neardup find` return the similar records of a nested loop."""
+"""neardup.Index and `neardup find` return the similar records that a nested loop finds."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def cluster_lines(found) -> list[str]:
 
 
 def check_all(path, records, tmp_path, given, **options) -> None:
-    """Check pairs, clusters and decisions; the command also gets the options `given`."""
+    """Check pairs, clusters and decisions against the command, which also gets `given`."""
     command = {**given, **options}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", **command)
@@ -183,7 +183,7 @@ def test_a_crowd_and_its_copies(tmp_path):
 
 @pytest.mark.slow
 def test_package_words(tmp_path):
-    """The package descriptions of this machine, if it has any, give the command's answers."""
+    """On some of this machine's package descriptions, the library gives the command's answers."""
     try:
         index = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, timeout=120).stdout
     except FileNotFoundError:

@@ -18,7 +18,7 @@ HAMMING = {"measure": "hamming"}
 
 
 def drawn(count: int = 300, bits: int = 256, seed: int = 0) -> np.ndarray:
-    """Return random vectors; a third of them differ from another in at most 40 bits of 256."""
+    """Return random vectors; a third of them differ from another in fewer than 40 bits of 256."""
     rng = np.random.default_rng(seed)
     found = rng.integers(0, 2, (count, bits), np.uint8)
     for i in range(0, count, 3):

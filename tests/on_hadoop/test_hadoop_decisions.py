@@ -48,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def hdfs(files: dict[str, Path]) -> str:
-    """Put the files in an HDFS folder, in blocks of 32 KB, beside files that Hadoop ignores.
+    """Put the files into HDFS in blocks of 32 KiB, and one that Hadoop ignores; return the folder.
 
     Its name is relative, and only Hadoop knows where it leads.
     """

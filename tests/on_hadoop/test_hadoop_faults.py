@@ -83,7 +83,7 @@ def lost(job: str, kind: str) -> list[hadoop_cluster.Attempt]:
 
 
 def at_work(script: str, away_from_master: bool = False) -> hadoop_cluster.Process:
-    """Return the process of a task's first attempt, in the middle of its input."""
+    """Wait for a task's first attempt to be in the middle of its input; return its process."""
 
     def find() -> hadoop_cluster.Process | None:
         master = {process.node for process in hadoop_cluster.processes("MRAppMaster")}

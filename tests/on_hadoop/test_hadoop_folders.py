@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hadoop
 
 @pytest.fixture
 def folder() -> str:
-    """Return a folder that has another user's file beside /FOLDER/pairs."""
+    """Return a folder on HDFS that has another user's file, beside the tests' output `pairs`."""
     folder = hadoop_cluster.new_output()
     hadoop_cluster.put(b"mine", f"{folder}/pairs.counts/part-00000")
     return folder

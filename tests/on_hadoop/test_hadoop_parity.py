@@ -151,7 +151,10 @@ def videos() -> bytes:
 
 
 def test_nodes_without_numpy(videos: bytes, tmp_path: Path) -> None:
-    """--ship-venv works on nodes without numpy; docs/hadoop.md's first block tests --ship-numpy."""
+    """With --ship-venv, a job works on nodes without numpy.
+
+    The first block of docs/hadoop.md, which another test runs, uses --ship-numpy.
+    """
     hdfs = hadoop_cluster.put(videos, "/in/ship/videos.txt")
     output = hadoop_cluster.new_output()
     command = [*RUN_HADOOP, "--reducers=2", "--ship-venv"]

@@ -136,11 +136,11 @@ def application(said: str) -> str:
 
 
 def state(application: str) -> str:
-    """Return an application's state in YARN."""
+    """Return an application's state in YARN, or an empty string if YARN does not know it."""
     app = daemons.ask("resourcemanager_web", f"/ws/v1/cluster/apps/{application}").get("app", {})
     return app.get("state", "")
 
 
 def executors(application: str) -> list[int]:
-    """Return the processes of an application's JVMs, which run its tasks."""
+    """Return the process ids of an application's JVMs, which run its tasks."""
     return [each.pid for each in hadoop_cluster.processes(f"--app-id\0{application}\0")]

@@ -64,7 +64,7 @@ def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
 def test_another_python_is_noticed_before_the_first_job(
     spark: Any, tmp_path: Path, monkeypatch: Any, line: str, said: str
 ) -> None:
-    """If the executors' Python differs, an error before the first job says what to type."""
+    """If the executors' Python is missing or lacks numpy, an error names what to type."""
     if line:
         program(tmp_path / "python", line)
     frame = spark.createDataFrame(TEXTS, "id string, text string")

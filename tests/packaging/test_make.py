@@ -138,7 +138,7 @@ def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> No
 
 
 def test_job_without_mrjob(folder: Path, tmp_path: Path) -> None:
-    """Without mrjob, as after `pip install .`, job.py says how to install it."""
+    """Without mrjob, as after `pip install .`, job.py prints a command that installs it."""
     numpy = folder / "only numpy"
     numpy.mkdir()
     (numpy / "numpy").mkdir()

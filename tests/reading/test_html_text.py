@@ -1,4 +1,4 @@
-"""Texts are extracted from generated and broken pages, and from slow ones in linear time."""
+"""Texts are extracted from generated, broken and hostile pages in linear time."""
 
 from __future__ import annotations
 

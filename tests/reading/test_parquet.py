@@ -327,7 +327,7 @@ def test_all_columns_are_converted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_without_pyarrow(tmp_path: Path) -> None:
-    """Without pyarrow, a run on Parquet files ends with one line that says so."""
+    """Without pyarrow, a run on a Parquet file fails with one line that names the package."""
     by_pyarrow(tmp_path / "a.parquet")
     hide = (
         "import importlib.util as u; find = u.find_spec; "

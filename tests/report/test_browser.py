@@ -34,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a page of two videos, one with a hostile name, and of a missing video."""
+    """Return a page of two videos, one with a hostile name, and of two missing ones."""
     folder = tmp_path_factory.mktemp("videos")
     hostile = os.fsencode(folder / "<img src=x onerror=alert(1)> \udcff.mp4")
     write(folder / "a.mp4", EVEN)

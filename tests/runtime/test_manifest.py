@@ -1,4 +1,4 @@
-"""A run's own file, with its options and counts, is read as it was written, or refused."""
+"""A run file, with a run's options and counts, is read as it was written, or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scheme that costs a hundred times more than another gets a message at the start."""
+"""A scheme that costs a hundred times as much as another is reported at the start."""
 
 from __future__ import annotations
 

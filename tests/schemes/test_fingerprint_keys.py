@@ -144,7 +144,7 @@ def test_exact_masks_miss_no_pair_at_the_distance(bits: int) -> None:
 
 @pytest.mark.parametrize("ways", [NearBlocks(12, 3, 4), NearBlocks(13, 3, 5), Blocks(12, 6, 4)])
 def test_of_short_vectors_every_pair_at_the_distance_meets(ways: Ways) -> None:
-    """Short vectors within the distance always meet; farther ones may be missed."""
+    """Short vectors at exactly the distance always meet; farther ones may be missed."""
     distance = ways.distance  # type: ignore[attr-defined]
     masks = [int(mask[0]) for mask in ways.masks]
     missed = {}
@@ -230,7 +230,7 @@ def test_the_measure_counts_bits_of_the_nearest_variant(bits: int, variants: int
 
 
 def test_two_variants_alone_are_no_pair() -> None:
-    """Records are a pair only if an own fingerprint of one is close to any of the other's."""
+    """Records are a pair only if the first fingerprint of one is close to any of the other's."""
     a, b, far = 0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x5555AAAA5555AAAA
     records = [Print(b"0", (a, far)), Print(b"1", (b, far)), Print(b"2", (far, b))]
     assert min(distances([a], [b, far], 64).min(), distances([b], [far], 64)[0, 0]) > 3

@@ -172,7 +172,7 @@ def test_other_weights_draw_other_keys(name):
 
 @pytest.mark.slow
 def test_bags_of_one_and_plain_sets_are_one_measure():
-    """--weights tf of sets without repeats gives the pairs and the S-curve of --weights one."""
+    """Weights of 1, from repeats or from the lines, give the S-curve of plain sets."""
     ones = [1] * 20
     pairs = pairs_with(ones[:18] + [1, 0], ones[:18] + [0, 1])
     for weights in (None, TokenWeights(repeats=True), TokenWeights(own=True)):

@@ -1,4 +1,4 @@
-"""Weights are the same integers on every machine."""
+"""Idf weights are in eighths of a bit, from 1 to 255, and the same on every machine."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def sent(mappers: list[Ragged], partitions: int) -> list[list[bytes]]:
 
 
 def found_in(mappers: list[Ragged], partitions: int) -> list[list[int]]:
-    """Return the keys of each partition at which lines are sent."""
+    """Return, for each partition, the keys at which lines are sent."""
     return [
         [key for some in candidate_keys(rows_in(blocks, part, partitions)) for key in some.tolist()]
         for part, blocks in enumerate(sent(mappers, partitions))

@@ -156,7 +156,7 @@ def test_an_empty_input(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["exact", "prefix"])
 def test_two_rounds_behind_counts(scheme: str, tmp_path: Path) -> None:
-    """Two rounds work with --own-counts, which refuses sets that are not in the counted input."""
+    """Two rounds find the exact pairs with --counts and --own-counts."""
     data, counts = VIDEOS.read_bytes(), tmp_path / "counts.tsv"
     lines = in_order(succeed([*COUNT_TOKENS, "map"], tmp_path, data).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)

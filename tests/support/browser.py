@@ -60,7 +60,7 @@ class Browser:
         return answer["result"]
 
     def visit(self, page: Path, width: int, scheme: str) -> None:
-        """Open a file, and wait until it has loaded."""
+        """Open a file at a width and in a colour scheme, and wait until it has loaded."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", media="", features=[feature])
         size = dict(width=width, height=600, deviceScaleFactor=1, mobile=False)
@@ -95,7 +95,7 @@ class Browser:
 
 @contextmanager
 def browser(program: str, folder: Path) -> Iterator[Browser]:
-    """Yield a browser with its own profile in `folder` and without a network."""
+    """Yield a headless browser with its own profile in `folder` and no background traffic."""
     hears, asks = os.pipe()
     answers, says = os.pipe()
     command = f'exec "$0" "$@" 3<&{hears} 4>&{says}'

@@ -144,7 +144,7 @@ def clique(base: int, count: int) -> list[frozenset[int]]:
 
 
 def ties(base: int, count: int) -> list[frozenset[int]]:
-    """Return sets that are not pairs, and one set that is equally similar to each of them."""
+    """Return the first `count` of four sets; the last one is equally similar to the first two."""
     middle = range(base + 6, base + 15)
     ends = [range(base, base + 15), range(base + 6, base + 21)]
     return [frozenset(x) for x in (ends[0], ends[1], middle, *[range(base + 3, base + 18)])][:count]

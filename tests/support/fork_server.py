@@ -124,7 +124,7 @@ def serve(tests: socket.socket) -> None:
 
 
 def _preload() -> None:
-    """Import the programs' modules as these find them: the repository's folder is first."""
+    """Import the programs' modules from the repository, whose folder is first on the path."""
     sys.path[0] = str(ROOT)
     for path in sorted((ROOT / "neardup").rglob("[!_]*.py")):  # and what is imported on use
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -161,7 +161,7 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], streams: list[i
 
 
 def _ended(program: Callable[[], None]) -> int:
-    """Return the exit code that the interpreter would give, without freeing all modules."""
+    """Run a program; return the exit code that the interpreter would give, and free no modules."""
     code = 0
     try:
         program()

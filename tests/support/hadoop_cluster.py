@@ -36,7 +36,7 @@ class Finished(NamedTuple):
     id: str
 
     def hadoop_counter(self, name: str) -> int:
-        """Return one of Hadoop's own counters."""
+        """Return one of Hadoop's own counters, summed over the jobs of the run."""
         found = re.findall(rf"^\t\t{re.escape(name)}=(\d+)", self.result.err, re.MULTILINE)
         return sum(map(int, found))
 
@@ -72,7 +72,7 @@ def hdfs(operation: str, name: str, data: bytes | None = None, **options: object
 
 
 def put(data: bytes, name: str, block_bytes: int = 128 * MEBIBYTE) -> str:
-    """Store `data` in HDFS, in blocks of `block_bytes`: each block gets a mapper of its own."""
+    """Store `data` in HDFS in blocks of `block_bytes`, each for one mapper; return `name`."""
     hdfs("CREATE", name, data, overwrite="true", blocksize=block_bytes)
     return name
 

@@ -35,7 +35,7 @@ class Session:
             )
 
     def pids(self, word: str = "") -> list[int]:
-        """Return the live processes of the session with `word` in their name or command line."""
+        """Return the ids of the session's live processes whose name or command line has `word`."""
         found = []
         for entry in Path("/proc").iterdir():
             with suppress(OSError, ValueError):
@@ -51,7 +51,7 @@ class Session:
         return found
 
     def wait_for(self, word: str, seconds: float = 0) -> int:
-        """Return a process with `word` in its name that has run for `seconds`, waiting for one."""
+        """Wait for a process whose command has `word`, and then `seconds`; return its id."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self.process.poll() is None:
             found = self.pids(word)

@@ -27,13 +27,13 @@ T = TypeVar("T")
 
 
 class SparkCluster(NamedTuple):
-    """A running cluster: the master's address, and the workers' processes."""
+    """A running cluster: the master's address, and the workers' process ids."""
 
     master: str
     workers: list[int]
 
     def executors(self) -> list[int]:
-        """Return the processes that run the tasks of a job."""
+        """Return the ids of the processes that run the tasks of a job."""
         return [
             pid
             for worker in self.workers

@@ -19,13 +19,13 @@ def jaccard(x: Vector, y: Vector) -> Fraction:
 
 
 def dice(x: Vector, y: Vector) -> Fraction:
-    """Return 2·Σ min / (Σ x + Σ y)."""
+    """Return 2·Σ min / (Σ x + Σ y): the Dice similarity of weighted sets."""
     low = sum(min(weight, y.get(token, 0)) for token, weight in x.items())
     return Fraction(2 * low, sum(x.values()) + sum(y.values()))
 
 
 def squared_cosine(x: Vector, y: Vector) -> Fraction:
-    """Return (Σ x·y)² / (Σ x² · Σ y²)."""
+    """Return (Σ x·y)² / (Σ x² · Σ y²): the square of the cosine."""
     dot = sum(weight * y.get(token, 0) for token, weight in x.items())
     squares = [sum(weight**2 for weight in z.values()) for z in (x, y)]
     return Fraction(dot**2, squares[0] * squares[1])

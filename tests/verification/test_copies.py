@@ -1,4 +1,4 @@
-"""Copies in a large bucket come after the first record of their set, in bounded memory."""
+"""Copies in a large bucket are grouped with the first record of their set, in bounded memory."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_a_reducer_with_other_options_stops(other):
 
 @pytest.mark.slow
 def test_the_first_reducer_of_many_bands_agrees_with_one_that_has_all():
-    """Any split of the keys among reducers gives the same lines in total."""
+    """Three reducers, each with a third of the keys, together give the lines of one reducer."""
     settings = settings_of("--threshold=0.7", *CERTAIN)
     lines = mapped(record_lines(families(5)), settings)
     together = []

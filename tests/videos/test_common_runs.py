@@ -126,7 +126,7 @@ def test_frames_that_are_less_near_count_on_a_line(random: np.random.Generator) 
 
 @pytest.mark.parametrize("seed", [1, 3])
 def test_frames_under_subtitles_match_if_the_moments_differ_clearly(seed: int) -> None:
-    """Subtitles change 45 bits of each frame; the right moment is still 12 bits better."""
+    """The whole run is found although subtitles change about 45 bits of most frames."""
     random = np.random.default_rng(seed)
     scene = [frames(random, 1)]
     for _ in range(47):
@@ -157,7 +157,7 @@ def test_a_copy_of_a_fixed_camera_is_a_pair(random: np.random.Generator) -> None
 
 
 def test_the_end_of_a_calm_video_is_where_it_was_cut(random: np.random.Generator) -> None:
-    """Every frame is near every other one, and only the nearest ones show the moment."""
+    """In a calm video, where every frame is near every other, a clip is found where it was cut."""
     take = filmed("a", calm_frames(random, 24, 8))
     assert times(runs_of(take, copied(random, cut(take, "", 2, 6), "b", 1))) == [(2, 6, 0, 4)]
 

@@ -36,7 +36,7 @@ def refusal(path: Path) -> tuple[str, str]:
 
 
 def sound(path: Path, codec: str, cover: bytes | None = None) -> Path:
-    """Write a file with sound and, if given, a JPEG cover."""
+    """Write a file with sound and, if given, a JPEG cover; return its path."""
     with av.open(str(path), "w") as file:
         stream: Any = file.add_stream(codec, rate=44100)
         picture: Any = file.add_stream("mjpeg", rate=1) if cover else None

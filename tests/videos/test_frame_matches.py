@@ -1,4 +1,4 @@
-"""Matches of frames are the same whether found by all pairs of rows, by masks, or on disk."""
+"""Exact matches of frames are those of all pairs of rows; masks find a stated share of them."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_buckets_one_by_one_have_the_seeds_of_the_search_on_disk(tmp_path: Path)
 
 
 def test_calm_frames_cost_no_square() -> None:
-    """Two hours of a fixed camera give fewer matches than frames, so the cost is not quadratic."""
+    """Two videos of a fixed camera, of an hour each, give fewer matches than frames of one."""
     random = np.random.default_rng(4)
     video = calm_frames(random, 14_000, 6)[:, 0]
     both = np.concatenate((video, video))

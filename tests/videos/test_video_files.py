@@ -216,7 +216,7 @@ def test_an_encrypted_video(tmp_path: Path) -> None:
 
 
 def claims(path: Path, side: int) -> Path:
-    """Change the size that a GIF, animated PNG or qtrle MOV claims in its header."""
+    """Change the size in the header of a GIF, animated PNG or qtrle MOV; return its path."""
     data = bytearray(path.read_bytes())
     if path.suffix == ".gif":
         data[6:10] = struct.pack("<HH", side, side)
