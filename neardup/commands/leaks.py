@@ -49,6 +49,7 @@ OUTPUTS = ("leaks", "clean")
 LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
 SHOWN_WORDS, PLACES, MOST_PLACE = 40, 16, 5000
 FOUND = 1  # the exit code
+TRAINING = ""  # in counts, for the records of all training files
 DESCRIPTION = """Find which records of test sets are in training data.
 
 A test record is leaked if one training record contains at least 70 % of its eight-word sequences.
@@ -208,17 +209,19 @@ def records(
     ids: Callable[[bool], Collection[bytes]],
     counts: Counter[str],
 ) -> Iterator[FoundRecord]:
-    """Yield the test and training records with wanted ids; count all records by file.
+    """Yield the test and training records with wanted ids, and count all records.
 
-    ids: returns the wanted ids of test records for True, and of training records for False.
+    ids: returns the wanted ids of test records for True, and of training records for False; counts:
+    by test file, and of all training files together.
     """
     for block in blocks:
         if block.flaw:
             continue
         batch, _ = settings.parse(block.data)
         name = re.sub(": [a-z]+ $", "", block.place)
-        counts[name] += len(batch.ids)
-        wanted = ids(block.first < NEW)
+        is_test = block.first < NEW
+        counts[name if is_test else TRAINING] += len(batch.ids)
+        wanted = ids(is_test)
         mine = [i for i, id_ in enumerate(with_row_ids(batch, block)) if id_ in wanted]
         texts = {n: (id_, text) for n, id_, text in settings.form.texts(block.data)} if mine else {}
         for i in mine:
@@ -278,13 +281,12 @@ def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
 def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -> list[str]:
     """Return the summary: a line for each test set, and one for the training data."""
     lines = []
-    for name in dict.fromkeys(tests):
+    for name in tests:
         leaked = len({leak.test.line for leak in leaks if leak.test.file == name})
         share = f" ({leaked / counts[name]:.2%})" if leaked else ""
         lines.append(f"{name}: {leaked:,} of {counts[name]:,} records leaked{share}")
-    trains = sum(count for name, count in counts.items() if name not in tests)
-    gone = len({leak.train.place for leak in leaks})
-    return [*lines, f"{gone:,} of {trains:,} training records contain a leaked test record"]
+    gone = f"{len({leak.train.place for leak in leaks}):,} of {counts[TRAINING]:,}"
+    return [*lines, f"{gone} training records contain a leaked test record"]
 
 
 def _command_line() -> argparse.Namespace:
@@ -312,4 +314,6 @@ def _command_line() -> argparse.Namespace:
     parser.add_argument("-o", **LINES_OPTION)
     parser.add_argument("files", nargs="+", metavar="TRAIN", help="plain or compressed")
     parser.add_verbosity()
-    return parser.parse_intermixed_args()
+    args = parser.parse_intermixed_args()
+    args.test = list(dict.fromkeys(args.test))
+    return args

@@ -129,7 +129,7 @@ def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
 def cheapest(bits: int, distance: int, n: int, other: "int | None") -> int:
     """Return the number of blocks of lowest estimated cost for n (and `other`) rows; 0: no blocks.
 
-    >>> cheapest(256, 31, 1000, None), cheapest(256, 31, 10**6, None), cheapest(64, 3, 10**6, None)
+    >>> cheapest(256, 31, 100, None), cheapest(256, 31, 10**6, None), cheapest(64, 3, 10**6, None)
     (0, 16, 4)
     """
     pairs = n * n / 2 if other is None else n * other

@@ -144,6 +144,14 @@ def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, b'id,text\n1,"a b c\nd"\n')
 
 
+def test_one_file_for_both(tmp_path: Path) -> None:
+    """A file that is named as test set, twice, and as training data is counted once as each."""
+    (tmp_path / "a.txt").write_text("q 2 3 4\nr 8 9\n")
+    result = run([*LEAKS, "a.txt", "--test", "a.txt", "a.txt"], tmp_path, cwd=tmp_path)
+    assert b"a.txt: 2 of 2 records leaked (100.00%)" in result.err.encode()
+    assert b"2 of 2 training records contain" in result.err.encode()
+
+
 def test_shingles_are_counted(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a 1 2 3 4\nb 9\n")
     (tmp_path / "test.txt").write_text("q 2 3 4\nr 8 9\n")
