@@ -54,7 +54,7 @@ def renamed(text: str, rng: random.Random, other: str) -> str:
 
 
 def reformatted(text: str, rng: random.Random, other: str) -> str:
-    """Halve the indentation, remove blanks around operators, and use double quotes."""
+    """Halve the indentation, remove blanks at operators and commas, and use double quotes."""
     text = re.sub(r"^ +", lambda found: " " * (len(found[0]) // 2), text, flags=re.MULTILINE)
     text = re.sub(r" ?(==|!=|[-+*/=<>%]) ?", r"\1", text)
     return re.sub(r", ", ",", text).replace("'", '"')
@@ -70,7 +70,7 @@ def without_comments(text: str, rng: random.Random, other: str) -> str:
 
 
 def cut(text: str, rng: random.Random, other: str) -> str:
-    """Leave out a tenth of the lines, chosen at random."""
+    """Leave out about a tenth of the lines, chosen at random."""
     return "".join(line for line in text.splitlines(keepends=True) if rng.random() > 0.1)
 
 

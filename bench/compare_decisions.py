@@ -1,4 +1,4 @@
-"""Compare the records that both rules, text-dedup and datatrove remove with the exact answer.
+"""Compare what neardup's two rules, text-dedup and datatrove remove with the exact answer.
 
     python3 -m bench.compare_decisions
     python3 -m bench.compare_decisions --peers-python /opt/peers/bin/python --workloads W2

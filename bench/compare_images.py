@@ -138,7 +138,10 @@ def bits_between(x: Words, y: Words) -> int:
 
 
 def distances(hashes: Words) -> Counts:
-    """Return in how many bits pictures i < j differ, (n, n), given hashes (n, V, 4); else 256."""
+    """Return a matrix (n, n) of the bits in which pictures i < j differ, from hashes (n, V, 4).
+
+    All other elements are 256.
+    """
     apart = np.full((len(hashes), len(hashes)), BITS)
     for i, own in enumerate(hashes[:, 0]):
         to = popcount(hashes[i + 1 :] ^ own).sum(2).min(1)

@@ -1,4 +1,4 @@
-"""Runs on Hadoop with /bench/videos.txt: an identity job, the cheapest possible, and our job."""
+"""Runs on Hadoop with /bench/videos.txt: our job, and an identity job, which is the cheapest."""
 
 from __future__ import annotations
 

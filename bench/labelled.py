@@ -143,7 +143,7 @@ def best(counts: dict[Choice, Counts]) -> Choice:
 
 
 def for_candidates(counts: dict[Choice, Counts]) -> Choice:
-    """Return the choice with the fewest pairs at recall ENOUGH, or else that of highest recall."""
+    """Return the choice with the fewest pairs at recall ENOUGH, or else with the highest recall."""
 
     def worth(choice: Choice) -> tuple[float, int]:
         found = counts[choice]

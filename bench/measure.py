@@ -67,7 +67,7 @@ def measured_apart(command: list[str], output: str, limit: float) -> Run:
 
 
 def measured(command: list[str], output: str, limit: float) -> Run:
-    """Run a command, write its stdout to the file `output`, and end it after `limit` seconds."""
+    """Run and measure a command for at most `limit` seconds; its stdout is written to `output`."""
     folder = tempfile.mkdtemp(prefix="bench.")
     # No signal comes between the start of the command and `wait`, which would end it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)

@@ -40,7 +40,10 @@ def mllib(file: Path, limit: float) -> ClusterRun:
 
 
 def measured(command: list[str], folder: Path, limit: float) -> ClusterRun:
-    """Run a Spark job, and write its stdout to a file in the folder; SystemExit if it fails."""
+    """Run a Spark job; return its seconds and shuffled bytes; SystemExit if it fails.
+
+    Its stdout is written to a file in the folder.
+    """
     with told_in(folder):
         run = measured_apart(command, str(folder / "stdout"), limit)
     if run.status not in (DONE, TIME_LIMIT):

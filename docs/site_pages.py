@@ -1,4 +1,4 @@
-"""A hook of mkdocs: pages beside docs/ join the site, and links fit it.
+"""A hook of mkdocs that adds pages from outside docs/ to the site, and adapts links.
 
 README.md becomes the start page.  A link to a file that is not a page, such as a module, becomes
 its path, since the site has no source code.

@@ -141,7 +141,7 @@ def wanted(source: Source, name: str) -> bool:
 
 
 def new(content: bytes, seen: set[bytes]) -> bool:
-    """Return whether a content is not in `seen`, and add it."""
+    """Return whether the hash of a file's content is not in `seen`, and add it."""
     digest = hashlib.sha256(content).digest()
     known = digest in seen
     seen.add(digest)

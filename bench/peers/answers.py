@@ -43,7 +43,7 @@ def verified(sets: Ragged, pairs: np.ndarray, threshold: Threshold) -> np.ndarra
 
 
 def write_verified(records: Records, pairs: np.ndarray, threshold: Threshold) -> None:
-    """Print each candidate pair that reaches the threshold once.
+    """Print the distinct candidate pairs that reach the threshold.
 
     Only the sets of records that are in a candidate pair are sorted.
     """

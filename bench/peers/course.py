@@ -1,4 +1,4 @@
-"""A first solution of the course's task: mapper and reducer in plain Python.
+"""A simple MinHash mapper and reducer in plain Python: a first solution of a course's exercise.
 
     python -m bench.peers.course FILE
     python -m bench.peers.course map FILE | LC_ALL=C sort | python -m bench.peers.course reduce -

@@ -1,4 +1,4 @@
-"""datatrove: the pairs of records in one bucket of its MinHash pipeline; they are not verified.
+"""datatrove: the pairs of records that share a bucket of its MinHash pipeline, not verified.
 
 datatrove is Python on numpy, made for clusters of machines: `MinhashDedupSignature` writes sorted
 signatures to files, and `MinhashDedupBuckets` merges them and writes .dups files, in which each

@@ -78,7 +78,7 @@ def pairs(files: list[Path], of: Callable[[Path], Bits | None], most: int) -> It
 
 
 def czkawka(folder: Path, most: int) -> Iterator[tuple[Path, ...]]:
-    """Yield every two files of each group that czkawka finds."""
+    """Yield each pair of files within each group that czkawka finds."""
     finder = import_module("czkawka").ImageSimilarity()
     finder.set_directories([folder])
     finder.set_similarity(most)

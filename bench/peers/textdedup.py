@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def choice(args: argparse.Namespace) -> list[str]:
-    """Return the options of text-dedup's command that correspond to ours, with the same sets."""
+    """Return options for text-dedup's command that match ours and make the same sets of words."""
     chosen = ["--threshold", str(args.threshold), "--num_proc", str(args.threads)]
     chosen += ["--ngram", "1", "--min_length", "1", "--hash_func", "xxh3"]
     if args.bands:

@@ -147,7 +147,7 @@ class Prints:
 
     @cached_property
     def own(self) -> np.ndarray:
-        """The row of each record's own fingerprint (int64 (n,))."""
+        """The index of each record's first row, its own fingerprint, in `vectors` (int64 (n,))."""
         return np.cumsum(self.counts) - self.counts
 
     def take(self, some: np.ndarray) -> Prints:

@@ -91,7 +91,9 @@ def combine(columns: np.ndarray, seed: "int | np.ndarray") -> np.ndarray:
 
 
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """Hash each non-empty set's `rows` min-hashes in each band (int64 (B,)) to uint64 (n, B).
+    """Return a word for each set and band, hashed from `rows` min-hashes: uint64 (n, B).
+
+    bands: int64 (B,), the numbers of the bands.  No set may be empty.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)
@@ -241,7 +243,7 @@ def hyperplane_sides(
 
 
 def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
-    """Return normally distributed numbers for each token in 64 dimensions: float64 (tokens, 64)."""
+    """Return normal numbers, times 2^11, for each token in 64 dimensions: float64 (tokens, 64)."""
     draws = 64 // DRAWS
     random = mix(mixed[:, np.newaxis] + random_words(seed, (word + 1) * draws, stream=7)[-draws:])
     return quantiles()[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]

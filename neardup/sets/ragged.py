@@ -70,7 +70,7 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return how many elements of its run follow each element (int64): 1, 0, 0 for sizes 2, 1."""
+    """Return the number of later elements in each element's run: 1, 0, 0 for runs of 2 and 1."""
     ends = np.cumsum(members)
     return np.repeat(ends, members) - np.arange(members.sum()) - 1
 
@@ -110,7 +110,7 @@ class Ragged:
 
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """Make rows from unsorted values (uint64), row after row; drop repeats; sizes: int64."""
+        """Make sorted rows without repeats from values (uint64) laid end to end; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits > 64:
             return _from_long_words(values, sizes)
@@ -226,7 +226,7 @@ def shared_sizes(rows: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarra
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
-    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a heavier element is alone.
+    """Divide the indices of `weights` into ranges of total weight ≤ `limit`, or of one element.
 
     >>> chunks(np.array([2, 2, 2, 9, 1]), 4)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
@@ -241,7 +241,7 @@ def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
 
 
 def _shared_step(left: Ragged, right: Ragged) -> Ragged:
-    """Return the common values of rows i of `left` and `right`, for all i, in one sort.
+    """Return the common values of row i of `left` and row i of `right`, for all i.
 
     With the row number above the value in a word, both sides are ascending runs, which a stable
     sort merges in linear time.
@@ -260,7 +260,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """Return the common values of rows i, one row at a time: for long rows of very large values."""
+    """Compute `_shared_step` one row at a time, for long rows of very large values."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -270,7 +270,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """Return the common values of rows i, found by ranks: for short rows of very large values."""
+    """Compute `_shared_step` from the ranks of values, for short rows of very large values."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)

@@ -153,7 +153,7 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the MOST_TOKENS most frequent tokens, ascending, and their frequencies (all > 1)."""
+    """Return up to MOST_TOKENS of the most frequent tokens, ascending, and their counts (> 1)."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]

@@ -101,7 +101,7 @@ POISSON = _poisson_table()
 def weighted_band_words(
     sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
 ) -> np.ndarray:
-    """Hash the samples of each weighted set in each band to a word, as `band_words`: uint64 (n, B).
+    """Hash the `rows` samples of each weighted set in each band to one word: uint64 (n, B).
 
     weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
     """
@@ -114,7 +114,10 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Sample n sets by m hash functions (`numbers`: int64, ascending): uint64 (n, m)."""
+    """Return the samples of n weighted sets by m hash functions: uint64 (n, m).
+
+    numbers: int64 (m,), ascending, of the hash functions.
+    """
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
         return samples
@@ -139,7 +142,7 @@ def weighted_minima(
 
 
 class _Seen(NamedTuple):
-    """Tokens of several sets (uint64), each token's weight and set, and set weights (int64)."""
+    """Tokens of several sets (uint64), with weights and set numbers, and the set totals (int64)."""
 
     tokens: np.ndarray
     weights: np.ndarray
@@ -174,7 +177,10 @@ def _strips(weights: np.ndarray) -> np.ndarray:
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of points within sets' weights, about `points` each."""
+    """Return (words, ranks, sets, columns) of the lowest points within the weights of the sets.
+
+    A set has about `points` of them, and those of the needed hash functions are returned.
+    """
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)

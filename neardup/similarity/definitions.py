@@ -1,4 +1,4 @@
-"""Definitions of the similarity measures; the value is an exact fraction if it is rational.
+"""Definitions of the similarity measures, as exact fractions; only the cosine of sets is a float.
 
 The fast code is tested against them.  x and y are collections, read as sets, or weighted sets.
 
@@ -42,7 +42,7 @@ def containment(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def dice(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the Dice coefficient: common elements / mean size; not both sets may be empty.
+    """Return the Dice coefficient, common elements / mean size, of sets that are not both empty.
 
     >>> dice("a", "ab")
     Fraction(2, 3)

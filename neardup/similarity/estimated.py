@@ -48,7 +48,7 @@ def sample_size(text: str) -> int:
 
 
 def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
-    """Return the rows that are sent instead of the sets: the keys and the sample of each set.
+    """Return the rows that are sent instead of the sets: keys, sample and sample size of each set.
 
     >>> sets, keys = Ragged.from_rows([[1, 2, 3], [*range(99)]]), Ragged.from_rows([[7, 9], [7]])
     >>> sampled(sets, keys, size=16, seed=0).sizes.tolist()

@@ -109,7 +109,7 @@ def _ways(k: int, n: int) -> Decimal:
 
 
 def _tail(k: int, n: int, millionths: int) -> Decimal:
-    """Return Pr[X ≥ k] / C(n, k), for binomial X with n trials of P = `millionths`/10^6 < k/n."""
+    """Return Pr[X ≥ k] / C(n, k), for binomial X with n trials at p = `millionths`/10^6 < k/n."""
     d = _DECIMALS
     p = d.divide(Decimal(millionths), Decimal(MILLION))
     q = d.subtract(_ONE, p)

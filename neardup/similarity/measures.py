@@ -56,7 +56,7 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> "Threshold":
-        """Round `value` down to a denominator ≤ 10^9 if needed; ValueError if the result is 0."""
+        """Return `value` as a threshold, rounded down to 9 decimals if needed; ValueError for 0."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
@@ -73,7 +73,7 @@ class Threshold:
         return f"{float(self):.9g}"
 
     def exactly(self) -> str:
-        """Return the threshold as text that `parse` reads back without loss.
+        """Return the exact threshold as text: a decimal number, or a fraction such as 1/3.
 
         >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly()
         ('0.9', '1/3')
@@ -82,7 +82,7 @@ class Threshold:
         return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
 
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
-        """Return for which pairs common/union (int64 arrays) reaches the threshold (bool)."""
+        """Mark the pairs for which common/union (int64 arrays) reaches the threshold (bool)."""
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
@@ -132,16 +132,22 @@ class Measure(Protocol):
         ...
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which pairs of sets of sizes x and y may be similar with an overlap ≤ `common`."""
+        """Mark the pairs that may reach the threshold (bool).
+
+        x, y: the sizes of both sets; common: their overlap, or an upper bound of it.
+        """
         ...
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Return the pairs (left[p], right[p]) at or above the threshold, in order."""
+        """Return the pairs of rows left[p] and right[p] that are at or above the threshold.
+
+        Pairs keep their order.  If `directed`, (right[p], left[p]) may also be a pair.
+        """
         ...
 
 
 class UnboundedMeasure:
-    """Base of measures for which neither size nor common tokens rule out a pair."""
+    """Base class of measures; by default, neither size nor common tokens rule out a pair."""
 
     directed: ClassVar[bool] = False
 
@@ -154,7 +160,7 @@ class UnboundedMeasure:
 
 @dataclass
 class SetMeasure(UnboundedMeasure):
-    """Base of measures that depend on two sizes and the number of common elements."""
+    """Base class of measures that depend on two sizes and the number of common elements."""
 
     threshold: Threshold
 
@@ -164,7 +170,7 @@ class SetMeasure(UnboundedMeasure):
         return None
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
-        """Return the similarity (part, whole) of sets of sizes x and y that share `common`."""
+        """Return the similarity (part, whole) of sets of sizes x and y with overlap `common`."""
         raise NotImplementedError
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -263,7 +269,7 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Return for which p dot[p] / √(x[p]·y[p]) reaches the threshold (bool); integers, x, y > 0."""
+    """Mark where dot / √(x·y) reaches the threshold (bool), for integer arrays; x and y > 0."""
     cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():

@@ -91,7 +91,7 @@ def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
 
 
 def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
-    """Return the low `bits` (1 … 31) of each min-hash in the signatures after mixing it (uint32).
+    """Mix each min-hash of the signatures, and return its `bits` lowest bits (1 … 31) as uint32.
 
     Subtle: a linear hash has the lowest bits of its token, so minima are mixed before they are cut.
 
@@ -106,7 +106,7 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count common and all values in the sample of each pair's union; return whether that is exact.
+    """Count common and all values in a sample of each pair's union; mark samples that are complete.
 
     Three arrays (P,): int64, int64, and bool, which is True if the sample is the whole union.
     """
@@ -136,7 +136,7 @@ def _hashed(sets: Ragged, seed: int) -> np.ndarray:
 
 
 def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows from values laid end to end, and sort each row."""
+    """Make rows from values laid end to end; sort each row and drop its repeats."""
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     parts = [
         Ragged.from_unsorted(values[ends[low] : ends[high]], sizes[low:high])
@@ -173,7 +173,7 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return which pairs may reach the threshold, by an overlap bound from their bitmaps (bool).
+    """Mark pairs that may reach the threshold, by a bound of the overlap from their bitmaps (bool).
 
     The words of wide bitmaps are compared one by one: few pairs are left for the last word.
 

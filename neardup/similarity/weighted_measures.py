@@ -59,7 +59,7 @@ class Idf:
 
 @dataclass(eq=False)
 class TokenWeights:
-    """How tokens are weighted: by repeats, by the input, by idf, or by several of these.
+    """The weighting of tokens: by repeats, by the input, by idf, or by several of these.
 
     repeats: weights are counts; own: weights are given on the line of the record.
     """
@@ -75,7 +75,7 @@ class TokenWeights:
 
     @property
     def are_counts(self) -> bool:
-        """True if the weights of a record add up to at most the tokens on its line."""
+        """True if the weights of a record add up to at most the number of tokens on its line."""
         return self.repeats and self.idf is None
 
 
@@ -88,7 +88,7 @@ class CommonPlaces(NamedTuple):
 
 
 def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Find the common values of each pair of rows (left[p], right[p]).
+    """Find the positions of the common values of each pair of rows (left[p], right[p]).
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> [column.tolist() for column in common_places(rows, np.array([0, 1]), np.array([2, 2]))]
@@ -102,7 +102,7 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Find the common values of each pair by sorting words: pair number (high bits), value."""
+    """Compute `common_places` in one sort of words: pair number (high bits), then value."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
@@ -180,7 +180,7 @@ def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _sums_of_pairs(values: np.ndarray, pair: np.ndarray, count: int) -> np.ndarray:
-    """Return the sum of each of `count` pairs, 0 for a pair without values; `pair` is ascending."""
+    """Return the sum of the values of each of `count` pairs (0 if none); `pair` must ascend."""
     sums = np.zeros(count, dtype=values.dtype)
     starts = starts_of_runs(pair)
     if len(starts):

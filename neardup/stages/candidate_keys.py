@@ -85,7 +85,9 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Return rows, sorted by key, with at most two copies of each.
+    """Keep at most two copies of each row; replace rows of very frequent keys by two `SHARED` rows.
+
+    rows: sorted by key.
 
     Subtle: groups of records stay the same, since records with one hash are together at all their
     keys and are dropped together.  If more than MANY rows of a key are left, two `SHARED`
@@ -177,7 +179,7 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """Return words (uint64) with one bit set: number 0 … 47, six to a byte, so that 6 is 0x100."""
+    """Return words (uint64) with one bit set, number 0 … 47; a byte has six, so that 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 
@@ -250,7 +252,7 @@ def _sets_four(words: Any, digests: Any) -> Any:
 
 
 def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each digest's filter word, as a number below 2^32, and its bits in it (uint64)."""
+    """Return each digest's filter word, as a number below 2^32, and the bits to set (uint64)."""
     mixed = mix(digests + np.uint64(1))
     low, high = (mixed.astype(np.int64) >> shift & 0xFFFF for shift in (0, 16))
     bits = _TWO_BITS[low]

@@ -116,7 +116,7 @@ def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
 def _histogram(
     sources: Sequence[Source], first: int, bits: int, at_once: int
 ) -> list[tuple[int, int]]:
-    """Return (first key, rows) for equal parts of the 2^bits keys from `first` on.
+    """Return (first key, number of rows) for non-empty equal parts of the 2^bits keys from `first`.
 
     A part with more rows than `at_once` is divided again, down to a single key.
     """

@@ -123,7 +123,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
 
 
 def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
-    """Count a bad line; StageError with --strict."""
+    """Count and report a bad line; StageError with --strict."""
     line = block.line + bad.number
     if bad.reason == NOT_UTF8 and block.encoding:
         bad = BadLine(bad.number, as_in_file(bad.text), f"not {block.encoding}")

@@ -96,7 +96,7 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """Yield the rows of each block; StageError for one that is damaged or of another job."""
+    """Yield the rows of each block; StageError for a damaged block, or another partition or job."""
     for block in blocks:
         try:
             rows = unpack(block, options)
@@ -112,7 +112,7 @@ def rows_in(
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
-    """Return the filter of shared keys in `text`, or None if that is empty."""
+    """Return the filter of shared keys in `text`, or None if the text is empty."""
     return BloomFilter.of(text, _options(settings))
 
 
@@ -134,7 +134,7 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Drop all counts except the bytes shuffled and, renamed, those for `check_rounds`."""
+    """Drop all counts except the bytes shuffled, and those of `check_rounds`, which are renamed."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -143,7 +143,7 @@ def counted_again(counters: Counters) -> None:
 
 
 def check_rounds(counts: Mapping[str, int]) -> None:
-    """Raise StageError unless both rounds read the same numbers of records and keys."""
+    """Raise StageError if two rounds read different numbers of records or keys."""
     (records, more), (keys, most) = (
         (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
     )
@@ -270,7 +270,7 @@ def java_hash(text: bytes) -> int:
 
 
 def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    r"""Join the pieces of each partition to about a mebibyte; yield (partition, lines).
+    r"""Join the pieces of each partition into blocks of about a mebibyte; yield (partition, lines).
 
     >>> list(gathered([(0, b"a\n"), (1, b"b\n"), (0, b"c\n")]))
     [(0, b'a\nc\n'), (1, b'b\n')]

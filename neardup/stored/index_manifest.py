@@ -139,7 +139,7 @@ COUNT = (
 
 
 def check_counts(options: Options) -> None:
-    """Raise UsageError if keys depend on token counts that change as records are added."""
+    """Raise UsageError if keys depend on token counts that change, or for --own-counts."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:

@@ -48,7 +48,7 @@ def similar_to_each(
 
 
 def candidates(segment: Segment, keys: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield candidate pairs: rows of `keys` and records that share a key (int64).
+    """Yield candidate pairs that share a key: row numbers of `keys`, and record numbers (int64).
 
     Within an array that is yielded, each pair is there once.
     """
@@ -78,7 +78,7 @@ def _distinct(pieces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def verified(
     segment: Segment, batch: Batch, rows: np.ndarray, records: np.ndarray, measure: Measure
 ) -> Iterator[tuple[int, int, Similar]]:
-    """Yield (row, number of the record, the record) for each candidate pair that is similar."""
+    """Yield (row, record number, `Similar`) for each candidate pair at or above the threshold."""
     distinct, place = np.unique(records, return_inverse=True)
     sketches = segment[distinct]
     some, row = np.unique(rows, return_inverse=True)

@@ -85,7 +85,7 @@ def refuse_unlike(
 
 
 class CheckedFile:
-    """A file with a checksum per block; reading a damaged one raises StageError with `remedy`.
+    """A file with a checksum per block; StageError, with `remedy`, if it is found to be damaged.
 
     A block is checked when it is first read.
     """
@@ -127,7 +127,7 @@ class CheckedFile:
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Read the rows of a table by number (int64, ascending); dtype `kind`, (n, columns)."""
+        """Read rows of a table by number (int64, ascending): dtype `kind`, shape (n, columns)."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -168,7 +168,7 @@ class CheckedFile:
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Group byte ranges for one read each: yield (low, high), ranges low:high span up to 1 MiB.
+    """Yield groups (low, high) of byte ranges to read at once: up to 1 MiB, or one larger range.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -258,11 +258,11 @@ class Segment:
         return self._by_partition(self.files["fences"].array(KEY)), starts, stops
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        """Return the sketches of records by number, uint64 (n, 2), as in `key_pruning`."""
+        """Return the size and bitmap of records by number: uint64 (n, 2), as in `key_pruning`."""
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Read records by number (int64, ascending); yield (count of records before, batch)."""
+        """Read records by number (int64, ascending); yield (index of the first number, batch)."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

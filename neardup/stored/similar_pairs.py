@@ -58,7 +58,7 @@ Tokens = Callable[[Ragged], Ragged]
 
 @dataclass(frozen=True)
 class SharedTokens:
-    """Chooses tokens (uint64 below 2^48) of sketches such that similar sketches share one.
+    """Chooses tokens (uint64 below 2^48) of sketches so that similar sketches share at least one.
 
     rarity: uint8, how often hashes occur, by their last bits; paired: tokens are pairs.
     """
@@ -69,7 +69,7 @@ class SharedTokens:
     paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return how many first tokens a sketch of each size has at most (int64)."""
+        """Return the maximum number of first tokens of a sketch of each size (int64)."""
         singles, prefix = self._prefixes(sizes)
         return singles + prefix * (prefix - 1) // 2
 
@@ -84,7 +84,7 @@ class SharedTokens:
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
     def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
-        """Return self, or a copy that pairs hashes if too many dissimilar records share one."""
+        """Return self, or a copy that pairs hashes if too many dissimilar records share a hash."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
@@ -160,7 +160,7 @@ def in_bands(kind: Kind) -> bool:
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Count hashes by their last bits; return 8 · (1 + log2 of the count), 0 for none (uint8)."""
+    """Count hashes by their last bits; return about 8 · (1 + log2 of the count), or 0 (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)

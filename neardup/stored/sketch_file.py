@@ -82,7 +82,7 @@ def write_sketches(
 
 
 def probe(kind: Kind) -> str:
-    """Return a hash of the sketches of fixed sets, by which other versions' files are detected."""
+    """Return a hash of the sketches of fixed sets, to detect files that other versions made."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
     sketches = kind.sketches(sets, seed=0).values.astype("<u8")
     return blake2b(sketches.tobytes(), digest_size=8).hexdigest()
@@ -149,7 +149,7 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the numbers of the records with these ids (int64, ascending); or StageError."""
+        """Return the numbers (int64) of records with these ids; StageError for an unknown id."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]

@@ -91,7 +91,7 @@ class Kind(ABC):
         return ceil(t * whole)
 
     def estimate(self, part: int, whole: int) -> Fraction:
-        """Estimate the similarity of two sketches of whose `whole` items `part` agree."""
+        """Estimate the similarity of two sketches if `part` of `whole` compared items agree."""
         share = Fraction(part, whole)
         if self.accidents:
             share = (share * self.accidents - 1) / (self.accidents - 1)

@@ -174,7 +174,7 @@ def _spill(
 def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
-    """Sort lines with the system's sort, in byte order or by `flags`."""
+    """Sort the lines of `file` into `result` by the program sort, in byte order or by `flags`."""
     file.seek(0)  # this also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass
@@ -183,7 +183,7 @@ def sort_lines(
 def without_copies(
     spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
 ) -> Iterator[Copies]:
-    """Write the lines of a spilled bucket to `result`, without later lines of equal sets (copies).
+    """Write a spilled bucket's lines to `result`, except copies found: later lines of equal sets.
 
     Yields the copies in order, a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
     and all copies are found.

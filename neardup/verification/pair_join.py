@@ -37,7 +37,7 @@ class Keys(Protocol):
     one_a_band: ClassVar[bool]
 
     def keys(self, sets: Ragged, low: int, high: int) -> Ragged:
-        """Return the keys of bands low … high-1: one row for each set, in ascending order."""
+        """Return the keys of bands low … high-1: a row of ascending keys for each set."""
 
 
 @dataclass
@@ -117,7 +117,7 @@ class PairJoin:
             )
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
-        """Yield the lines of pairs of sets i and j with first[i] ≤ j < stop[i]."""
+        """Yield the lines of similar pairs of sets i and j with first[i] ≤ j < stop[i]."""
         # In buckets of two or three, bitmaps cost more than the comparisons that they save.
         self._dense = int(np.maximum(stop - first, 0).sum()) > len(batch)
         for found in self._found(batch, first, stop):
@@ -139,7 +139,7 @@ class PairJoin:
     def _possible(
         self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs that pass the --against restriction and the bitmap filter."""
+        """Return the pairs that pass --against and, in dense batches, the bitmap filter."""
         if self.pairs.across:
             left, right = self.pairs.wanted(batch, left, right)
         if not self._dense:
@@ -158,7 +158,7 @@ class PairJoin:
                     yield self.lines.format(a, b, similarity)
 
     def _first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return for which pairs of sets the bucket's key is the smallest common key (bool).
+        """Mark the pairs of sets whose smallest common key is the bucket's key (bool).
 
         left, right: int64.
         """
@@ -178,7 +178,7 @@ class PairJoin:
         return first
 
     def _owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """Return for which sets (int64) the bucket's key is one of their computed keys (bool)."""
+        """Mark the sets (int64) that have the bucket's key among their computed keys (bool)."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)
@@ -191,7 +191,7 @@ class PairJoin:
 
 
 def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """Return for which p rows a[p] and b[p] share a key below bound[p] (bool).
+    """Mark each p for which the rows a[p] and b[p] share a key below bound[p] (bool).
 
     >>> keys = Ragged.from_rows([[1, 5, 9], [5, 9], [9]])
     >>> _share_below(keys, np.array([0, 0]), np.array([1, 2]), np.array([9, 9], np.uint64)).tolist()

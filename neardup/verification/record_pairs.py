@@ -82,7 +82,7 @@ class EveryPair:
 
 
 class FirstPair(EveryPair):
-    """The part of a join that pairs first records of two sets, and a set's first record and copies.
+    """The part of a join that pairs the first records of sets, and a set's first record and copies.
 
     Old records are always kept: the new copies of an old set are paired with its first old record.
     """

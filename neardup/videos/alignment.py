@@ -152,7 +152,7 @@ def _enough(on: Floats, seconds: Floats) -> bool:
 
 
 def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
-    """Mark the seeds that are within a run in both videos, even if they are on another line."""
+    """Mark the seeds that overlap a run in both videos, even if they are on another line."""
     inside = np.zeros(len(seeds), bool)
     for run in runs:
         of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)

@@ -93,7 +93,7 @@ def require_av() -> None:
 
 
 def decoder_versions() -> str:
-    """Return the versions of the decoders, which may affect the results."""
+    """Return the version of PyAV, whose decoders may affect the results."""
     import av
 
     return f"av {av.__version__}"
@@ -101,7 +101,7 @@ def decoder_versions() -> str:
 
 @contextmanager
 def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
-    """Context manager: open a video file; yield its container and video stream, or RefusedError.
+    """Context manager: open a video file; yield container and video stream, or raise RefusedError.
 
     Errors in the `with` block are raised as RefusedErrors, too.
     """

@@ -90,7 +90,7 @@ class Box(NamedTuple):
     right: float
 
     def centre(self, share: float) -> Box:
-        """Return the centre of a box, whose sides are shorter by the factor `share`.
+        """Return the centre of a box, with sides that are `share` times as long.
 
         >>> Box(0, 64, 16, 48).centre(0.5)
         Box(top=16.0, bottom=48.0, left=24.0, right=40.0)
@@ -102,7 +102,7 @@ class Box(NamedTuple):
         return Box(self.top + down, self.bottom - down, self.left + across, self.right - across)
 
     def pixels(self, pictures: Bytes) -> Bytes:
-        """Return the pixels of pictures (n, 64, 64) that lie entirely inside the box."""
+        """Return the pixels of pictures (n, 64, 64) that are entirely inside the box."""
         return pictures[:, ceil(self.top) : floor(self.bottom), ceil(self.left) : floor(self.right)]
 
 
@@ -175,7 +175,7 @@ def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.fl
 
 
 def borders(pictures: Bytes) -> tuple[Integers, Integers]:
-    """Return the boxes inside bars, and inside plain margins too, in quarters of pixels: (n, 4).
+    """Return boxes inside bars, and boxes inside plain margins, in quarters of pixels: (n, 4) each.
 
     >>> picture = np.full((1, 64, 64), 40, np.uint8)
     >>> picture[0, 8:56] = np.arange(48 * 64).reshape(48, 64) ** 1.5 % 255
@@ -206,7 +206,7 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 
 
 def _steady(sure: Integers, most: Integers) -> Integers:
-    """Return each picture's widest possible bars (n, 2), among those of its neighbours in time.
+    """Return for each picture the widest possible bars (n, 2) that are certain in a neighbour.
 
     So a dark scene has the bars of the scene before it.
     """

@@ -175,7 +175,7 @@ def first_shared(
 
 
 def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: int) -> Matches:
-    """Return the matches within buckets that have too many rows, of one video or in total."""
+    """Return the matches found within large buckets, where not all pairs of rows are compared."""
     second = keys_by(rows.hashes, (mask + 1) % MASKS, seed)
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
@@ -212,7 +212,7 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Return each row's part of a bucket, rows to compare with all, and the number of full parts.
+    """Divide large buckets into parts by row; mark rows to compare with all; count the full parts.
 
     A full part has more than FULL videos, of which only HUBS are compared with all others.
     """

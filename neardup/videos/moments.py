@@ -172,7 +172,7 @@ def _until(
 def _shown(
     frames: Iterable[tuple[float, VideoFrame]], times: list[float], view: _View
 ) -> dict[float, bytes]:
-    """Return {time: JPEG} for `times` (ascending), without those not found in time."""
+    """Return {time: JPEG} for each of `times` (ascending) whose frame was found."""
     found: dict[float, bytes] = {}
     waiting = times[::-1]
     before: VideoFrame | None = None
@@ -190,7 +190,7 @@ def _shown(
 
 
 class _View(NamedTuple):
-    """How to display frames: upright, in square pixels, and on a page with SIDE pixels at most."""
+    """A way to display frames: upright, in square pixels, and with at most SIDE pixels a side."""
 
     width: int  # before it is turned
     height: int

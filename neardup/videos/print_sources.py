@@ -65,7 +65,10 @@ class PrintSources:
         begin: Callable[[list[FoundFile]], object],
         counted: Callable[[Iterator[Outcome]], Iterator[Outcome]],
     ) -> None:
-        """Read all videos and files of prints; `begin` as in `results`; `counted` wraps results."""
+        """Read all video files and files of prints, and keep the prints in the temporary file.
+
+        begin: as in `results`; counted: wraps the outcomes for the video files.
+        """
         files = list(self.walk.files(self._names))
         for path, why in self.walk.closed:
             self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))

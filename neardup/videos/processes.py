@@ -1,4 +1,4 @@
-"""Run tasks in forked processes; they can read all data that this process has in memory."""
+"""Run tasks in forked processes, which can read all data that this process has in memory."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ Indices = NDArray[np.int64]
 
 
 def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
-    """Read prints; yield lines of a mask and key range, and the fingerprints with such keys."""
+    """Read prints; yield lines, each with fingerprints whose keys by a mask are in one range."""
     held: list[FrameBlock] = []
     rows = 0
     for text in lines:

@@ -83,7 +83,7 @@ def line(*fields: bytes) -> bytes:
 
 
 def fields_of(text: bytes, count: int, what: str) -> list[bytes]:
-    """Return the `count` fields of a line, without the tab that Hadoop appends; else WireError."""
+    """Split a line into `count` fields, without Hadoop's last tab; WireError for more or fewer."""
     fields = text.rstrip(b"\n").split(b"\t")
     if len(fields) == count + 1 and not fields[-1]:
         fields.pop()
@@ -93,7 +93,7 @@ def fields_of(text: bytes, count: int, what: str) -> list[bytes]:
 
 
 def format_numbers(numbers: Indices) -> bytes:
-    """Format int64 numbers as a field of a line, in base 64.
+    """Compress int64 numbers, and format them in base 64 as a field of a line.
 
     >>> parse_numbers(format_numbers(np.array([[1, 2], [3, 4]])), 2).tolist()
     [[1, 2], [3, 4]]
@@ -102,7 +102,7 @@ def format_numbers(numbers: Indices) -> bytes:
 
 
 def parse_numbers(field: bytes, columns: int) -> Indices:
-    """Return the numbers in a field, int64 (n, columns); WireError if there are none."""
+    """Parse a field of `format_numbers`: int64 (n, columns); WireError for any other field."""
     return np.frombuffer(_unpacked(field), "<i8").astype(np.int64).reshape(-1, columns)
 
 

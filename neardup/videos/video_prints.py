@@ -57,7 +57,7 @@ def length_of(video: VideoPrint) -> float:
 
 
 def owns(variants: tuple[str, ...]) -> int:
-    """Return the number of own variants, which come first: the first one, and those named in OWN.
+    """Return the number of own variants: the first one, and the variants after it that OWN names.
 
     >>> owns(("whole", "upper", "centre95", "whole mirror"))
     2
@@ -66,7 +66,7 @@ def owns(variants: tuple[str, ...]) -> int:
 
 
 def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return pairs (own variant, any variant) to compare; regions are paired only with the same.
+    """Return the pairs (own variant, any variant) to compare; regions only with the same region.
 
     >>> matched(("whole", "upper", "centre95", "upper mirror"))
     [(0, 0), (0, 2), (1, 1), (1, 3)]

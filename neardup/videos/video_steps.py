@@ -89,7 +89,7 @@ class Voting(NamedTuple):
     votes: NDArray[np.bool_]
 
     def reduced(self, mirrored: bool, whole: bool = False) -> VideoPrint:
-        """Return a print of frames that vote (all if `whole`), and only the variants to compare."""
+        """Return a print of voting frames (all if `whole`), with only the variants to compare."""
         names = self.video.variants
         own = owns(names) if mirrored else 0
         chosen = [v for v, name in enumerate(names) if v < own or name.endswith(MIRROR) == mirrored]
@@ -287,7 +287,7 @@ def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
 def common_frames(
     lines: Iterable[bytes], clusters: Clusters, options: JoinOptions
 ) -> Iterator[bytes]:
-    """Yield the frames that many clusters show, and all matching frames, as starts by video."""
+    """Yield the starts, by video, of frames that many clusters show and of frames matching them."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
     for key, group in groupby(lines, first_field):
         rows = [fields_of(text, 3, "frames and those that match") for text in group]
