@@ -70,13 +70,14 @@ class Threshold:
         return self.num / self.den
 
     def __str__(self) -> str:
-        return f"{float(self):.9g}"
+        text = f"{float(self):.9g}"
+        return f"{float(self):.9f}".rstrip("0") if "e" in text else text  # which `parse` does not read
 
     def exactly(self) -> str:
         """Return the exact threshold as text: a decimal number, or a fraction such as 1/3.
 
-        >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly()
-        ('0.9', '1/3')
+        >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly(), Threshold(1, 100_000).exactly()
+        ('0.9', '1/3', '0.00001')
         """
         text = str(self)
         return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"

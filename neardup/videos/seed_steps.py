@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.runtime.program import WireError, shown
 from neardup.videos.frame_matches import KEY_BITS, MASKS, Rows, keys_by, matches_in, video_numbers
 from neardup.videos.frame_store import fresh_variants
 from neardup.videos.step_lines import (
@@ -89,11 +90,19 @@ def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
     """Yield the seeds found in sorted blocks: a line for each pair of videos and block key."""
     for key, group in groupby(lines, first_field):
-        mask = int(key.partition(b".")[0])
+        mask = _mask(key)
         texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
         block = joined([parse_block(text) for text in texts])
         if len(block.ids) > 1:
             yield from _seeds_of(block, mask, options)
+
+
+def _mask(key: bytes) -> int:
+    """Return the number of the mask in the first field of a block; WireError for other fields."""
+    mask, _, share = key.partition(b".")
+    if not (mask.isdigit() and share.isdigit() and int(mask) < MASKS):
+        raise WireError(f"expected the blocks that the step blocks prints, got {shown(key)}")
+    return int(mask)
 
 
 def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[bytes]:

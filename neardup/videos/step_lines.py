@@ -36,6 +36,7 @@ from neardup.videos.video_prints import VideoPrint, from_line
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
 LEVEL = 1
 ID = re.compile(rb"[^\0\t\r\n]+")
+PAIR = re.compile(OTHER + rb"(%b) ([01])" % ID.pattern)
 COLUMNS = (
     ("hashes", "<u8", 4),
     ("keys", "<u4", 1),
@@ -103,14 +104,19 @@ def format_numbers(numbers: Indices) -> bytes:
 
 def parse_numbers(field: bytes, columns: int) -> Indices:
     """Parse a field of `format_numbers`: int64 (n, columns); WireError for any other field."""
-    return np.frombuffer(_unpacked(field), "<i8").astype(np.int64).reshape(-1, columns)
-
-
-def _unpacked(field: bytes) -> bytes:
     try:
-        return zlib.decompress(b64decode(field, validate=True))
-    except (Base64Error, zlib.error):
+        numbers = np.frombuffer(zlib.decompress(b64decode(field, validate=True)), "<i8")
+        return numbers.astype(np.int64).reshape(-1, columns)
+    except (ValueError, zlib.error):
         raise WireError(f"expected numbers in base 64, got {shown(field)}") from None
+
+
+def parse_seconds(field: bytes) -> float:
+    """Parse a field with a length in seconds; WireError for any other field."""
+    try:
+        return float(field)
+    except ValueError:
+        raise WireError(f"expected a number of seconds, got {shown(field)}") from None
 
 
 def format_print(video: VideoPrint) -> bytes:
@@ -138,7 +144,11 @@ def format_pair(pair: MirroredPair) -> bytes:
 
 
 def parse_pair(field: bytes) -> MirroredPair:
-    return MirroredPair(field[len(OTHER) : -2], field.endswith(b" 1"))
+    """Parse the second field of a line of seeds or of a request; WireError for any other field."""
+    match = PAIR.fullmatch(field)
+    if not match:
+        raise WireError(f"expected a video and 0 or 1, got {shown(field)}")
+    return MirroredPair(match[1], match[2] == b"1")
 
 
 def format_block(block: FrameBlock) -> bytes:

@@ -51,6 +51,7 @@ from neardup.videos.step_lines import (
     parse_numbers,
     parse_pair,
     parse_print,
+    parse_seconds,
     print_in,
 )
 from neardup.videos.video_join import (
@@ -66,7 +67,7 @@ from neardup.videos.video_join import (
 from neardup.videos.video_prints import MIRROR, VideoPrint, length_of, owns
 
 FASTEST = 1.2  # a rate higher than any of a line
-REQUEST = 6  # fields
+ABOUT, SEEDS_LINE, REQUEST = 3, 4, 6  # fields of lines: prints and common frames, seeds, requests
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
 
 Indices = NDArray[np.int64]
@@ -108,17 +109,28 @@ class Voting(NamedTuple):
         return np.isin(starts, self.video.spans[self.votes, 0])
 
 
-def _met(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
-    """Yield each video with its print and the fields of all other lines about it.
+def _met(
+    lines: Iterable[bytes], count: int, what: str
+) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
+    """Yield each video with its print and the fields of all other lines about it: `count` or more.
 
     StageError if a video has no print, or two.
     """
     for key, group in groupby(lines, first_field):
-        rows = (text.rstrip(b"\n").split(b"\t") for text in group)
+        rows = _rows(group, count, what)
         first = next(rows)
-        if first[1:2] != [PRINT] or len(first) < 3:
-            raise StageError(f"{key.decode()} has no print: give all steps the same prints")
+        if first[1] != PRINT:
+            id_ = key.decode(errors="replace")
+            raise StageError(f"{id_} has no print: give all steps the same prints")
         yield key, *_with_votes(parse_print(first[2]), rows)
+
+
+def _rows(lines: Iterable[bytes], count: int, what: str) -> Iterator[list[bytes]]:
+    for text in lines:
+        row = text.rstrip(b"\n").split(b"\t")
+        if len(row) < (ABOUT if row[1:2] in ([PRINT], [COMMON]) else count):
+            raise WireError(f"expected {what}, got a line with {len(row)}")
+        yield row
 
 
 def _with_votes(
@@ -146,12 +158,12 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
 
     copies: yield requests only for videos that may be copies.
     """
-    for key, a, rows in _met(lines):
+    for key, a, rows in _met(lines, SEEDS_LINE, "the seeds of two videos, with 4 fields"):
         for second, group in groupby(rows, lambda row: row[1]):
             other = parse_pair(second)
             texts = list(group)
             seeds = np.unique(np.concatenate([parse_numbers(row[3], 4) for row in texts]), axis=0)
-            longer = max(seconds_of(a.video.spans), float(texts[0][2]))
+            longer = max(seconds_of(a.video.spans), parse_seconds(texts[0][2]))
             whole = matching_seconds(seeds)[0] >= SEEDS_OF_COPIES * longer
             if copies and not whole:
                 continue
@@ -178,7 +190,8 @@ def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterato
 
     copies: yield each video, and its copies, instead of pairs.
     """
-    for key, b, rows in _met(lines):
+    what = "the requests that the step meet prints, with 6 fields"
+    for key, b, rows in _met(lines, REQUEST, what):
         if copies:
             yield line(key, b"")
         for row in rows:
@@ -203,7 +216,7 @@ def _aligned(
         if alike or (pair and pair.share_of_longer >= COPIES):
             yield line(ids[1].encode(), ids[0].encode())
         return
-    lengths = float(row[2]), whole_seconds(voting.video.spans)
+    lengths = parse_seconds(row[2]), whole_seconds(voting.video.spans)
     found = pair and is_pair(pair, lengths, options)
     if not found and row[5] and not (a.votes.all() and b.votes.all()):
         pair = _pair(seeds, a.whole(), b.whole(), other.mirrored)
@@ -214,8 +227,6 @@ def _aligned(
 
 def _requested(row: list[bytes]) -> Voting:
     """Parse the video in a request; its frames do not vote if the request lists their starts."""
-    if len(row) < REQUEST:
-        raise WireError("expected the requests that the step meet prints, with 6 fields")
     video = parse_print(row[4])
     starts = parse_numbers(row[5], 1) if row[5] else np.empty(0, np.int64)
     return Voting(video, ~np.isin(video.spans[:, 0], starts))
@@ -259,8 +270,8 @@ class Clusters(NamedTuple):
     @classmethod
     def read(cls, lines: Iterable[bytes]) -> Clusters:
         rows = [fields_of(text, 2, "an id and the number of its cluster") for text in lines]
-        of = {id_: int(number) for id_, number in rows}
-        if b"" not in of:
+        of = {id_: int(number) for id_, number in rows if number.isdigit()}
+        if b"" not in of or len(of) < len(rows):
             raise WireError("expected the clusters of videos, as `step.py videos clusters` prints")
         return cls(of.pop(b""), of)
 

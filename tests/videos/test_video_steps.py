@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -210,3 +210,50 @@ def test_prints_of_other_variants_are_refused() -> None:
     lines = sorted(seed_steps.blocks([to_line(a)])) + list(seed_steps.blocks([to_line(b)]))
     with pytest.raises(StageError, match="prints of b and a have different variants"):
         list(seed_steps.seeds(sorted(lines), DEFAULT))
+
+
+def test_damaged_lines_are_refused() -> None:
+    """Each step reads lines with a damaged field, or reports them: no other error is raised."""
+    random = np.random.default_rng(4)
+    film = made.made_up(random, "film", 20)
+    again = [made.copied(random, film, f"copy{k}") for k in range(3)]
+    prints = [to_line(video) for video in [film, *again]]
+    blocks = sorted(seed_steps.blocks(prints, 2))
+    seeds = list(seed_steps.seeds(blocks, DEFAULT))
+    keyed = sorted(video_steps.keyed([*seeds, *prints]))
+    common = [b"film\t0+\t" + format_numbers(film.spans[:3, 0]) + b"\n"]
+    asked = list(video_steps.meet(sorted([*keyed, *common]), copies=False))
+    requests = sorted(video_steps.keyed([*asked, *prints]))
+    copies = list(video_steps.align(requests, DEFAULT, copies=True))
+    shown = sorted(video_steps.shown(seeds))
+    clusters = list(video_steps.clusters(copies))
+    steps: dict[str, tuple[list[bytes], Callable[[list[bytes]], object]]] = {
+        "seeds": (blocks, lambda lines: list(seed_steps.seeds(lines, DEFAULT))),
+        "meet": (sorted([*keyed, *common]), lambda lines: list(video_steps.meet(lines, False))),
+        "align": (requests, lambda lines: list(video_steps.align(lines, DEFAULT, False))),
+        "clusters": (copies, lambda lines: list(video_steps.clusters(lines))),
+        "read": (clusters, Clusters.read),
+        "shown": (seeds, lambda lines: list(video_steps.shown(lines))),
+        "common": (
+            shown,
+            lambda lines: list(video_steps.common_frames(lines, Clusters.read(clusters), DEFAULT)),
+        ),
+    }
+    refused = dict.fromkeys(steps, 0)
+    for name, (lines, step) in steps.items():
+        step(lines)
+        for _ in range(60):
+            damaged = list(lines)
+            at = int(random.integers(len(lines)))
+            fields = damaged[at].rstrip(b"\n").split(b"\t")
+            number = int(random.integers(len(fields)))
+            cut = len(fields[number]) * int(random.integers(4)) // 4
+            others = [b"", b"x", b"1", fields[number][:cut], format_numbers(np.arange(7))]
+            instead = others[int(random.integers(len(others)))]
+            fields[number : number + 1] = [] if random.integers(4) == 0 else [instead]
+            damaged[at] = b"\t".join(fields) + b"\n"
+            try:
+                step(damaged)
+            except StageError:
+                refused[name] += 1
+    assert min(refused.values()) > 5, refused
