@@ -10,7 +10,8 @@ The daemons are plain Java processes below .hadoop/, which git ignores: lib/ hol
 the configuration made from cluster/conf, data/ HDFS and the containers, logs/ the output of each
 daemon, and pids/ a file for each daemon that runs.  They listen on loopback ports that were free.
 The shuffles of the two NodeManagers and, while a job runs, its master listen on any port of all
-addresses: Hadoop has no setting for that.  On an untrusted network, block this machine's ports from 1024 up.
+addresses: Hadoop has no setting for that.  On an untrusted
+network, block this machine's ports from 1024 up.
 
 The cluster trusts all users of this machine: each may submit jobs, read and remove what is in HDFS,
 and tasks run as the user who started it.

@@ -68,8 +68,8 @@ class Settings(NamedTuple):
             max_bad = read("--max-bad", table.fraction, options.max_bad)
             if options.strict and max_bad:
                 raise UsageError(
-                    f"--strict means --max-bad 0, but --max-bad is {options.max_bad}; leave out one "
-                    "of them"
+                    f"--strict means --max-bad 0, but --max-bad is {options.max_bad}; leave out "
+                    "one of them"
                 )
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))
@@ -349,4 +349,7 @@ def _cannot_promise(measure: str, scheme: str) -> str:
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"
     others = " or ".join(able)
-    return f"--scheme {scheme} cannot promise a recall for --measure {measure}{why}; use --scheme {others}"
+    return (
+        f"--scheme {scheme} cannot promise a recall for --measure {measure}{why}; use --scheme "
+        f"{others}"
+    )

@@ -118,13 +118,16 @@ REFUSED = {
     "-o new/": "-o new/: is the name of a folder; name a file in it",
     "-o data.txt": "-o data.txt: is an input; name another file",
     "-o link": "-o link: is an input; name another file",
-    "-o taken": "-o taken: the file of the run's options .taken.neardup.json: is a directory; name a file in "
-    "it",
-    "-o old": "-o old: the file of the run's options .old.neardup.json: is an input; name another file",
+    "-o taken": "-o taken: the file of the run's options .taken.neardup.json: is a directory; "
+    "name a file in it",
+    "-o old": "-o old: the file of the run's options .old.neardup.json: is an input; name "
+    "another file",
     "-o stdout": "-o stdout: standard output is written there; name another file",
     "-o x --output=kept --removed ./x": "-o x: --removed is written there; name another file",
-    "-o x --output=kept --removed .x.neardup.json": "-o x: --removed is written there; name another file",
-    "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed is written there; name another file",
+    "-o x --output=kept --removed .x.neardup.json": "-o x: --removed is written there; name "
+    "another file",
+    "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed is written there; name "
+    "another file",
     "-o r/ --output=kept --removed r/.neardup.json": "-o r/: --removed is written there; name "
     "another file",
     "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's options are written to "

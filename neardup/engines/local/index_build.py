@@ -87,7 +87,8 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
         raise UsageError(f"--to {index}: is a file; name a folder")
     if add and not is_index(index):
         raise UsageError(
-            f"--to {index}: is not an index, as --add needs; name one, or leave out --add to make one"
+            f"--to {index}: is not an index, as --add needs; name one, or leave out --add to "
+            "make one"
         )
     index.mkdir(exist_ok=True)
     descriptor = None
