@@ -184,9 +184,7 @@ class Auto(BySize):
         if not long[0]:
             return self.minhash.promise
         short = self.groups.highs[long[0] - 1]
-        return (
-            f"exact for pairs with a set of at most {short} elements; else {self.minhash.promise}"
-        )
+        return f"exact if a set of a pair has at most {short} elements; else {self.minhash.promise}"
 
     def cost(self) -> list[str]:
         return self.minhash.cost()
@@ -204,7 +202,7 @@ class Exact(BySize):
     costs: Costs | None = None
     counting = True
     keeps_recall = True
-    promise = "exact: every pair has a part, a rare token or the size class in common"
+    promise = "exact: every pair shares a part, a rare token or a range of sizes"
 
     @classmethod
     def of(cls, request: Request) -> Exact:
