@@ -2,15 +2,16 @@
 """A Hadoop cluster on this machine: HDFS, YARN with two NodeManagers, and the history server.
 
     cluster/cluster.py up               fetch Hadoop (once), start every daemon, wait for them
-    cluster/cluster.py status           what runs, and where its pages are
-    cluster/cluster.py down             stop it
-    cluster/cluster.py run COMMAND …    up, COMMAND with HADOOP_HOME and HADOOP_CONF_DIR set, down
+    cluster/cluster.py status           list the daemons, and the addresses of their web pages
+    cluster/cluster.py down             stop every daemon
+    cluster/cluster.py run COMMAND …    up; run COMMAND with HADOOP_HOME and HADOOP_CONF_DIR; down
 
 The daemons are plain Java processes below .hadoop/, which git ignores: lib/ holds the jars, conf/
-the templates of cluster/conf filled in, data/ HDFS and the containers, logs/ the output of each,
-pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free.
-Two NodeManagers' shuffles and, while a job runs, its master take any port on all addresses: Hadoop
-has no setting for that.  On an untrusted network, block this machine's ports from 1024 up.
+the configuration made from cluster/conf, data/ HDFS and the containers, logs/ the output of each
+daemon, and pids/ a file for each daemon that runs.  They listen on loopback ports that were free.
+The shuffles of the two NodeManagers and, while a job runs, its master listen on any port of all
+addresses: Hadoop has no setting for that.  On an untrusted
+network, block this machine's ports from 1024 up.
 
 The cluster trusts all users of this machine: each may submit jobs, read and remove what is in HDFS,
 and tasks run as the user who started it.

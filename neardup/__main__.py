@@ -47,7 +47,7 @@ JOBS = {
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
        python3 -m neardup --version
 
-The job, on this machine or a cluster, and tools around it.
+Find near-duplicates on this machine or a cluster; check and explain what was found.
 
 {commands}
 

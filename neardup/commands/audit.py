@@ -182,7 +182,7 @@ def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: floa
         "" if whole else interval(hits, len(pairs), confidence) for pairs in (true, printed)
     )
     return [
-        row("ids looked at", ids, "all: these are no estimates" if whole else "drawn at random"),
+        row("ids looked at", ids, "all, so the values are exact" if whole else "drawn at random"),
         row("their pairs", len(true)),
         row("found", hits, f"{differ:,} with another similarity" if differ else ""),
         row("missed", len(true) - hits),

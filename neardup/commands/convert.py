@@ -22,6 +22,11 @@ FLAGS = (
     "--max-bad",
     "--strict",
 )
+TEXTS = {
+    "--input": "format of the files: text (lines of an ID, a tab or else a blank, and a text), or "
+    "rows: jsonl, csv, tsv, parquet (default: by the extension)",
+    "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
+}
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 
 All columns are written, or those that --id and --text name by number in a table without a header.
@@ -33,7 +38,7 @@ A row without an id gets its number, as in a run on this machine.  A cluster can
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup convert", DESCRIPTION, FLAGS)
+    parser = table.parser("python3 -m neardup convert", DESCRIPTION, FLAGS, texts=TEXTS)
     add_files(parser)
     parser.add_verbosity()
     args = parser.parse_args()

@@ -22,7 +22,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from neardup.options import table
+from neardup.options import command_parser, table
 from neardup.options.settings import settings_before_counts
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import UsageError
@@ -33,6 +33,7 @@ from neardup.similarity.measures import MEASURES, Threshold
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *table.SCHEME_OPTIONS)
 STEPS, FINE_STEPS = 20, 200  # of the table, and of the picture
 BAR = 40
+SHORT = {**command_parser.SHORT, "--svg": "also write the curve as a picture"}
 DESCRIPTION = """Show the probability that two records share a key, for each similarity.
 
 No file is read: the probability follows from the options of the job.  From the threshold on it is
@@ -46,8 +47,8 @@ pairs above the threshold, and of pairs compared below it, are printed, and shad
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup curve", DESCRIPTION, ASKED)
-    parser.add_argument("--svg", metavar="FILE", help="also write the curve as a picture")
+    parser = table.parser("python3 -m neardup curve", DESCRIPTION, ASKED, SHORT)
+    parser.add_argument("--svg", metavar="FILE", help=SHORT["--svg"])
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
@@ -73,7 +74,7 @@ def main() -> None:
     if args.svg is not None:
         svg = picture(points, mark, f"{axis} similarity", scheme.promise)
         Path(args.svg).write_text(svg, encoding="utf-8")
-    print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability to share a key")
+    print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability of sharing a key")
     for place in sorted(places, reverse=bits > 0):
         shown_at = round((1 - place) * bits) if bits else place
         print(table_row(shown_at, scheme.recall(place), place == threshold))
@@ -105,7 +106,7 @@ def area_rows(areas: "Areas") -> list[str]:
     missed, vain = map(shown_area, areas)
     note = "area below it up to the threshold: dissimilar pairs compared"
     if not areas.false_positives:
-        vain, note = "-", "nothing is promised of pairs below the threshold"
+        vain, note = "-", "nothing is promised about pairs below the threshold"
     return [
         f"false negatives  {missed:11}  area above the curve from the threshold on: pairs that are "
         "missed",
@@ -201,7 +202,7 @@ def picture(points: Points, mark: "Mark | None", axis: str, title: str) -> str:
         f'<polyline class="curve" points="{_places(points)}"/>',
         _text((LEFT + RIGHT) / 2, BOTTOM + 45, "middle", axis),
         f'<g transform="translate(20 {middle}) rotate(-90)">',
-        _text(0, 0, "middle", "probability to share a key"),
+        _text(0, 0, "middle", "probability of sharing a key"),
         "</g>",
         "</svg>",
     ]

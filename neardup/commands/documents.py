@@ -53,7 +53,7 @@ TEXTS = {
     "--measure": table.help_without("--measure", f"; hamming for {FINGERPRINTS}"),
     "--distance": "with --scheme simhash: the maximum number of bits in which a pair may differ; "
     "above 15, set --max-bands to at least K + 1 (default: 3)",
-    "--weights": table.help_without("--weights", "; own: as the line says, SHINGLE:WEIGHT"),
+    "--weights": table.help_without("--weights", "; own: read from the line, SHINGLE:WEIGHT"),
     "--shingle": table.help_without("--shingle", ".  With --input shingles: bag, if repeats count"),
     "--max-line": f"larger documents are not read; in mebibytes, 1 to {table.MAX_LINE_MIB} "
     f"(default: {table.DEFAULT_MAX_LINE})",
@@ -209,7 +209,9 @@ def _command_line() -> argparse.Namespace:
     if args.output not in kinds:
         raise UsageError(f"--output: {not_one_of(args.output, kinds)}")
     if args.scheme == FINGERPRINTS:
-        raise UsageError(f"--scheme {FINGERPRINTS} compares fingerprints, not documents")
+        raise UsageError(
+            f"--scheme {FINGERPRINTS} compares fingerprints, not documents; leave it out"
+        )
     if args.null and args.output not in WITH_PATHS:
         raise UsageError(f"-0 needs --output {' or '.join(WITH_PATHS)}")
     args.lines = args.output == LINES
@@ -218,9 +220,9 @@ def _command_line() -> argparse.Namespace:
 
 def add_patterns(parser: argparse.ArgumentParser) -> None:
     """Add the options --include and --exclude, patterns that choose files below folders."""
-    about = "only files whose name matches, such as '*.py', or whose path if GLOB has a /; "
+    about = "read only files whose name (or path, if GLOB has a /) matches, such as '*.py'; "
     parser.add_argument(
         "--include", metavar="GLOB", action="append", default=[], help=about + "may be repeated"
     )
-    about = "no files and no folders whose name, or path if GLOB has a /, matches; may be repeated"
+    about = "skip files and folders whose name (or path, if GLOB has a /) matches; may be repeated"
     parser.add_argument("--exclude", metavar="GLOB", action="append", default=[], help=about)

@@ -39,9 +39,10 @@ WINDOW = 10_000  # records held at once, and put in random order
 SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
 DESCRIPTION = """Write synthetic records, one per line, to try the programs on.
 
-A record has 50 to 256 different shingles.  A tenth of them have one to three near-copies, of which
-a fifth are equal to them, and another fifth are at 0.9 exactly.  The same options give the same
-bytes on any machine, and take the same memory for any number of records.
+A record has 50 to 256 different shingles.  A tenth of the originals have one to three
+near-copies: about a fifth of the copies are equal to their original, and another fifth have a
+similarity of 0.9 to it.  The same options give the same bytes on any machine.  The memory in use
+does not depend on the number of records.
 
     python3 -m neardup example --records 100000 > videos.txt
     python3 -m neardup example --records 2000 --cluster 30 > the-same-as-data-videos.txt
@@ -54,9 +55,9 @@ def main() -> None:
         ("--records", "N", "2000", "number of lines"),
         ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),
         ("--copies", "SHARE", "0.1", "share of the originals that have near-copies; 0 to 1"),
-        ("--cluster", "SIZE", "0", "number of records that are near-copies of one record"),
-        ("--hot", "SIZE", "0", "number of records that are copies of another record"),
-        ("--long", "SIZE", "0", "add one record of so many shingles, at most 5,000,000"),
+        ("--cluster", "SIZE", "0", "number of records that are near-copies of the same record"),
+        ("--hot", "SIZE", "0", "number of records that are all equal to each other"),
+        ("--long", "SIZE", "0", "add one record with this many shingles, at most 5,000,000"),
     ):
         add_option(parser, flag, metavar, default, about)
     args = parser.parse_args()

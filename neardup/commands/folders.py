@@ -193,7 +193,7 @@ def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosi
     lines = [found + f"; skipped: {in_short(skipped)}" * bool(skipped)]
     if tally.failed:
         wrong = f"{many(tally.failed, 'files')} could not be read: {listed(tally.failures)}"
-        lines.append(f"{wrong}; each counts as one that no other folder has")
+        lines.append(f"{wrong}; each counts as a file that no other folder has")
     lines.append(f"{many(tally.files, 'files')} read, {tally.cached:,} from the cache")
     if verbosity >= VERBOSE and note:
         lines.append(note)

@@ -64,7 +64,7 @@ SHORT = {
     "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
     "--keep": "which of several similar pictures is kept (default: max:pixels,max:bytes)",
-    "--jobs": "processes (default: cores)",
+    "--jobs": "number of processes (default: one per core)",
     "--no-cache": "do not read or write the cache",
     "-v": "print all counts at the end",
 }

@@ -72,6 +72,9 @@ SHORT = {
     "-o": "write the answer to FILE",
     "-v": "also print all counts of the run",
 }
+TEXTS = {
+    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
+}
 
 
 class FoundRecord(NamedTuple):
@@ -156,7 +159,9 @@ def run_options(args: argparse.Namespace) -> Options:
     if args.kind not in OUTPUTS:
         raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
     if "-" in (*args.test, *args.files):
-        raise UsageError("-: all files are read twice, and standard input cannot be; name a file")
+        raise UsageError(
+            "-: all files are read twice, but standard input can be read once; name a file"
+        )
     check_files([*args.test, *args.files])
     options = Options.of(args)
     form = form_of(options)
@@ -290,7 +295,7 @@ def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, SHORT)
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, SHORT, TEXTS)
     about = "one or several files of test records; may be repeated"
     parser.add_argument(
         "--test", metavar="FILE", nargs="+", action="extend", required=True, help=about

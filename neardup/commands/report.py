@@ -19,7 +19,7 @@ from neardup.images.pictures import require_pillow
 from neardup.lines.answer_lines import EDGE, MEMBER, NO_PAIR, parse_edge_lines, parse_removed
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.lines.tagged_ids import is_old
-from neardup.options import table
+from neardup.options import command_parser, table
 from neardup.reading.blocks import NEW
 from neardup.report import facts, material, page
 from neardup.report.facts import Found, Node
@@ -34,11 +34,24 @@ from neardup.verification import RECORDS
 from neardup.videos.containers import require_av
 from neardup.videos.pair_lines import RUNS
 
+SHORT = {
+    "--records": "the input of the run; may be repeated",
+    "--removed": "the file that --removed or --output removed wrote",
+    "--audit": "the output of `neardup audit` for this run",
+    "--pictures": "show the pictures themselves",
+    "--videos": "PAIRS is from `neardup videos`: show frames at the matched times",
+    "-o": "the page, such as report.html",
+    **{
+        flag: command_parser.SHORT[flag]
+        for flag in ("--exact", "--threshold", "--input", "--id", "--text", "--clean", "--shingle")
+    },
+    "--against": "the old records of the run; may be repeated",
+}
 DESCRIPTION = """Make an HTML page of what a run found, with texts side by side.
 
 PAIRS is the output of the job, or the folder that run_hadoop.sh has written.  Give the options of
-the run, unless its own file is beside PAIRS (run_local.sh -o PAIRS).  The page is one file that
-loads nothing else.
+the run, unless .PAIRS.neardup.json is beside PAIRS: run_local.sh -o PAIRS writes both.  The page is
+one file that loads nothing else.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
@@ -89,20 +102,16 @@ def main() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS)
+    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, SHORT)
     parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
     parser.add_argument(
         "--records",
         metavar="FILE",
         action="append",
-        help="the input of the run; may be repeated (default: that in the run's own file)",
+        help="the input of the run; may be repeated (default: as .PAIRS.neardup.json lists it)",
     )
-    parser.add_argument(
-        "--removed", metavar="FILE", help="the file that --removed or --output removed wrote"
-    )
-    parser.add_argument(
-        "--audit", metavar="FILE", help="the output of `neardup audit` for this run"
-    )
+    parser.add_argument("--removed", metavar="FILE", help=SHORT["--removed"])
+    parser.add_argument("--audit", metavar="FILE", help=SHORT["--audit"])
     parser.add_argument(
         "--pictures",
         action="store_true",
@@ -111,17 +120,21 @@ def _command_line() -> argparse.Namespace:
     parser.add_argument(
         "--videos",
         action="store_true",
-        help="PAIRS is from `neardup videos`: show frames at the matched times",
+        help=SHORT["--videos"],
     )
-    parser.add_argument("--common", metavar="FILE", help="with --videos: the file of --common")
+    parser.add_argument(
+        "--common",
+        metavar="FILE",
+        help="with --videos: the file that `neardup videos --common` wrote",
+    )
     parser.add_argument(
         "--folder",
         metavar="FOLDER",
         action="append",
-        help="with --videos: the videos are below it; may be repeated (default: the current "
-        "folder)",
+        help="with --videos: a folder that contains the videos; may be repeated (default: the "
+        "current folder)",
     )
-    parser.add_argument("-o", metavar="FILE", required=True, help="the page, such as report.html")
+    parser.add_argument("-o", metavar="FILE", required=True, help=SHORT["-o"])
     args = parser.parse_intermixed_args()
     args.files = args.records
     if args.o in ("", "-"):
@@ -136,7 +149,7 @@ def _videos(args: argparse.Namespace) -> None:
     given = [*table.Options.of(args).given_arguments(), *(f"--{flag}" for flag in others)]
     if given:
         raise UsageError(
-            f"--videos: the page of videos has no {given[0].partition('=')[0]}; leave it out"
+            f"{given[0].partition('=')[0]} does not apply to --videos; leave one of them out"
         )
     pairs, common = _files_of(args.pairs), [args.common] if args.common else []
     check_files([*pairs, *common])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import add_files, add_option, check_files
-from neardup.options import table
+from neardup.options import command_parser, table
 from neardup.options.settings import Settings, of_fingerprints, with_input
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
@@ -19,8 +19,18 @@ OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--ow
 FLAGS = table.OPTIONS.keys() - table.OUTPUT_OPTIONS - table.SCHEME_OPTIONS.keys() - OF_PAIRS
 KINDS = (
     "min:S, the S smallest hashes of a set; mod:M, the hashes that M divides, also for "
-    "containment; signature:L, the smallest in L random orders; signature:L:B, B bits of each"
+    "containment; signature:L, the smallest hash in each of L random orders; signature:L:B, B bits "
+    "of each"
 )
+SHORT = {
+    **command_parser.SHORT,
+    "--to": "the new file of sketches",
+    "--kind": "min:S, mod:M, signature:L or signature:L:B (default: min:64)",
+}
+TEXTS = {
+    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
+    "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
+}
 DESCRIPTION = """Write a sketch of each record: a small sample from which similarity is estimated.
 
 A million records take 400 MB with min:64, whatever their size.  Sketches of new records can be
@@ -32,9 +42,9 @@ compared with those of old records that no longer exist; make them with the same
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup sketch", DESCRIPTION, FLAGS)
+    parser = table.parser("python3 -m neardup sketch", DESCRIPTION, FLAGS, SHORT, TEXTS)
     add_files(parser)
-    parser.add_argument("--to", metavar="SKETCHES", required=True, help="the new file of sketches")
+    parser.add_argument("--to", metavar="SKETCHES", required=True, help=SHORT["--to"])
     add_option(parser, "--kind", "KIND", "min:64", KINDS)
     parser.add_verbosity()
     args = parser.parse_intermixed_args()

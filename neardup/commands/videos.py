@@ -68,8 +68,8 @@ MOST_TICKS = 25
 THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
-    f"which of several similar videos is kept: {', '.join(video_answers.KEEP)}, prefer:REGEX (one "
-    "whose path matches); or several rules with commas, each breaking ties of those before it"
+    f"which of several similar videos is kept: {', '.join(video_answers.KEEP)}, prefer:REGEX (a "
+    "video whose path matches); or several rules with commas, each breaking ties of those before it"
 )
 DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
 
@@ -100,7 +100,7 @@ SHORT = {
     "--against": "old videos, a file written by --output prints: find pairs with a new video",
     "--fast": "read key frames only",
     "-o": "write the answer to this file when it is complete",
-    "--jobs": "processes (default: cores)",
+    "--jobs": "number of processes (default: one per core)",
     "--no-cache": "do not read or write the cache",
     "-v": "print all counts at the end",
 }

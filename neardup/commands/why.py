@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from neardup.evaluation import exact_answers, explanation, pair_elements
-from neardup.options import table
+from neardup.options import command_parser, table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
@@ -18,11 +18,16 @@ from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.stages.pairs import parsed
 
+SHORT = {
+    **command_parser.SHORT,
+    "--run": "the file that run_local.sh -o PAIRS wrote; options and files are those of this run",
+}
 DESCRIPTION = """Explain what two records share, how similar they are, and whether they share a key.
 
-Give the options of the job, so that the keys are the same; --run takes them from the run's own
-file.  For texts, shingles are shown as words, and the difference word by word.  If a scheme depends
-on how rare tokens are, all tokens of FILE are counted first, unless --counts has them.
+Give the options of the job, so that the keys are the same; --run takes them from the file
+that a run writes beside its answer.  For texts, shingles are shown as words, and the difference
+word by word.  If a scheme depends on how rare tokens are, all tokens of FILE are counted first,
+unless --counts is given.
 
     python3 -m neardup why --threshold 0.8 videos.txt VIDEO_1 VIDEO_3
     python3 -m neardup why --run pairs.tsv VIDEO_1 VIDEO_3
@@ -88,7 +93,8 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
     """Parse the command line; --run adds the options and files of an earlier run."""
-    parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
+    flags = OPTIONS.keys() - OUTPUT_OPTIONS
+    parser = table.parser("python3 -m neardup why", DESCRIPTION, flags, SHORT)
     parser.add_argument(
         exact_answers.RUN,
         metavar="PAIRS",

@@ -183,7 +183,7 @@ class Columns:
             if isinstance(error, OverflowError):
                 what = "numbers above 2^64-1"
             elif isinstance(error, UnicodeError):
-                what = "text with half a letter (a surrogate)"
+                what = "text with half a surrogate pair"
             elif isinstance(error, NotImplementedError):
                 what = "objects without fields"
             field = f"field {self._field!r} has" if self._field else "a field has"

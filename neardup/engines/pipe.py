@@ -44,7 +44,7 @@ Reads the sorted output of mapper.py, and takes the same options as it:
 """
 DEDUP = """Write each pair once: for merging the pairs of several runs.
 
-Reads sorted pairs; a pair that comes with several similarities keeps the highest:
+Reads sorted pairs; a pair with several similarities gets the highest:
 
     LC_ALL=C sort PAIRS… | ./dedup_reducer.py
 """
@@ -86,9 +86,9 @@ Reads sorted edges, the output of reducer.py, and takes the same options as it:
     ./mapper.py --output removed FILE… | LC_ALL=C sort | ./reducer.py --output removed \\
         | LC_ALL=C sort | ./step.py decide --output removed > removed.tsv
 
-With --output kept it writes what step.py keep takes: the same lines, each behind the record's place
-in the input.  All edges go to one such process, which holds 28 bytes for each record that is in a
-pair.
+With --output kept it writes what step.py keep takes: the same lines, each after the record's place
+in the input and a tab.  One process must read all edges; it holds 28 bytes for each record that is
+in a pair.
 """
 KEEP = """Write the lines of an input without those of removed records.
 

@@ -70,8 +70,8 @@ VIDEOS = """Find the pairs of videos in steps, with a sort between them: as a pi
         | LC_ALL=C sort > pairs.tsv
 
 The pairs are those of `python3 -m neardup videos prints`, sorted.  A step reads files or standard
-input.  The second and third group of lines find the frames that many videos of different content
-show, such as an opening: they do not make videos a pair.
+input.  The second group of commands finds the frames that many videos of different content show,
+such as an opening; two videos that share only such frames are not a pair.
 """
 STEPS = {
     "blocks": "prints → blocks of fingerprints",
@@ -91,7 +91,9 @@ def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
 
 
 STEP_OPTIONS: dict[str, dict[str, Any]] = {
-    "--copies": dict(action="store_true", help="for meet and align: find copies first"),
+    "--copies": dict(
+        action="store_true", help="for meet and align: find copies, for the step clusters"
+    ),
     "--clusters": _option("FILE", None, "for common: the output of the step clusters"),
     "--shares": _option("N", str(SHARES), "for blocks: number of ranges of keys"),
     "--measure": _option("NAME", "copy", f"for align: {MEASURE_HELP}"),

@@ -47,7 +47,7 @@ def exact_parser(
     about = f"how similar two records are: {', '.join(MEASURES)}; hamming for fingerprints"
     parser.add_argument("--measure", metavar="NAME", help=f"{about} (default: jaccard)")
     if weights:
-        about = f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
+        about = f"weight of a token, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
         about += f"tokens of FILE (default: {ONE})"
         parser.add_argument(WEIGHTS.flag, metavar=WEIGHTS.metavar, help=about)
     return parser

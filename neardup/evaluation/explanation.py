@@ -63,7 +63,7 @@ def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
         measure = replace(measure, distance=measure.bits)
     found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
-        return Similarity("next to 0", 0.0)
+        return Similarity("almost 0", 0.0)
     part, whole = int(found.part[0]), int(found.whole[0])
     return Similarity(f"{part}/{whole} = {_decimals(part, whole)}", part / whole)
 
@@ -112,7 +112,7 @@ def explained(
     return [
         *lines,
         ("keys", f"A has {in_a:,}, B has {in_b:,}; in both {listed(names)}"),
-        ("chance", f"{shown_chance(chance)} or more, to share a key at this {at} similarity"),
+        ("chance", f"{shown_chance(chance)} or more, of sharing a key at this {at} similarity"),
         ("promise", settings.scheme.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
     ]
@@ -212,7 +212,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
         if option.finds_more and option not in others:
             advice.append(option.finds_more)
     if chance > 0:
-        advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
+        advice += ["another --seed misses other pairs: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
 
 

@@ -1,6 +1,6 @@
 """Compare two records with fingerprints: the nearest two fingerprints, and how they differ.
 
-    differ      2 of 64 bits: the own fingerprint of A, and variant 1 of B
+    differ      2 of 64 bits: A's own fingerprint, and variant 1 of B
     of A        ffd8a0b2c4e6f801
     of B        ffd8a0b2c4e6f80b
     xor         ...............a
@@ -54,8 +54,9 @@ def hexadecimal(tokens: np.ndarray, bits: int) -> list[str]:
 def elements(a: Sequence[str], b: Sequence[str], bits: int) -> Lines:
     """Return lines that compare two records by their nearest fingerprints."""
     found = nearest(a, b)
-    which = [f"variant {number}" if number else "the own fingerprint" for number in found[1:3]]
-    about = f": {which[0]} of A, and {which[1]} of B" if len(a) + len(b) > 2 else ""
+    numbers = zip("AB", found[1:3])
+    which = [f"variant {n} of {x}" if n else f"{x}'s own fingerprint" for x, n in numbers]
+    about = f": {which[0]}, and {which[1]}" if len(a) + len(b) > 2 else ""
     digits = [f"{int(x, 16) ^ int(y, 16):x}" for x, y in zip(found.a, found.b)]
     return [
         ("differ", f"{found.bits} of {bits} bits{about}"),

@@ -166,8 +166,8 @@ def in_python(message: str) -> str:
 
     >>> in_python("--threshold: 90 is outside 0 < t <= 1")
     'threshold=90 is outside 0 < t <= 1'
-    >>> in_python("--scheme minhash cannot promise --measure overlap; use --scheme exact")
-    'scheme minhash cannot promise measure overlap; use scheme exact'
+    >>> in_python("--scheme minhash cannot promise a recall for --measure overlap")
+    'scheme minhash cannot promise a recall for measure overlap'
     """
     message = re.sub(rf"^({_ANY}): (?=['\d.+-])", r"\1=", message)
     return re.sub(rf"({_ANY})(?![\w-])", lambda found: attribute(found[1]), message)

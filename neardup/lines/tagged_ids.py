@@ -164,7 +164,7 @@ PRIORITIES = {
     "smallest": Priority("the one with the smallest id, compared byte by byte"),
     "max:FIELD": Priority("the one with the largest number, or the latest date, in a field"),
     "min:FIELD": Priority("the smallest, or the earliest"),
-    "prefer:REGEX": Priority("one whose id matches"),
+    "prefer:REGEX": Priority("a record whose id matches"),
 }
 COLLECTION = Tag(placed=False)
 _NEXT_RULE = re.compile(r",(?=(?:first|longest|smallest)(?:,|$)|(?:max|min|prefer):)")

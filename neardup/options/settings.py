@@ -67,7 +67,10 @@ class Settings(NamedTuple):
         if options.max_bad is not None:
             max_bad = read("--max-bad", table.fraction, options.max_bad)
             if options.strict and max_bad:
-                raise UsageError(f"--strict means --max-bad 0, but --max-bad is {options.max_bad}")
+                raise UsageError(
+                    f"--strict means --max-bad 0, but --max-bad is {options.max_bad}; leave out "
+                    "one of them"
+                )
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
@@ -218,7 +221,9 @@ def _scheme_name(options: Options) -> str:
             f"--scheme {name} needs --input {FINGERPRINTS} or, for rows, --fingerprint NAME"
         )
     if options.exact and name not in ("exact", FINGERPRINTS):
-        raise UsageError(f"--exact means --scheme exact, but --scheme is {name}")
+        raise UsageError(
+            f"--exact means --scheme exact, but --scheme is {name}; leave out one of them"
+        )
     for flag in options.own:
         option = table.SCHEME_OPTIONS[flag]
         if option not in SCHEMES[name].options:
@@ -344,4 +349,7 @@ def _cannot_promise(measure: str, scheme: str) -> str:
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"
     others = " or ".join(able)
-    return f"--scheme {scheme} cannot promise --measure {measure}{why}; use --scheme {others}"
+    return (
+        f"--scheme {scheme} cannot promise a recall for --measure {measure}{why}; use --scheme "
+        f"{others}"
+    )

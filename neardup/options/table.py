@@ -112,8 +112,8 @@ class Options:
     )
     own_counts: bool = _option(
         False,
-        help="--counts were made from exactly this input, so that shingles of only one record "
-        "are not keys; with counts of another input, pairs would be lost",
+        help="if the file of --counts was made from exactly this input: make no keys from shingles "
+        "that only one record has; with counts of another input, pairs would be lost",
     )
     input: str | None = _option(
         None,
@@ -152,7 +152,7 @@ class Options:
         None,
         metavar="NAME[,NAME]",
         help="for rows: the field with the fingerprint, in hexadecimal, base64 or binary, or "
-        "several: the further ones have fingerprints of variants",
+        "several fields: all but the first have fingerprints of variants",
     )
     clean: str | None = _option(
         None,

@@ -116,7 +116,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
     if os.path.isdir(name):
         raise UsageError(f"{option} {name}: is a directory; name a file in it")
     if os.path.isfile(name) and os.path.samestat(os.fstat(STDOUT), os.stat(name)):
-        raise UsageError(f"{option} {name}: standard output goes there; name another file")
+        raise UsageError(f"{option} {name}: standard output is written there; name another file")
     for other in inputs:
         status = os.fstat(sys.stdin.fileno()) if other == "-" else os.stat(other)
         same = os.path.isfile(name) and os.path.samestat(status, os.stat(name))

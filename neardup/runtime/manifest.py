@@ -97,7 +97,7 @@ def check_run_file(path: str) -> None:
         _marked(Path(path).read_bytes() if os.path.isfile(path) else b"")
     except ValueError:
         raise UsageError(
-            f"-o: the run must write its own file to {path}, which is another program's; move "
+            f"-o: the run must write its options to {path}, a file of another program; move "
             "that file, or choose another name for -o"
         ) from None
 
@@ -109,7 +109,7 @@ def _marked(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise ValueError("damaged: not JSON") from None
     if not isinstance(values, dict) or not isinstance(values.get(MARK), str):
-        raise ValueError("is not a run's own file")
+        raise ValueError("is not a file of a run's options and counts")
     return values
 
 

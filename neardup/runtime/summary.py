@@ -94,7 +94,7 @@ class Look(NamedTuple):
 
 LETTERS = rb"(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])"
 JSON_PARTS = "JSON, but not one object a line"
-NAMED = "; the first line has to name the columns, as id{}text"
+NAMED = "; the first line must name the columns, as in id{}text"
 FIRST_LOOKS = {  # of the first line of a file
     "a json array": Look(rb"\s*\[\s*(?:\{|\Z)", JSON_PARTS, "jq -c '.[]'"),
     "a csv header": Look(rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*\Z', "CSV", "--input csv"),

@@ -110,8 +110,8 @@ class IMatch(Scheme):
     def promise(self) -> str:
         where = "" if self.lexicons == 1 else f", in one of {self.lexicons} lexicons"
         return (
-            f"every pair is found that keeps the same tokens of idf {self.low:g} to "
-            f"{self.high:g}{where}; a record that keeps none is in no pair"
+            f"every pair is found whose records have the same tokens of idf {self.low:g} to "
+            f"{self.high:g}{where}; a record without such tokens is not in a pair"
         )
 
     def recall(self, similarity: float) -> float:

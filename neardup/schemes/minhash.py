@@ -260,7 +260,8 @@ class Sketched(Scheme):
     def promise(self) -> str:
         return (
             f"{self.inner.promise}; pairs are estimates from {self.size} hashes of each set, and "
-            f"a resemblance lies outside of its interval with P = {float(1 - CONFIDENCE):g} at most"
+            f"a resemblance is outside its interval with probability {float(1 - CONFIDENCE):g} at "
+            "most"
         )
 
     def travelling(self, sets: Ragged) -> Ragged:

@@ -120,15 +120,15 @@ class Weighing(NamedTuple):
 ONE = "one"
 KINDS = {
     ONE: Weighing("the same for every token"),
-    "tf": Weighing("how often a record has it", repeats=True),
-    "idf": Weighing("more where few records have it", by_idf=True),
+    "tf": Weighing("the number of times that a record has it", repeats=True),
+    "idf": Weighing("higher for a token that few records have", by_idf=True),
     "tfidf": Weighing("the product of both", repeats=True, by_idf=True),
-    "own": Weighing("as the line says, SHINGLE:WEIGHT", own=True),
+    "own": Weighing("read from the line, SHINGLE:WEIGHT", own=True),
 }
 WEIGHTS = Option(
     "--weights",
     "KIND",
-    "what a token weighs, with minhash, simhash and projection; "
+    "weight of a token, with minhash, simhash and projection; "
     + "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
     + f" (default: {ONE})",
     one_of(*KINDS),

@@ -38,8 +38,8 @@ Rows = np.ndarray  # int64, numbers of rows
 # For each pair, how many items agree of how many (int64), and whether that is exact (bool).
 Counted = tuple[np.ndarray, np.ndarray, np.ndarray]
 EXPECTED = (
-    "expected min:S, mod:M, signature:L or signature:L:B, with S to 65536, M from 1 to 2^32, L "
-    "to 32768 and B, bits of each min-hash, from 1 to 32"
+    "expected min:S, mod:M, signature:L or signature:L:B, with S up to 65536, M from 1 to 2^32, L "
+    "up to 32768 and B, the bits of each min-hash, from 1 to 32"
 )
 
 

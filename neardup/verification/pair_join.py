@@ -111,7 +111,7 @@ class PairJoin:
         some = np.arange(0, len(batch), SAMPLE)
         if not self._owned(batch, some).all():
             raise StageError(
-                "these keys do not come from the options given here: mapper and reducer need the "
+                "these keys were not made with the options given here: mapper and reducer need the "
                 "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
                 "--counts, --verify, and --output, --keep, --against, --between"
             )

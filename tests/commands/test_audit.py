@@ -111,7 +111,7 @@ def test_an_audit_of_all_ids_counts_exactly(tmp_path: Path) -> None:
     (tmp_path / "pairs").write_bytes(b"".join(damaged(TRUE, missing=40, extra=30)))
     result = succeed([*AUDIT, "--sample", "2000", VIDEOS, tmp_path / "pairs"], tmp_path)
     expected = """\
-ids looked at                          2,000  all: these are no estimates
+ids looked at                          2,000  all, so the values are exact
 their pairs                              790
 found                                    750
 missed                                    40

@@ -214,7 +214,7 @@ def test_why_shows_the_nearest_two(tmp_path: Path) -> None:
     said = explained(succeed([*why, "a", "b"], tmp_path).out)
     assert said["A"] == "'a' with 1 fingerprint of 64 bits"
     assert said["B"] == "'b' with 2 fingerprints of 64 bits"
-    assert said["differ"] == "4 of 64 bits: the own fingerprint of A, and variant 1 of B"
+    assert said["differ"] == "4 of 64 bits: A's own fingerprint, and variant 1 of B"
     assert re.search(
         r"^of A +ffff0000ffff0000$", succeed([*why, "a", "b"], tmp_path).out.decode(), re.M
     )

@@ -124,7 +124,7 @@ def test_what_cannot_be_read(
     out, err = capfd.readouterr()
     assert out.split("\t")[3:6] == ["19", "3", "1"]
     assert f"{top}/photos/0/0.txt: cannot be read: Permission denied\n" in err
-    assert "each counts as one that no other folder has" in err
+    assert "each counts as a file that no other folder has" in err
 
 
 def test_a_folder_that_cannot_be_read(

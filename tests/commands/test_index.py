@@ -462,14 +462,14 @@ def test_where_no_index_can_be_made(files: Files, tmp_path: Path) -> None:
     file.touch()
     (folder / "mine").touch()
     for where, said in [
-        (files["index"], "--add to it"),
+        (files["index"], "add to it with --add"),
         (folder, "is a folder but not an index"),
         (file, "is a file"),
     ]:
         assert said in refused([*INDEX, files["new"], "--to", where], tmp_path).err
     for where in (folder, tmp_path / "nowhere"):
         result = refused([*INDEX, files["new"], "--to", where, "--add"], tmp_path)
-        assert "is not an index to --add to" in result.err
+        assert "is not an index, as --add needs" in result.err
     assert [path.name for path in folder.iterdir()] == ["mine"]
     assert not (tmp_path / "nowhere").exists()
 

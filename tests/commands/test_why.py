@@ -73,7 +73,7 @@ def test_all_of_a_pair(tmp_path: Path) -> None:
         "jaccard": "9/10 = 0.900000",
         "threshold": "9/10 = 0.9, by jaccard",
         "keys": f"A has 15, B has 15; in both {len(keys)}: {', '.join(keys[:5])} …",
-        "chance": "0.999942 or more, to share a key at this jaccard similarity",
+        "chance": "0.999942 or more, of sharing a key at this jaccard similarity",
         "promise": "15 bands of 7 rows find a pair at 0.9 with probability 0.999942",
         "verdict": f"a pair: printed at {keys[0]}, the smallest key in both, as "
         "'one  two  0.900000'",
@@ -196,7 +196,7 @@ def test_a_weighted_similarity_is_not_that_of_the_sets(tmp_path: Path) -> None:
     rows = why(tmp_path, *flags, "--measure=dice", "a", "b", data=WEIGHTED)
     assert rows["weighted"] == "6000000/8000000 = 0.750000, by dice"
     rows = why(tmp_path, *flags, "a", "c", data=WEIGHTED)
-    assert rows["weighted"] == "next to 0, by jaccard"
+    assert rows["weighted"] == "almost 0, by jaccard"
     heavy = b"a 1:1000000 2:1000000 3:999999.999999\nb 1:1000000 2:1000000\n"
     rows = why(tmp_path, *flags, "a", "b", data=heavy)
     assert rows["weighted"] == "2000000000000/2999999999999 = 0.666667, by jaccard"
@@ -230,7 +230,7 @@ def test_bits_that_agree(flags: list[str], bits: int, least: int, tmp_path: Path
         assert rows["threshold"].startswith(f"{least}/{bits} = ")
         assert equal >= least
         assert rows["verdict"].endswith(f"'{a}  {b}  {similarity}'")
-        assert rows["chance"].endswith(f"to share a key at this {own} similarity")
+        assert rows["chance"].endswith(f"of sharing a key at this {own} similarity")
 
 
 @pytest.mark.slow

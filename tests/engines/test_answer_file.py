@@ -118,16 +118,19 @@ REFUSED = {
     "-o new/": "-o new/: is the name of a folder; name a file in it",
     "-o data.txt": "-o data.txt: is an input; name another file",
     "-o link": "-o link: is an input; name another file",
-    "-o taken": "-o taken: the run's own file .taken.neardup.json: is a directory; name a file in "
-    "it",
-    "-o old": "-o old: the run's own file .old.neardup.json: is an input; name another file",
-    "-o stdout": "-o stdout: standard output goes there; name another file",
-    "-o x --output=kept --removed ./x": "-o x: --removed goes there; name another file",
-    "-o x --output=kept --removed .x.neardup.json": "-o x: --removed goes there; name another file",
-    "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed goes there; name another file",
-    "-o r/ --output=kept --removed r/.neardup.json": "-o r/: --removed goes there; name "
+    "-o taken": "-o taken: the file of the run's options .taken.neardup.json: is a directory; "
+    "name a file in it",
+    "-o old": "-o old: the file of the run's options .old.neardup.json: is an input; name "
     "another file",
-    "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's own file goes to "
+    "-o stdout": "-o stdout: standard output is written there; name another file",
+    "-o x --output=kept --removed ./x": "-o x: --removed is written there; name another file",
+    "-o x --output=kept --removed .x.neardup.json": "-o x: --removed is written there; name "
+    "another file",
+    "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed is written there; name "
+    "another file",
+    "-o r/ --output=kept --removed r/.neardup.json": "-o r/: --removed is written there; name "
+    "another file",
+    "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's options are written to "
     ".y.neardup.json; name another file",
     "-output=kept": "-output=kept: type two dashes, --output=kept, or a blank after -o",
 }
@@ -140,10 +143,10 @@ def test_the_runs_own_file_takes_the_place_of_no_other(folder: Path, tmp_path: P
     command = [*RUN_LOCAL, "--output=kept", "-o"]
     result = run([*command, f"{tmp_path}/other/", own], tmp_path)
     assert (result.code, (tmp_path / "other").exists()) == (2, False)
-    assert "the run's own file goes to" in result.err
+    assert "the run's options are written to" in result.err
     result = run([*command, f"{folder}/", "--against", own, new], tmp_path)
     assert result.code == 2
-    assert f"the run's own file {own}: is an input; name another file" in result.err
+    assert f"the file of the run's options {own}: is an input; name another file" in result.err
     assert own.read_bytes() == new.read_bytes()
     assert os.listdir(folder) == [".neardup.json"]
 
@@ -264,7 +267,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
     own.write_bytes(b'{"name": "mine"}\n')
     result = run([*RUN_LOCAL, "-o", folder / "x.tsv", VIDEOS], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert f"its own file to {own}, which is another program's" in result.err
+    assert f"its options to {own}, a file of another program" in result.err
     assert own.read_bytes() == b'{"name": "mine"}\n'
     assert os.listdir(folder) == [own.name]
 

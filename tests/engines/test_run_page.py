@@ -99,10 +99,10 @@ def test_standard_input_can_be_shown(tmp_path: Path) -> None:
         (["--report="], "--report: expected the name of a file, got ''"),
         (["--report=-"], "--report -: the answer goes to standard output; name a file"),
         (["--report=x", "--verify=sketch"], "--report shows exact pairs; leave out --verify"),
-        (["--report=x", "-ox"], "-o x: --report goes there; name another file"),
+        (["--report=x", "-ox"], "-o x: --report is written there; name another file"),
         (
             ["--report=x", "--removed=x", "--output=kept"],
-            "--report x: --removed goes there; name another file",
+            "--report x: --removed is written there; name another file",
         ),
         (["--report=texts.txt"], "--report texts.txt: is an input; name another file"),
     ],

@@ -339,7 +339,7 @@ def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
     hadoop = f"{tmp_path}/bin/hadoop"
     assert len(asked) == 2
     assert said[-2:] == [
-        f"The job goes on; to end it: {hadoop} job -kill job_1_0001",
+        f"The job is still running; to end it: {hadoop} job -kill job_1_0001",
         f"and then, to remove what it has written: {hadoop} fs -rm -r -skipTrash {between}",
     ]
 

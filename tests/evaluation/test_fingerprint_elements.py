@@ -46,7 +46,7 @@ def test_lines_name_variants_only_if_there_are_any() -> None:
         "xor": "....1..1",
     }
     assert dict(elements(["000000ff"], ["ffffff00", "000000ff"], 32))["differ"] == (
-        "0 of 32 bits: the own fingerprint of A, and variant 1 of B"
+        "0 of 32 bits: A's own fingerprint, and variant 1 of B"
     )
 
 

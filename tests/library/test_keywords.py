@@ -60,7 +60,7 @@ def test_a_hair_above_is_above():
         ({"seed": -1}, "seed='-1' is not an integer from 0 to 18446744073709551615"),
         (
             {"exact": True, "scheme": "minhash"},
-            "exact means scheme exact, but scheme is minhash",
+            "exact means scheme exact, but scheme is minhash; leave out one of them",
         ),
         (
             {"weights": "own"},

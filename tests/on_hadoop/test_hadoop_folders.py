@@ -114,7 +114,7 @@ def test_a_run_that_is_detached(client: Client, folder: str) -> None:
     """A detached run's job continues; the run prints the commands that end it and clean up."""
     said = client.end(signal.SIGINT)
     kill, remove = re.findall(
-        r"^(?:The job goes on; to end it|and then, to remove .*?): (.*)$", said, re.M
+        r"^(?:The job is still running; to end it|and then, to remove .*?): (.*)$", said, re.M
     )
     assert final_status(said) == "UNDEFINED"
     for line in (kill, remove):

@@ -58,7 +58,7 @@ def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
     ("line", "said"),
     [
         (f'exec {sys.executable} -S "$@"', "the executors' Python has no numpy; name one that "),
-        ("", "the executors have no .*/python; name a Python of theirs: "),
+        ("", "the executors have no .*/python; name a Python that they have: "),
     ],
 )
 def test_another_python_is_noticed_before_the_first_job(

@@ -285,9 +285,9 @@ def test_lines_that_are_no_common_stretches(line: bytes, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--records", "pairs.tsv"], "--videos: the page of videos has no --records; leave it out"),
-        (["--threshold", "0.5"], "--videos: the page of videos has no --threshold; leave it out"),
-        (["--pictures"], "--videos: the page of videos has no --pictures; leave it out"),
+        (["--records", "pairs.tsv"], "--records does not apply to --videos; leave one of them out"),
+        (["--threshold", "0.5"], "--threshold does not apply to --videos; leave one of them out"),
+        (["--pictures"], "--pictures does not apply to --videos; leave one of them out"),
         (["--folder", "nowhere"], "--folder nowhere: not a folder"),
     ],
 )

@@ -49,8 +49,8 @@ def _without(name: str) -> bytes:
         (TOLD.format()[:-9], "damaged: not JSON"),
         (b"\xff\xfe", "damaged: not JSON"),
         (b"[" * 100_000, "damaged: not JSON"),
-        (b"[1]", "is not a run's own file"),
-        (b'{"options": []}', "is not a run's own file"),
+        (b"[1]", "is not a file of a run's options and counts"),
+        (b'{"options": []}', "is not a file of a run's options and counts"),
         (_without("files"), "written by neardup 0.1.0, whose field files differs"),
         (
             TOLD.format().replace(b"2000", b'"x"'),

@@ -185,7 +185,7 @@ def test_exact_says_what_it_costs_and_takes_the_cheapest() -> None:
 @pytest.mark.parametrize("name", ["partition", "exact", "auto", "minhash"])
 @pytest.mark.parametrize("measure", ["overlap", "containment"])
 def test_what_cannot_be_promised_is_refused(name: str, measure: str) -> None:
-    with pytest.raises(Exception, match="cannot promise --measure") as error:
+    with pytest.raises(Exception, match="cannot promise a recall for --measure") as error:
         settings_for([frozenset([1])], f"--scheme={name}", f"--measure={measure}")
     assert "--scheme prefix" in str(error.value)
 
@@ -221,7 +221,7 @@ def test_counts_of_other_records_cost_no_pair(
 def test_a_reducer_with_other_options_notices(scheme: str, flags: list[str]) -> None:
     data = record_lines({b"%d" % i: range(i, i + 30) for i in range(5)})
     lines = mapped(data, settings_of(f"--scheme={scheme}"))
-    with pytest.raises(StageError, match="these keys do not come from the options given here"):
+    with pytest.raises(StageError, match="these keys were not made with the options given here"):
         reduced(lines, settings_of(f"--scheme={scheme}", *flags))
 
 

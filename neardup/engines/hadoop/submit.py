@@ -46,10 +46,10 @@ With --output kept, each part of OUTPUT has the kept lines of one split of the i
 the order of file paths, and of lines within a file.
 
 Separate several INPUTs by blanks; a comma may be used in a pattern only, as in {jan,feb}.
-Data between several jobs is in _neardup-ID.OUTPUT beside OUTPUT.
+Data between the jobs of a run is in _neardup-ID.OUTPUT beside OUTPUT, until the run ends.
 Ctrl-C also ends the job on the cluster, and removes what it has written.
 
-Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
+Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 or later with numpy.
 """
 
 CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -326,7 +326,7 @@ def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) ->
     made = {folder: started[name] for folder, name in plan.answers.items() if name in started}
     made = {folder: job for folder, job in made.items() if job.number}
     if last and last.may_run and (detach or not last.kill()):
-        watching.say(f"The job goes on; to end it: {shlex.join(last.killing())}")
+        watching.say(f"The job is still running; to end it: {shlex.join(last.killing())}")
         removing = shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
         if own or made:
             watching.say(f"and then, to remove what it has written: {removing}")

@@ -72,7 +72,10 @@ def main() -> None:
     ):
         told = f"{about} (default: {default})"
         asked.add_argument(flag, metavar=metavar, default=default, help=told)
-    asked.add_argument("-D", dest="define", metavar="NAME=VALUE", action="append", default=[])
+    about = "a property for Hadoop; may be repeated"
+    asked.add_argument(
+        "-D", dest="define", metavar="NAME=VALUE", action="append", default=[], help=about
+    )
     args = asked.parse_args()
     integer("--reducers", args.reducers, 1, sizes.MOST_REDUCERS)
     args.memory = integer("--memory", args.memory, 512, 1 << 20)
@@ -109,7 +112,9 @@ class VideoRun:
                     self.clusters = str(shipping.kept_bytes(b"".join(self._clusters())))
         except BaseException:
             if started and not started[-1].kill():
-                watching.say(f"The job goes on; to end it: {shlex.join(started[-1].killing())}")
+                watching.say(
+                    f"The job is still running; to end it: {shlex.join(started[-1].killing())}"
+                )
             raise
         finally:
             if started:
@@ -124,7 +129,8 @@ class VideoRun:
         """Compute the clusters of copied videos on this machine; few videos have copies."""
         found = watching.fs("-cat", f"{self.folder('copies')}/part-*")
         if found.returncode:
-            raise StageError(f"cannot read {self.folder('copies')}, the output of the job copies")
+            folder = self.folder("copies")
+            raise StageError(f"cannot read {folder}, the output of the job copies; run again")
         return list(video_steps.clusters(found.stdout.splitlines(keepends=True)))
 
     def folder(self, name: str) -> str:

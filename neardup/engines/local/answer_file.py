@@ -50,7 +50,7 @@ REMOVED_OPTION: dict[str, Any] = dict(
     help="with --output kept: also write the lines of --output removed to FILE",
 )
 STDOUT_NAME = "-"
-OWN_FILE = "-o {}: the run's own file"
+OWN_FILE = "-o {}: the file of the run's options"
 
 
 class Answer(NamedTuple):
@@ -93,7 +93,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         raise UsageError("--report -: the answer goes to standard output; name a file")
     both = [args.removed, args.report]
     if all(both) and len(set(map(os.path.realpath, both))) == 1:
-        raise UsageError(f"--report {args.report}: --removed goes there; name another file")
+        raise UsageError(f"--report {args.report}: --removed is written there; name another file")
     if name is None or name == STDOUT_NAME:
         return
     if name == "":
@@ -104,10 +104,10 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
-        raise UsageError(f"-o {name}: the run's own file goes to {own}; name another file")
+        raise UsageError(f"-o {name}: the run's options are written to {own}; name another file")
     for flag, other in (("--removed", args.removed), ("--report", args.report)):
         if other and os.path.realpath(other) in map(os.path.realpath, [own, *answers]):
-            raise UsageError(f"-o {name}: {flag} goes there; name another file")
+            raise UsageError(f"-o {name}: {flag} is written there; name another file")
     if args.output == "kept":
         rows_format(args, form)
         if not is_folder(name) and kind_by_name(name) == PARQUET:

@@ -87,7 +87,8 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
         raise UsageError(f"--to {index}: is a file; name a folder")
     if add and not is_index(index):
         raise UsageError(
-            f"--to {index}: is not an index to --add to; name one, or leave --add out to make one"
+            f"--to {index}: is not an index, as --add needs; name one, or leave out --add to "
+            "make one"
         )
     index.mkdir(exist_ok=True)
     descriptor = None
@@ -99,7 +100,9 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
         """A file system without locks."""
     try:
         if is_index(index) and not add:
-            raise UsageError(f"--to {index}: already exists; --add to it, or name another one")
+            raise UsageError(
+                f"--to {index}: already exists; add to it with --add, or name another folder"
+            )
         yield index
     finally:
         if not any(index.iterdir()):

@@ -143,7 +143,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     about = "one or more files, plain or compressed; - is standard input"
     parser.add_argument("files", nargs="*", metavar="FILE", help=about)
-    about = "number of mappers and reducers; fewer if the input is small (default: cores)"
+    about = "number of mappers and reducers; fewer if the input is small (default: one per core)"
     parser.add_argument("--jobs", metavar="N", help=about)
     about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)

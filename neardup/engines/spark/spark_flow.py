@@ -85,9 +85,9 @@ def without_python(said: str, how: str) -> str:
         why = f"the executors' Python has no {found[1]}; name one that has numpy and pyarrow"
     elif found := OTHER_VERSION.search(said):
         there, here = found.groups()
-        why = f"the executors' Python is {there}, and the one here {here}; name one of this version"
+        why = f"the executors' Python is {there}, and the one here {here}; name a Python {here}"
     elif found := NO_PROGRAM.search(said):
-        why = f"the executors have no {found[1]}; name a Python of theirs"
+        why = f"the executors have no {found[1]}; name a Python that they have"
     else:
         return ""
     return f"{why}: {how}"
