@@ -70,8 +70,8 @@ class Threshold:
         return self.num / self.den
 
     def __str__(self) -> str:
-        text = f"{float(self):.9g}"
-        return f"{float(self):.9f}".rstrip("0") if "e" in text else text  # which `parse` does not read
+        text = f"{float(self):.9g}"  # `parse` does not read exponents
+        return f"{float(self):.9f}".rstrip("0") if "e" in text else text
 
     def exactly(self) -> str:
         """Return the exact threshold as text: a decimal number, or a fraction such as 1/3.
