@@ -2,7 +2,7 @@
 
 Perceptual hashes of pictures, SimHashes and binary embeddings are compared by their Hamming
 distance.  A record has one or more fingerprints: first its own, then those of variants such as its
-mirror image.  Two records are a pair if the own fingerprint of one differs in at most D bits from
+mirror image.  Two records are a pair if the first fingerprint of one differs in at most D bits from
 any fingerprint of the other.
 
 A key is the bits that a mask selects (`bit_keys`).  Blocks find every pair; random masks find a
