@@ -1,7 +1,7 @@
 """Find pairs of similar frames of two videos, by hashing the bits that random masks choose.
 
-Two frames match if one of the first fingerprints (`video_prints.owns`) of one differs in at most D bits from
-any variant of the other.  A match is a mirrored one if that variant is of the mirror image.
+Two frames match if an own variant of one (`video_prints.owns`) differs in at most D bits from any
+variant of the other.  A match is a mirrored one if that variant is of the mirror image.
 
 Each of b masks chooses r of the 256 bits; the *key* of a fingerprint by a mask is a hash of these
 bits, and frames with an equal key are in one *bucket*.  Only they are compared.  A match of d bits
