@@ -27,7 +27,8 @@ def ours(file: Path, rounds: int) -> ClusterRun:
     with TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs"
         command = [str(ROOT / "run_spark.sh"), f"--master=local[{THREADS}]", f"--rounds={rounds}"]
-        run = measured([*command, str(file), str(pairs)], Path(folder), LONGEST)
+        # With Hadoop's settings in the environment, a bare path would be one of HDFS.
+        run = measured([*command, file.as_uri(), pairs.as_uri()], Path(folder), LONGEST)
         parts = sorted(pairs.glob("part-*"))
         return run._replace(pairs={line for part in parts for line in lines(part)})
 
