@@ -161,7 +161,7 @@ def large_enough(content: bytes, source: Source) -> bool:
 
 
 def file_name(source: Source, name: str) -> str:
-    """Return a unique name for a file of a package, made from the package and the path.
+    """Return a name for a file of a package: the package, and the path with dots for slashes.
 
     >>> file_name(SOURCES[0], "skimage/data/cat.png")
     'scikit-image_skimage.data.cat.png'

@@ -62,7 +62,7 @@ SHORT = {
     "--mirror": "also find mirrored pictures",
     "--rotate": "also find pictures turned by 90, 180 or 270 degrees",
     "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
-    "--output": "pairs, links, kept, removed or clusters (default: pairs)",
+    "--output": "pairs, links, kept, removed, clusters or fingerprints (default: pairs)",
     "--keep": "which of several similar pictures is kept (default: max:pixels,max:bytes)",
     "--jobs": "number of processes (default: one per core)",
     "--no-cache": "do not read or write the cache",

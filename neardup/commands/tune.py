@@ -41,10 +41,10 @@ candidate pairs: share a key, and their sizes allow a pair; verified: left by bi
 shuffled: what mapper.py writes
 work: keys, candidate pairs, and tokens if a scheme counts them first
 not compared, since they promise no recall at T: {others}"""
-OF_SEEN = "by the similarities of the {seen:,} in the sample"
+OF_SEEN = "by the similarities of the {seen:,} pairs in the sample"
 OF_MODEL = (
-    "as if all similarities from T to 1 were equally likely, since there are\n"
-    "{seen:,} in the sample"
+    "as if all similarities from T to 1 were equally likely, since the sample\n"
+    "has only {seen:,} such pairs"
 )
 
 

@@ -31,10 +31,11 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """Line positions, by dense cluster, of kept members and of removed members with copies."""
+    """Finds the edges inside dense clusters that a decision needs, by comparing their members."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
+        # Line positions, by cluster: of kept members, and of removed members with copies.
         self._kept: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 

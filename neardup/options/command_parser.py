@@ -32,7 +32,7 @@ SECTIONS = {
 SHORT = {
     "--threshold": "the minimum similarity of a pair (default: 0.9)",
     "--exact": "find every pair; without it, at most 1 in 10,000 at the threshold is missed",
-    "--input": "shingles, text, jsonl, csv, tsv or parquet (default: by the extension)",
+    "--input": "shingles, text, fingerprints, jsonl, csv, tsv, parquet (default: by extension)",
     "--id": "the field of the id (default: id)",
     "--text": "the field of the text, or several (default: text)",
     "--shingle": "runs of K words or characters, such as word:3 or char:5 (default: word:3)",

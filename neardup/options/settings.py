@@ -258,7 +258,7 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
 
 
 def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
-    """Return the format of tagged ids, the mark of keys, and the rule for removing records."""
+    """Return what --output asks for: the tags of ids, a number XORed into keys, and the rule."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):

@@ -307,7 +307,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
         advice = f"name another field with --id, or number the rows; type: {typed_numbering()}"
     else:
         numbered = piped("nl -ba -w1", "", "--input", "text")
-        advice = f"if lines begin with no id, number them: {numbered}"
+        advice = f"if lines do not begin with an id, number them: {numbered}"
     return [f"{which} is on {on} of {records:,} records; {advice}"]
 
 

@@ -55,7 +55,7 @@ class LinkJoin(PairJoin):
     def _open(
         self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield pairs of sets that the forest does not connect yet, in order of (left, right).
+        """Yield pairs of sets that are not connected yet; in a bucket, in order of (left, right).
 
         The left sets of a bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
         nearly all sets, and then larger steps cost little and are fewer.

@@ -200,7 +200,7 @@ def _is_cover(stream: Any) -> bool:
 
 
 def _has(stream: Any, flag: str) -> bool:
-    """Return whether a stream has a flag such as "default"; False if PyAV is older than 13."""
+    """Return whether a stream has a flag such as "default"; False if PyAV is older than 14.1."""
     try:
         return bool(stream.disposition & getattr(type(stream.disposition), flag))
     except AttributeError:

@@ -28,7 +28,7 @@ def documents(tmp: Path, *words: str | Path) -> Result:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder of three similar documents, a different one, and files to be skipped."""
+    """Return a folder of three similar documents, two different ones, and files to be skipped."""
     top = tmp_path / "docs"
     (top / "sub").mkdir(parents=True)
     (top / "a.txt").write_text(TEXT)

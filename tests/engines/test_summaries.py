@@ -1,4 +1,4 @@
-"""Each figure in a run's summary equals the count of a nested loop."""
+"""The figures of a run's summary agree with the counts of a nested loop."""
 
 from __future__ import annotations
 

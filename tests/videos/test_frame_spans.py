@@ -1,4 +1,4 @@
-"""Spans equal those of a slow definition, however the ticks are added."""
+"""Spans of similar frames equal those of a slow definition, in whatever batches frames come."""
 
 from __future__ import annotations
 
