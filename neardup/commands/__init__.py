@@ -1,4 +1,6 @@
-"""The commands of `python3 -m neardup`, one file each; `neardup.__main__` lists them.
+"""The commands of `python3 -m neardup`, one file each, except run, hadoop and spark.
+
+`neardup.__main__` lists all commands.
 
 In: a command line, read by `main`.
 Out: tables, pair lines and pictures.

@@ -193,7 +193,7 @@ def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: floa
 
 
 def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -> list[str]:
-    """Return lines that list missed and wrong pairs, and the `why` command for one of them."""
+    """Return lines with up to 10 missed and 10 wrong pairs, and the `why` command for one pair."""
     missed = {pair: true[pair] for pair in true.keys() - printed.keys()}
     wrong = {pair: printed[pair] for pair in printed.keys() - true.keys()}
     lines = []

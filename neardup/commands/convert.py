@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counters) -> Iterator[Row]:
-    """Yield the rows of a block, each with an id; count bad lines, or StageError with --strict."""
+    """Yield the rows of a block, each with an id; count bad lines, or raise an error if strict."""
     found: Iterable[Row | BadLine] = _of_rows(block, form) if form.fields else _of_text(block)
     for row in [BadLine(0, block.data, block.flaw)] if block.flaw else found:
         if isinstance(row, BadLine):

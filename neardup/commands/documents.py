@@ -180,7 +180,7 @@ def check_keep(settings: Settings) -> None:
 
 
 def check_failures(tally: Tally, settings: Settings) -> None:
-    """Raise StageError if the share of files that could not be read is above --max-bad."""
+    """Raise StageError if the share of documents that could not be read is above --max-bad."""
     every = tally.failed + tally.results
     if tally.failed > settings.max_bad * every:
         raise StageError(

@@ -1,4 +1,4 @@
-"""`example`: write any number of synthetic records of the sizes that real videos have.
+"""`example`: write a given number of synthetic records, of the sizes that real videos have.
 
     python3 -m neardup example --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
@@ -123,7 +123,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """Yield the sets of random families in turn; the planted sets are spread evenly among them."""
+    """Yield the sets of random families, with `cluster` similar and `hot` equal sets spread evenly."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)

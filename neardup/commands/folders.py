@@ -126,9 +126,10 @@ in B')
 
 
 class Contents:
-    """Assigns a number to the content of each file; files with equal contents get the same number.
+    """Numbers for the contents of files; files with equal contents get the same number.
 
-    A file is read only if another one has as many bytes.  A file that cannot be read counts as one
+    Empty files get none.  A file is read only if another one has as many bytes, and its hash is not
+    in the cache.  A file that cannot be read counts as one
     that no other folder has.
     """
 
@@ -181,7 +182,7 @@ class Contents:
         return len(self._sizes) - 1
 
     def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        """Count a file that cannot be read; return a new number for it, or StageError if strict."""
+        """Count an unreadable file or folder; return a new number, or raise StageError if strict."""
         if self._strict:
             raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
         self.tally.fail(path_id(path), Failure(reason, detail))
@@ -220,7 +221,7 @@ def digest_of(path: bytes) -> bytes:
 
 
 def roots(names: list[str]) -> Iterator[str]:
-    """Yield the named folders that are not inside another named folder; UsageError for a file."""
+    """Yield each named folder that is not inside another one; raise UsageError for a file."""
     real = {name: os.path.realpath(name) for name in dict.fromkeys(names)}
     for name in real:
         if os.path.exists(name) and not os.path.isdir(name):

@@ -245,7 +245,7 @@ def decisions(leaks: Sequence[Leak]) -> Iterator[bytes]:
 
 
 def longest_passage(form: InputFormat, a: str, b: str) -> str:
-    """Return the longest passage (words or characters) in both texts; a long one is cut short.
+    """Return the longest passage found in both texts, as words or characters; long ones are cut.
 
     >>> form = InputFormat.of("text", "word:2", None)
     >>> longest_passage(form, "To be or not to be", "It is not to be seen")
@@ -265,9 +265,9 @@ def longest_passage(form: InputFormat, a: str, b: str) -> str:
 
 
 def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
-    """Return the start in `a` and the length of the longest run of values that is in both lists.
+    """Find the longest run of values in both lists; return its start in `a` and its length.
 
-    Only the first 16 places of each value in `a` are tried.
+    Only the first 16 places of each value in `a` are tried, so that a longer run may be missed.
     """
     at: dict[int, list[int]] = {}
     for i, value in enumerate(a):
@@ -284,7 +284,7 @@ def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
 
 
 def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Return the summary: a line for each test set, and one for the training data."""
+    """Return the summary: a line for each file of test records, and one for the training data."""
     lines = []
     for name in tests:
         leaked = len({leak.test.line for leak in leaks if leak.test.file == name})

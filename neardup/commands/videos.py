@@ -141,7 +141,7 @@ ANSWER_HELP = (
 
 
 class VideoOptions(NamedTuple):
-    """The parsed values of the options: numbers, times and rules, all of which are valid."""
+    """Options of `neardup videos` that need parsing, as valid numbers, times and rules."""
 
     rules: Rules
     how: Reading

@@ -182,7 +182,7 @@ class _Files:
         self._named: dict[bytes, bytes] = {}  # {path of a copy: name on the cluster}
 
     def prints(self, how: Reading, limit: int | None, jobs: int) -> Iterator[VideoPrint]:
-        """Yield the fingerprints of each video as soon as they are computed."""
+        """Yield the fingerprints of each readable video as soon as they are computed."""
         task = work(how, limit)
         found = outcomes(self._found(), task.task, jobs, task.seconds, task.start, task.ahead)
         for file, result in found:
@@ -236,7 +236,10 @@ def videos() -> None:
 
 
 def step_of(step: str, args: argparse.Namespace) -> Step:
-    """Return the function of a step, from lines to lines; UsageError for invalid options."""
+    """Return the function, from lines to lines, that runs a step of `step.py videos`.
+
+    UsageError for invalid options; StageError if the step `common` has no --clusters.
+    """
     options = join_options(args)
     if step == "common":
         if not args.clusters:

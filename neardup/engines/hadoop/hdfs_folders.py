@@ -41,7 +41,9 @@ REPLICAS = ("-D", "dfs.replication=10")  # as many as of files that Hadoop itsel
 
 
 def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:
-    """Raise UsageError if Hadoop would misread a name, or --overwrite might remove an input.
+    """Raise UsageError for unusable names of folders, or if --overwrite might remove an input.
+
+    A name is unusable if it is empty, if Hadoop would misread it, or if one output is in the other.
 
     `answers` are OUTPUT and perhaps the folder of --removed.
     """
@@ -144,7 +146,7 @@ def remove(folders: list[str], trash: bool = False) -> None:
 
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
-    """Context manager: lock output folders; StageError if another process has locked one."""
+    """Context manager: lock output folders against other runs of this machine, or StageError."""
     with (shipping.folder() / "outputs.lock").open("w") as file:
         for output in outputs:
             # Each path locks the byte at its hash; two paths hardly ever have the same.

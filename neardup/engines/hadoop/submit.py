@@ -305,7 +305,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
 
 
 def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
-    """Raise StageError unless all jobs have read the same records, keys and lines."""
+    """Raise StageError if jobs that read the same input have seen different records or lines."""
     if KEYS in ended:
         first = ended[KEYS].counters()
         again = {phases.AGAIN[name]: count for name, count in first.items() if name in phases.AGAIN}

@@ -42,7 +42,7 @@ from neardup.stages.token_counting import settings_with_counts
 
 
 def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
-    """Return the names of all stages that the progress line shows, in order."""
+    """Return the names of the numbered stages of the progress line, in order."""
     names = ["tokens"] if counts_first(options) else []
     names += ["parse", "near"] if settings.scheme.joined_in_memory and not indexed else []
     names += ["count", "prune", "send", "reduce"]
@@ -136,7 +136,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write each of mapper k's records once for each key that pruning kept."""
+    """Write mapper k's records and its share of index records, once for each key that is left."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]

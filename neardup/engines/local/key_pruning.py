@@ -52,7 +52,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return each record's size and bitmap, uint64 (n, 2); old records' sizes have the top bit."""
+    """Return sizes and bitmaps, uint64 (n, 2); the sizes of old records have the top bit set."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -133,7 +133,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Write all postings of a hot key (too many records for memory), each with the key's group."""
+    """Write all postings of a key with too many records for memory, with a hash of the records."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
@@ -167,7 +167,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask (bool) over `place`: True for postings with a possible partner in the bucket.
+    """Return a mask (bool) over `place`: True for postings that may have a partner in the bucket.
 
     In large buckets it is True for all postings, unless --against or --between rules out all pairs:
     the reducer's length filter is faster there.

@@ -23,7 +23,7 @@ from neardup.verification import OUTPUTS
 
 
 def find_marks(workers: Workers, plan: Plan) -> None:
-    """Parse the records, join those within --distance, and write marks of the keys they share."""
+    """Parse the records, find those within --distance, and write which shared keys to use."""
     plan.progress.stage("parse", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", _write_prints)
     plan.progress.stage("near", 0)
@@ -43,7 +43,7 @@ def _write_prints(plan: Plan, k: int) -> None:
 
 
 def _write_marks(near: NearRecords, plan: Plan, k: int) -> None:
-    """Write worker k's share of the marks (record, band), to one file for each mapper's records."""
+    """Write worker k's share of the keys to use, as (record, band), to a file for each mapper."""
     for mapper, marks in enumerate(near.marks(k, plan.jobs)):
         np.save(plan.path("marks", k, mapper), marks)
 
@@ -55,7 +55,7 @@ def _pickled(path: Path) -> Iterator[Any]:
 
 
 def marked(plan: Plan, k: int, counters: Counters) -> Iterator[Ragged]:
-    """Yield the marked keys of mapper k's records, batch by batch."""
+    """Yield the keys of mapper k's records that `find_marks` has chosen, batch by batch."""
     counters.promise = plan.settings.scheme.promise
     counters.add("keys", 0)
     marks = reduce(np.union1d, [np.load(f"{path}.npy") for path in plan.paths("marks", k)])

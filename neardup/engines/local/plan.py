@@ -71,7 +71,7 @@ class Plan(NamedTuple):
         segments: Sequence[Segment] = (),
         **more: Any,
     ) -> "Plan":
-        """Return a run's plan; without `jobs`, the size of the files sets the number of workers."""
+        """Return a run's plan, with `jobs` workers (None: one per core); fewer for small inputs."""
         files = [
             name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
             for i, name in enumerate(names)
@@ -267,7 +267,7 @@ def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> T
 
 
 def _summed(rows: np.ndarray) -> Column:
-    """Return the distinct values of rows (value, count), and the sum of the counts of each."""
+    """Return the distinct values of sorted rows (value, count), and the sum of counts for each."""
     starts = starts_of_runs(rows[:, 0])
     return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
 

@@ -82,7 +82,7 @@ class SpilledRun(NamedTuple):
 
 
 def files_for(partitions: int, jobs: int) -> int:
-    """Return the number of files that each mapper writes: a power of two, several per reducer.
+    """Return how many files each mapper writes: a power of two, usually several per reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)

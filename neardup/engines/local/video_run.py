@@ -43,7 +43,7 @@ def work(how: Reading, seconds: int | None) -> Work:
 
 
 def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
-    """Read all video files, and show the progress in bytes."""
+    """Read all videos and files of fingerprints; progress is measured by the bytes of videos."""
     sources.read(
         reader,
         lambda missing: progress.stage(STAGES[0], sum(file.size + 1 for file in missing)),

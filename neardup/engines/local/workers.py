@@ -216,7 +216,7 @@ def check_read_once(names: Iterable[str]) -> None:
 
 
 def copied(name: str, folder: Path, number: int) -> str:
-    """Copy an input that is not a regular file, for all mappers to read; return the copy's path."""
+    """Copy standard input, a pipe or the like, for all mappers to read; return the copy's path."""
     path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # they imply a format
     descriptor, shown = (0, "standard input") if name == "-" else (os.open(name, os.O_RDONLY), name)
 

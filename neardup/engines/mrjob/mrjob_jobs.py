@@ -35,7 +35,7 @@ COUNT_TOKENS = "--count-tokens"
 
 
 class NearDuplicates(MRJob):
-    """The mrjob job: one step finds pairs in buckets, and the next one removes repeated pairs."""
+    """The mrjob job: its two steps find pairs and remove repeated ones, or else count tokens."""
 
     SCRIPT = ""  # job.py and, if it is not a task, its function: see `mrjob_launcher`
     LAUNCH: "Callable[[NearDuplicates], None]"

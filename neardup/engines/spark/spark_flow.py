@@ -108,7 +108,7 @@ def ship(context: SparkContext) -> None:
 
 
 class Reports(AccumulatorParam[list[bytes]]):
-    """A Spark accumulator of task reports, to which each task of the last stage adds once."""
+    """The rule by which a Spark accumulator collects the reports of tasks: it appends them."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -129,7 +129,8 @@ class SparkJob:
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
         """Return a DataFrame of blocks of answer lines (`value`, binary), without final LF.
 
-        With two rounds, this call runs the first one at once.
+        With --output kept, the blocks hold the places of the removed records instead.  With two
+        rounds, this call runs the first one at once.
         """
         tasks = self.tasks
         shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # lines for all keys
@@ -162,7 +163,7 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return columns id and text under default names; UsageError if one is missing or mistyped."""
+    """Return the columns of ids and texts under default names; UsageError for an unusable one."""
     for name in (id_, text):
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; the columns are {', '.join(df.columns)}")
@@ -191,7 +192,7 @@ def pairs_of(
 
 
 def check_python(context: SparkContext) -> None:
-    """Run a task on the executors; StageError with advice if their Python cannot run it.
+    """Run a task on one executor; StageError with advice if its Python cannot run it.
 
     By default a session uses the first python3 on the executors' PATH, not that of the notebook.
     """

@@ -1,4 +1,4 @@
-"""The program that spark-submit runs: read files, write a folder of pairs, print a summary."""
+"""The program that spark-submit runs: read files, write the answer, and print a summary."""
 
 import argparse
 import logging

@@ -47,7 +47,7 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks of a job: its options, its token counts, and the places of its files."""
+    """The functions that Spark runs as tasks of a job, with the settings that all of them need."""
 
     options: Options
     counts: TokenCounts | None
@@ -132,7 +132,7 @@ class Tasks:
     def keep(
         self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
     ) -> Callable[[Batches], Rows]:
-        """Return the task that yields the kept lines, without the last line end."""
+        """Return the task that yields the kept lines, in blocks without their last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
