@@ -129,8 +129,7 @@ class Contents:
     """Numbers for the contents of files; files with equal contents get the same number.
 
     Empty files get none.  A file is read only if another one has as many bytes, and its hash is not
-    in the cache.  A file that cannot be read counts as one
-    that no other folder has.
+    in the cache.  A file that cannot be read counts as one that no other folder has.
     """
 
     def __init__(self, tally: Tally, cache: ResultCache, strict: bool):
@@ -182,7 +181,7 @@ class Contents:
         return len(self._sizes) - 1
 
     def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        """Count an unreadable file or folder; return a new number, or raise StageError if strict."""
+        """Count an unreadable file or folder; return a new number.  StageError if strict."""
         if self._strict:
             raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
         self.tally.fail(path_id(path), Failure(reason, detail))

@@ -265,9 +265,9 @@ def longest_passage(form: InputFormat, a: str, b: str) -> str:
 
 
 def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
-    """Find the longest run of values in both lists; return its start in `a` and its length.
+    """Return the start in `a` and the length of the longest common run that a short search finds.
 
-    Only the first 16 places of each value in `a` are tried, so that a longer run may be missed.
+    Only the first 16 places of each value in `a` are tried.
     """
     at: dict[int, list[int]] = {}
     for i, value in enumerate(a):

@@ -146,7 +146,7 @@ def remove(folders: list[str], trash: bool = False) -> None:
 
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
-    """Context manager: lock output folders against other runs of this machine, or StageError."""
+    """Context manager: lock outputs against this machine's other runs; StageError if locked."""
     with (shipping.folder() / "outputs.lock").open("w") as file:
         for output in outputs:
             # Each path locks the byte at its hash; two paths hardly ever have the same.
