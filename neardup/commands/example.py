@@ -123,7 +123,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """Yield random families, and spread `cluster` similar and `hot` equal sets evenly among them."""
+    """Yield random families of sets, with `cluster` similar and `hot` equal sets spread evenly."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)

@@ -254,7 +254,7 @@ def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[
 
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """Return the options that copy files from the cluster to tasks, {name in a task: path}."""
+    """Return the -D option that copies files {name in a task: path on the cluster} to tasks."""
     # -files and -archives would need URIs that name the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []

@@ -173,7 +173,7 @@ def _segment(
 
 
 def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Yield the batches of a source after writing their records to temporary segment files."""
+    """Yield mapper k's batches after writing their records to temporary files of the segment."""
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
         for batch in source(plan, k, counters):
