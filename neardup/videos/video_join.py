@@ -135,7 +135,7 @@ def _search(
     folder: Path,
     done: Callable[[float], object],
 ) -> SeedSearch:
-    """Find the seeds of new videos and, with an index, of the old videos that match new ones."""
+    """Find matching frames of new videos and, with an index, of the old videos that match them."""
     search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
     find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
@@ -152,7 +152,7 @@ def _search(
 
 
 class _Join:
-    """The join of videos whose seeds are in files."""
+    """The join of videos whose seeds (matching frames) are in files."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Join:
         self.shows_common = np.zeros(len(store), bool)  # for each video
 
     def _seconds(self) -> NDArray[np.float64]:
-        """Return for how many seconds each video shows frames that vote: float (videos,)."""
+        """Return the seconds of each video, without its common frames: float (videos,)."""
         voting = np.where(self.common, 0, self.lengths)
         seconds = np.bincount(self.store.owner, voting, minlength=len(self.store))
         return np.asarray(seconds, np.float64)

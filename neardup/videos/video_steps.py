@@ -112,7 +112,9 @@ class Voting(NamedTuple):
 def _met(
     lines: Iterable[bytes], count: int, what: str
 ) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
-    """Yield each video with its print and the fields of all other lines about it: `count` or more.
+    """Yield (id, video, rows of its seeds or requests) for each video in sorted lines.
+
+    A row has `count` fields or more.
 
     StageError if a video has no print, or two.
     """
@@ -243,7 +245,7 @@ def _pair(seeds: Indices, a: Voting, b: Voting, mirrored: bool) -> VideoPair | N
 
 
 def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the total number of clusters, and the cluster of each video that has copies."""
+    """Yield the total number of clusters of copies, and the cluster of each video with copies."""
     numbers: dict[bytes, int] = {}
     pairs: list[tuple[int, int]] = []
     videos = 0
