@@ -153,7 +153,7 @@ def for_candidates(counts: dict[Choice, Counts]) -> Choice:
 
 
 def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
-    """Choose settings on `third`, run every program on `rest`, and yield the table rows."""
+    """Choose settings on `third`, run the programs on `rest`, and yield the table rows."""
     counts = {
         choice: found for shingle in SHINGLES for choice, found in at_each_threshold(third, shingle)
     }

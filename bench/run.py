@@ -157,7 +157,7 @@ def described(workload: Workload) -> dict[str, Any]:
 
 
 def described_contestant(one: Contestant) -> dict[str, Any]:
-    """Return a contestant as an entry of the results; `peer` is False for our own programs."""
+    """Return a contestant as an entry of the results; `peer`: False for ours and for floors."""
     names = {"name": one.name, "tool": one.tool, "banding": one.banding}
     return {**names, "prints": one.prints, "peer": bool(one.module)}
 

@@ -166,7 +166,7 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
     """Yield the runs on a line in time that are long enough, and do not seem to match by chance.
 
-    A run has at least one seed.
+    A run overlaps at least one seed (a pair of matching frames).
     """
     i, j = _meeting(a, b, line.rate, line.offset)
     bits = distances(a, i, b, j)

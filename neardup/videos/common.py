@@ -43,7 +43,7 @@ def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
 
 
 def limit(clusters: int, share: float, least: int) -> float:
-    """Return the maximum number of clusters that show a frame which is not common."""
+    """Return the maximum number of clusters of copies that show a frame which is not common."""
     return max(least, share * clusters)
 
 

@@ -208,7 +208,7 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 def _steady(sure: Integers, most: Integers) -> Integers:
     """Return the widest bars (n, 2) that are possible in a picture, and certain in a neighbour.
 
-    So a dark scene has the bars of the scene before it.
+    So a dark scene has the bars of the scene before or after it.
     """
     every = _of_neighbours(sure, "constant")
     return np.asarray(np.where(every <= most + PARTS // 2, every, 0).max(axis=0), np.int64)

@@ -212,7 +212,7 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Return the part of its bucket that each row is in, a mark for each row, and a count.
+    """Return each row's part of its bucket, whether it is compared with all others, and a count.
 
     Buckets of more than FULL videos are divided.  The rows that are marked are compared with all
     others of their part.  The count is that of parts that have still more than FULL videos, of

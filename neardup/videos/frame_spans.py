@@ -72,7 +72,7 @@ class SpanMaker:
         self._pictures = self._pictures[to - self._done :]
 
     def _prolong(self, time: int, end: int, frame: NDArray[np.uint64]) -> None:
-        """Extend the last span by a frame that looks the same and follows soon; else begin another."""
+        """Extend the last span by a frame that looks the same and follows soon; else begin one."""
         own = int.from_bytes(frame[0].tobytes(), "big")
         near = self._spans and time < self._shown + 2 * self._tick
         if near and bin(own ^ self._first).count("1") <= SAME:

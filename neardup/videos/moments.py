@@ -109,7 +109,7 @@ def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> 
 
 
 class _Search(NamedTuple):
-    """Seeks in an open video: its frames begin at `start`, and the search ends at `ends`."""
+    """Finds pictures by seeking in an open video that begins at `start`, until the time `ends`."""
 
     container: InputContainer
     stream: Any

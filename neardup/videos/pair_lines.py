@@ -1,4 +1,4 @@
-r"""Format and parse pairs of videos: a line, JSON object or table row for each stretch.
+r"""Format and parse pairs of videos: a line, JSON object or table row per matching stretch.
 
     A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror
 

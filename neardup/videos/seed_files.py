@@ -141,7 +141,7 @@ def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> 
 
 
 def _by_mask(search: SeedSearch, mask: int) -> int:
-    """Write the seeds that a mask finds; return how many groups had too many videos to compare."""
+    """Write the matches that a mask finds; return how many groups had too many videos."""
     full = 0
     for packed in _keyed_rows(search, mask):
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
@@ -197,7 +197,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
-    """Write the seeds of buckets (starts, sizes); return how many groups had too many videos."""
+    """Write the matches in buckets; return how many groups had too many videos to compare."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
@@ -233,7 +233,7 @@ def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> ND
 
 
 def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
-    """Append the seeds of matching rows to the files; the left rows are of own variants."""
+    """Append matching rows to the files, as pairs of frames; the left rows are of own variants."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]
     a, b = left % n, right % n
@@ -253,7 +253,7 @@ def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
 
 
 def seeds_in(folder: Path, part: int) -> Seeds:
-    """Return the distinct seeds in the files of a part, in order; merge these files into one."""
+    """Return the distinct seeds (matches) in the files of a part, in order; merge these files."""
     whole = folder / f"{part}"
     if not whole.exists():
         pieces = sorted(folder.glob(f"{part}.*"))
@@ -274,7 +274,7 @@ def _distinct(seeds: Seeds) -> Seeds:
 
 
 def by_videos(store: FrameStore, seeds: Seeds) -> Iterator[tuple[int, int, bool, Indices, Indices]]:
-    """Yield (a, b, mirrored, frames of a, frames of b) for the seeds of each pair of videos."""
+    """Yield (a, b, mirrored, frames of a, frames of b) for the matches of each pair of videos."""
     x, y = (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)
     mirrored = (seeds[:, 0] & np.uint64(1)).astype(np.int64)
     a, b = store.owner[x], store.owner[y]

@@ -56,7 +56,7 @@ KEEP: dict[str, Callable[[Facts], float]] = {  # the video with the least value 
 
 
 def keep_rules(text: str) -> list[Rule]:
-    """Parse the rules of --keep, with commas between them; ValueError for an unknown rule.
+    """Parse the rules of --keep, with commas between them; ValueError for an invalid rule.
 
     >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
     >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]

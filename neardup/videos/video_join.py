@@ -207,7 +207,7 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return pairs that may be copies, and pairs whose frames mostly match, by seeds of a part.
+        """Return pairs that may be copies, and pairs whose frames mostly match, in a part of seeds.
 
         All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
         one video.
@@ -235,7 +235,7 @@ class _Join:
         return np.flatnonzero(others + 1 > most)
 
     def _shown(self, part: int) -> tuple[Indices, Indices]:
-        """Return frames, and clusters of other videos that show them, from the seeds of a part."""
+        """Return frames, and clusters of other videos that show them, in a part of the matches."""
         i, j = _frames(seeds_in(self.folder, part))
         of_i, of_j = self.clusters[self.store.owner[i]], self.clusters[self.store.owner[j]]
         apart = of_i != of_j
@@ -243,7 +243,7 @@ class _Join:
         return common.shown_by(frames, np.concatenate((of_j[apart], of_i[apart])))
 
     def _beside_common(self, part: int) -> Indices:
-        """Return the frames that match a common frame, from the seeds of a part."""
+        """Return the frames that match a common frame, in a part of the matches."""
         i, j = _frames(seeds_in(self.folder, part))
         return np.unique(np.concatenate((i[self.common[j]], j[self.common[i]])))
 

@@ -156,7 +156,7 @@ def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[byt
 
 
 def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
-    """Read sorted seeds and prints; yield a request for each pair of videos that may have a run.
+    """Read sorted matches and prints; yield a request for each pair of videos that may have a run.
 
     copies: yield requests only for videos that may be copies.
     """
@@ -179,7 +179,7 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
 
 
 def _may_have_run(seeds: Indices) -> bool:
-    """Return False if `align` cannot find a run, since the seeds are too few and too short."""
+    """Return False if `align` cannot find a run, since the matches are too few and too short."""
     if not len(seeds):
         return False
     several = min(len(np.unique(seeds[:, column])) for column in (0, 2)) >= SEEDS
