@@ -207,7 +207,7 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return pairs that may be copies, and pairs whose frames mostly match, in a part of seeds.
+        """Return pairs that may be copies, and pairs whose frames mostly match, by a file of seeds.
 
         All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
         one video.
