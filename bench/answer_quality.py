@@ -3,9 +3,9 @@
 pairs     `A TAB B`, perhaps with a similarity, which then has to be right too
 flags     the id of a record; right where the exact answer has a pair with it
 links     pairs that connect: right where they connect the same records as the exact pairs
-kept      the lines that stay; they are only counted
-removed   a record, the one it goes because of, and the similarity: right where the exact answer has
-          the pair, and the second record is not removed
+kept      the lines that are kept; they are only counted
+removed   a record, the record that it duplicates, and the similarity: right where the exact answer
+          has the pair, and the second record is not removed
 clusters  a member a line: right where they are those of the exact pairs
 nothing   no answer
 

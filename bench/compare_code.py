@@ -1,4 +1,4 @@
-"""Measure which kinds of shingles find edited copies of source code, but no unrelated files.
+"""Measure which kinds of shingles find edited copies of source code, but few unrelated files.
 
     python3 -m bench.compare_code [FILES]
 
@@ -46,7 +46,7 @@ def licensed(text: str, rng: random.Random, other: str) -> str:
 
 
 def renamed(text: str, rng: random.Random, other: str) -> str:
-    """Rename a tenth of the identifiers to random words of the same length."""
+    """Rename a tenth of the names of 3 letters or more to random words of the same length."""
     names = sorted(set(re.findall(r"\b[A-Za-z_]\w{2,}\b", text)) - set(keyword.kwlist))
     some = rng.sample(names, len(names) // 10)
     new = {name: "".join(rng.choices(ascii_lowercase, k=len(name))) for name in some}
@@ -81,7 +81,7 @@ def reordered(text: str, rng: random.Random, other: str) -> str:
 
 
 def extended(text: str, rng: random.Random, other: str) -> str:
-    """Append text from another file, a fifth as long as the text itself."""
+    """Append the start of a second text, up to a fifth as long as the text itself."""
     return text + other[: len(text) // 5]
 
 
@@ -97,7 +97,10 @@ EDITS: dict[str, Callable[[str, random.Random, str], str]] = {
 
 
 def sources(most: int) -> dict[Path, str]:
-    """Return {path: text} of up to `most` random files of the standard library and packages."""
+    """Return {path: text} of up to `most` random Python files of the library and of packages.
+
+    They compile, have LEAST_LINES lines or more, and fewer than 200,000 characters.
+    """
     folders = [sysconfig.get_paths()[name] for name in ("stdlib", "purelib")]
     paths = sorted({path for folder in folders for path in Path(folder).rglob("*.py")})
     random.Random(1).shuffle(paths)

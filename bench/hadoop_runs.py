@@ -32,7 +32,7 @@ class ClusterRun(NamedTuple):
 
 
 def upload(file: Path) -> None:
-    """Upload a file as /bench/videos.txt, with as many blocks as there are splits."""
+    """Upload a file as /bench/videos.txt, in at most SPLITS blocks."""
     block = -(-file.stat().st_size // SPLITS // 4096) * 4096
     hadoop("fs", "-mkdir", "-p", "/bench")
     hadoop("fs", f"-Ddfs.blocksize={block}", "-put", "-f", str(file), INPUT)

@@ -134,7 +134,7 @@ def milliseconds(value: float) -> str:
 
 
 def many(count: int) -> list[list[str]]:
-    """Make `count` pictures; return the table row of each program that is installed."""
+    """Make `count` pictures; return the table rows of `neardup images` and installed PEERS."""
     rows = []
     with TemporaryDirectory() as folder:
         made, output = os.path.join(folder, "made"), os.path.join(folder, "pairs")

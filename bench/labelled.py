@@ -117,7 +117,7 @@ class Row(NamedTuple):
 
 
 def similar(records: Labelled, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
-    """Return all pairs at or above the threshold, int64 (P, 2), and their similarities, float."""
+    """Return the pairs that reach the threshold and can be true, int64 (P, 2), and similarities."""
     shingle, threshold = choice
     found = library.pairs(records.texts, threshold, shingle=shingle, clean=CLEAN, exact=True)
     pairs = np.array([(pair.a, pair.b) for pair in found], np.int64).reshape(-1, 2)
@@ -153,7 +153,7 @@ def for_candidates(counts: dict[Choice, Counts]) -> Choice:
 
 
 def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
-    """Choose settings on `third`, run every program on `rest`, and yield the table rows."""
+    """Choose settings on `third`, run the programs on `rest`, and yield the table rows."""
     counts = {
         choice: found for shingle in SHINGLES for choice, found in at_each_threshold(third, shingle)
     }
@@ -174,7 +174,10 @@ def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
 
 
 def others(rest: Labelled, chosen: Choice) -> Iterator[Row]:
-    """Yield rows for the other installed programs, with their defaults and with our choice."""
+    """Yield rows for the other installed programs: by their defaults, some also by our choice.
+
+    datasketch and rensa run with our choice, too; text-dedup does not.
+    """
     absent = defaults.missing()
     for find in (defaults.datasketch, defaults.rensa):
         if find.__name__ not in absent:

@@ -1,4 +1,4 @@
-"""The machine of a benchmark, and the versions of all programs and packages that took part."""
+"""The machine of a benchmark, and the versions of neardup, Python and the peers' packages."""
 
 from __future__ import annotations
 

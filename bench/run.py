@@ -1,4 +1,4 @@
-"""Run every contestant on every workload, in turn: `make bench`, `make bench-quick`.
+"""Run each contestant on the workloads of its kinds, in turn: `make bench`, `make bench-quick`.
 
     python3 -m bench.run && python3 -m bench.report.tables
     python3 -m bench.run --rounds 3 --workloads "W1 100k" "W2" --contestants run_local rensa gaoya
@@ -157,7 +157,7 @@ def described(workload: Workload) -> dict[str, Any]:
 
 
 def described_contestant(one: Contestant) -> dict[str, Any]:
-    """Return a contestant as an entry of the results; `peer` is False for our own programs."""
+    """Return a contestant as an entry of the results; `peer`: False for ours and for floors."""
     names = {"name": one.name, "tool": one.tool, "banding": one.banding}
     return {**names, "prints": one.prints, "peer": bool(one.module)}
 
@@ -234,7 +234,7 @@ def beginning(args: argparse.Namespace, python: str) -> dict[str, Any]:
 
 
 def without_folder(argument: str) -> str:
-    """Return only the file name of an absolute path: the results must not show local folders."""
+    """Return the file name of an absolute path, so that no folder is shown, else the argument."""
     return os.path.basename(argument) if argument.startswith("/") else argument
 
 

@@ -1,8 +1,7 @@
 """Edits of videos, made with PyAV filters and numpy, and the times of the source in the copy.
 
 An edit is a chain of FFmpeg's filters, drawings on the luma of each frame, or both, and a codec.
-Where `kept` is empty, the whole source is in the copy from second 0 on; otherwise it says which
-stretches of the source are there, and at which second each begins.
+`Edit.kept` returns which stretches of the source are in the copy, and at which second each begins.
 
 Letters: W, H width and height of a frame.
 """
@@ -24,7 +23,7 @@ BRIGHT = 38  # 15 % of 255
 
 
 class Kept(NamedTuple):
-    """A stretch of the source that a copy shows, in seconds, and the speed of the copy."""
+    """A stretch of the source that a copy shows, where it begins in the copy, and its rate."""
 
     start: float
     end: float
@@ -192,7 +191,7 @@ EDITS = [
 
 
 def edited(source: Path, edit: Edit, path: Path, fps: float, seconds: float) -> None:
-    """Write an edited copy of a source with the given frame rate and length in seconds."""
+    """Write an edited copy of a source; fps, seconds: frame rate and length of the source."""
     start, end = (share * seconds for share in edit.part)
     frames = filtered(source, [*edit.filters, ("format", "yuv420p")], start, end)
     if edit.frames:

@@ -92,7 +92,7 @@ REAL = [
 
 
 def sources(folder: Path) -> list[Source]:
-    """Return all sources; make missing ones in `folder`, and report those that cannot be made."""
+    """Return the sources; make missing ones in `folder`; report and skip what cannot be made."""
     made = folder / "sources"
     made.mkdir(parents=True, exist_ok=True)
     found = []

@@ -109,7 +109,7 @@ def words(stanza: Stanza) -> list[str]:
 
 
 def by_id(all_stanzas: Iterable[Stanza]) -> dict[str, Stanza]:
-    """Return {id: stanza}; an id is the shortest name that no other stanza has."""
+    """Return {id: stanza}; an id is the shortest name no other stanza has, or else the longest."""
     named = [(possible_ids(stanza), stanza) for stanza in all_stanzas]
     uses = Counter(id_ for ids, _ in named for id_ in ids)
     return {next((id_ for id_ in ids if uses[id_] == 1), ids[-1]): s for ids, s in named}

@@ -159,7 +159,7 @@ def bars(above: float, beside: float, colour: tuple[int, int, int] = BLACK) -> C
 
 
 def screenshot(image: Picture) -> Picture:
-    """Show the picture as in a phone app: a head with a name above it, and a line below it."""
+    """Show the picture as in a phone app: a header with a name above it, and a line below it."""
     head, foot = round(0.1 * image.height), round(0.15 * image.height)
     screen = Image.new("RGB", (image.width, image.height + head + foot), WHITE)
     screen.paste(image, (0, head))
@@ -187,7 +187,10 @@ def centre(share: float) -> Change:
 
 
 def rotated(degrees: float) -> Change:
-    """Return a change that rotates, and crops to the largest part without empty corners."""
+    """Return a change that rotates, and crops to the largest centre without empty corners.
+
+    The centre has the shape of the picture.
+    """
 
     def turned(image: Picture) -> Picture:
         sine, cosine = math.sin(math.radians(degrees)), math.cos(math.radians(degrees))

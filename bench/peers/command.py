@@ -1,4 +1,4 @@
-"""Common parts of all adapters: their options, the import of the peer, and a quiet stderr."""
+"""Common parts of the adapters: their options, the import of the peer, and a quiet stderr."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def pipe(args: argparse.Namespace) -> int:
-    """Run the pipe of the module's docstring, and `sort -u`; return its exit code."""
+    """Run mapper, `sort`, reducer and `sort -u` as a pipe; return its exit code."""
     threshold = f"{args.threshold.num}/{args.threshold.den}"
     arguments = ["--bands", str(args.bands), "--rows", str(args.rows), "--threshold", threshold]
     command = ["bash", "-c", PIPE, "course", args.file, *arguments]

@@ -41,7 +41,7 @@ def on_keys(polars: Any, keys: Any) -> Any:
 
 
 def on_prefixes(polars: Any, tokens: Any, sizes: Any) -> Any:
-    """Return the pairs that share COMMON of their rarest tokens: similar pairs and few others."""
+    """Return the pairs that share enough of their rarest tokens: similar pairs and few others."""
     col, larger = polars.col, polars.max_horizontal("fewest", "fewest_right")
     places = tokens.group_by("token").len().sort("len", "token").with_row_index("place")
     ordered = tokens.join(places, on="token").group_by("row").agg(col("place").sort())

@@ -1,4 +1,4 @@
-"""The plots of docs/benchmarks.md, as SVG; `tables` draws them if matplotlib is installed.
+"""The plots of docs/benchmarks.md and docs/choosing.md, as SVG; `tables` draws them.
 
 growth.svg    seconds against the number of records, both logarithmic
 recall.svg    seconds, what is missed and what is wrong, on 100,000 records
@@ -67,7 +67,7 @@ def of_growth(figure: Any, results: dict[str, Any]) -> bool:
 
 
 def of_recall(figure: Any, results: dict[str, Any]) -> bool:
-    """Draw seconds, missed and wrong pairs of each contestant, the fastest at the top."""
+    """Draw seconds and missed and wrong shares for contestants that print pairs or flags."""
     table = figures(results).get("W1 100k", {})
     shown = [item for item in table.items() if item[1].prints in ("pairs", "flags")]
     lines = sorted(shown, key=lambda item: (not item[1].done, item[1].seconds))

@@ -136,7 +136,7 @@ def largest_ratios(workload: str, table: Table) -> Iterator[Target]:
 
 
 def fastest_of(what: str, most: float | None, ratios: dict[str, float]) -> Target:
-    """Return a target for the ratio to the fastest peer, the largest; `most`: limit or None."""
+    """Return a target for the largest ratio, that to the fastest peer; `most`: limit or None."""
     fastest = max(ratios, key=ratios.__getitem__, default="")
     value = ratios.get(fastest)
     target = Target(what, NONE, value, None) if most is None else at_most(what, most, value)

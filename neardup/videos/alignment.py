@@ -78,7 +78,7 @@ class Frames(NamedTuple):
 
 
 def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
-    """Return the runs of two videos, in the order of their times in a.
+    """Return the runs (stretches that match) of videos a and b, in order of their start in a.
 
     seeds: int64 (m, 4), milliseconds a0, a1, b0, b1: spans of frames of a and b that match, in any
     order, repeats allowed.
@@ -104,7 +104,7 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
 def pair_of(
     a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
 ) -> VideoPair | None:
-    """Return the pair of videos a and b with their runs, or None if they have no run."""
+    """Return the pair of videos a and b with the stretches that match, or None if none does."""
     runs = align(seeds, of_a, of_b)
     if not runs:
         return None
@@ -116,7 +116,7 @@ def pair_of(
 
 
 def least_of_run(shorter: float) -> float:
-    """Return the minimum length of a run, given the length of the shorter video, in seconds.
+    """Return the minimum length of a matching stretch, given that of the shorter video (seconds).
 
     >>> [round(least_of_run(seconds), 2) for seconds in (1.0, 2.0, 60.0)]
     [1.2, 1.6, 2.0]
@@ -125,7 +125,7 @@ def least_of_run(shorter: float) -> float:
 
 
 def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
-    """Return the votes of each seed, 0 … 1: half as many for every HALF bits that differ.
+    """Return a weight for each pair of matching frames, 0 … 1: halved for every HALF bits apart.
 
     In a calm scene, all frames match, and only the nearest ones are on the right line.
     """
@@ -134,7 +134,10 @@ def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
 
 
 def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
-    """Return at most `most` seeds with their nearness: those with the most votes, in order."""
+    """Return at most `most` seeds and their weights: those with the most votes, in their order.
+
+    A seed is a pair of matching frames.
+    """
     if len(seeds) > most:
         chosen = np.sort(np.argsort(-near * weights_of(seeds), kind="stable")[:most])
         seeds, near = seeds[chosen], near[chosen]
@@ -142,7 +145,7 @@ def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
 
 
 def _enough(on: Floats, seconds: Floats) -> bool:
-    """Return whether seeds on a line are enough, in number and seconds, to search it for runs."""
+    """Return whether matching frames are enough, in number and seconds, to search for a stretch."""
     frames = min(len(np.unique(on[:, 0])), len(np.unique(on[:, 2])))
     return (
         frames >= 1
@@ -152,7 +155,7 @@ def _enough(on: Floats, seconds: Floats) -> bool:
 
 
 def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
-    """Mark the seeds that overlap a run in both videos, even if they are on another line."""
+    """Mark the matching frames that overlap a run in both videos, even if on another line."""
     inside = np.zeros(len(seeds), bool)
     for run in runs:
         of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)
@@ -161,7 +164,10 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 
 
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
-    """Yield the runs on a line that contain seeds, are long enough, and do not match by chance."""
+    """Yield the runs on a line in time that are long enough, and do not seem to match by chance.
+
+    A run overlaps at least one seed (a pair of matching frames).
+    """
     i, j = _meeting(a, b, line.rate, line.offset)
     bits = distances(a, i, b, j)
     near = bits <= _widest(bits)
@@ -184,7 +190,7 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
 
 
 def _widest(bits: Indices) -> float:
-    """Return in how many bits matching frames may differ on a line, given all distances on it."""
+    """Return in how many bits matching frames on a line in time may differ, given all distances."""
     seeds = bits[bits <= NEAR]
     if not len(seeds):
         return 0
@@ -202,7 +208,7 @@ def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
 
 
 def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices, Indices]:
-    """Return the pairs, frames i of a and j of b, that are shown at the same time on a line."""
+    """Return the pairs of frames, i of a and j of b, shown together if b = rate · a + offset."""
     low, high = (rate * a.spans[:, side] / 1000 + offset for side in (0, 1))
     first = np.searchsorted(b.spans[:, 1] / 1000, low, "right")
     last = np.searchsorted(b.spans[:, 0] / 1000, high, "left")
@@ -232,7 +238,7 @@ def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
 
 
 def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
-    """Return whether a run is long enough and its frames match better than on shifted lines."""
+    """Return whether a run is long enough and matches better than at shifts of up to 3 seconds."""
     if run.seconds < least_of_run(min(a.length, b.length)) or run.frames < RUN_FRAMES:
         return False
     part = a.take(frames)

@@ -43,7 +43,7 @@ def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
 
 
 def limit(clusters: int, share: float, least: int) -> float:
-    """Return the maximum number of clusters that show a frame which is not common."""
+    """Return the maximum number of clusters of copies that show a frame which is not common."""
     return max(least, share * clusters)
 
 
@@ -88,7 +88,10 @@ class SharedPlaces(NamedTuple):
 def stretches(
     store: FrameStore, common: NDArray[np.bool_], matches: Iterable[tuple[Indices, Indices]]
 ) -> list[CommonStretch]:
-    """Return the common stretches, the longest first; matches: pairs of matching common frames."""
+    """Return the common stretches of LEAST seconds or more that several videos have, longest first.
+
+    matches: pairs of matching common frames.
+    """
     places = SharedPlaces.of(store, common)
     forest = Forest(len(places.first))
     for i, j in matches:

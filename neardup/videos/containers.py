@@ -1,4 +1,4 @@
-"""Open video files, which are recognised by content; refuse any other file, with a reason.
+"""Open video files, recognised by content (bare streams by name, too); refuse other files.
 
     file ─▶ first bytes ─▶ container, as PyAV recognises it ─▶ the video stream ─▶ limits
 
@@ -7,7 +7,7 @@ PNG with one frame, which is found later, by `decoding`.  An mp4 or mkv with sou
 cover picture only, has "no video stream".  Playlists, which name other files, are not opened: only
 the file that the user names is opened.
 
-Whatever is wrong with a file raises `RefusedError` with one of REASONS.
+Whatever is wrong with a file raises `RefusedError` with `NOT_A_VIDEO` or one of REASONS.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ Shown = TypeVar("Shown")
 
 
 class Decoder:
-    """Decodes the frames of a video stream that are needed to see `ticks` frames a second."""
+    """Decoder of a video stream at `ticks` frames a second, or of its key frames only (`fast`)."""
 
     def __init__(self, container: InputContainer, stream: Any, ticks: int, fast: bool = False):
         self._container, self._stream = container, stream
@@ -67,7 +67,7 @@ class Decoder:
         return at_ticks(self.frames(), self._tick, self.clock)
 
     def frames(self) -> Iterator[tuple[float, VideoFrame]]:
-        """Yield (time in seconds, frame) for each decoded frame."""
+        """Yield (time in seconds, frame) for each decoded frame that is not damaged."""
         packets = self._packets()
         for packet in self._keys(packets) if self._fast else self._chosen(packets):
             yield from self._decoded(packet)
@@ -131,7 +131,7 @@ class Decoder:
                 self.clock.pass_by(packet.pts * self._unit)
 
     def _chosen(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """Yield packets; before each, set whether the decoder may skip its frame."""
+        """Yield the packets; set before each whether a decoder that can skip may skip its frame."""
         if self._context.name not in SKIPS:
             yield from packets
             return
@@ -161,7 +161,7 @@ class Decoder:
 
 
 def frame_seconds(stream: Any) -> float:
-    """Return how long a frame of a stream is shown on average, in seconds."""
+    """Return how many seconds a frame of a stream is shown on average, or USUAL if unknown."""
     rate = stream.average_rate or getattr(stream, "guessed_rate", None)
     return float(1 / rate) if rate else USUAL
 
@@ -223,7 +223,7 @@ def at_ticks(
 
 
 def thinned(frames: Iterable[tuple[float, Shown]], tick: float) -> Iterator[tuple[float, Shown]]:
-    """Yield the first frame at or after each tick; frames may be more than a tick apart."""
+    """Yield (time, frame) for the first frame at or after each tick; no frame is repeated."""
     due = 0
     for time, frame in frames:
         if time >= due * tick - NEAR:

@@ -50,7 +50,7 @@ def shingle_lines(store: FrameStore, jobs: int, seed: int = 0) -> Iterator[bytes
 
 
 def segments_of(store: FrameStore) -> Indices:
-    """Return the index of each frame's segment, int64 (n,)."""
+    """Return the number of each frame's segment (frames in a row that look alike): int64 (n,)."""
     new = np.zeros(store.frames, bool)
     for video in range(len(store)):
         part = store.frames_of(video)
@@ -59,7 +59,7 @@ def segments_of(store: FrameStore) -> Indices:
 
 
 def _starts(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Mark the first frame of each segment; hashes: uint64 (n, 4), in order of time.
+    """Mark the first of the frames in a row that look alike; hashes: uint64 (n, 4), by time.
 
     >>> _starts(np.array([[0] * 4, [1] * 4, [2**40 - 1] * 4], np.uint64)).tolist()
     [True, False, True]

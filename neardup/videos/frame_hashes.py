@@ -206,16 +206,16 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 
 
 def _steady(sure: Integers, most: Integers) -> Integers:
-    """Return for each picture the widest possible bars (n, 2) that are certain in a neighbour.
+    """Return the widest bars (n, 2) that are possible in a picture, and certain in a neighbour.
 
-    So a dark scene has the bars of the scene before it.
+    So a dark scene has the bars of the scene before or after it.
     """
     every = _of_neighbours(sure, "constant")
     return np.asarray(np.where(every <= most + PARTS // 2, every, 0).max(axis=0), np.int64)
 
 
 def _of_neighbours(bars: Integers, mode: Literal["edge", "constant"]) -> Integers:
-    """Return the bars of each picture's neighbours in time, (2 AROUND + 1, n, 2)."""
+    """Return the bars of each picture and its neighbours in time, (2 AROUND + 1, n, 2)."""
     padded = np.pad(bars, ((AROUND, AROUND), (0, 0)), mode=mode)
     return np.stack([padded[k : k + len(bars)] for k in range(2 * AROUND + 1)])
 
@@ -242,8 +242,8 @@ def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[
 def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Integers]:
     """Return the certain and the possible height of the first bar, in quarters of a row: (n,) each.
 
-    A bar has `widest` rows or fewer, and it ends at an edge: most of the row behind the next one
-    has another level.
+    A bar has `widest` rows or fewer.  A certain one ends at an edge: half of the row behind the
+    next one, or more, has another level.
     """
     sure, most = np.zeros((2, len(pictures)), np.int64)
     if widest < 1:

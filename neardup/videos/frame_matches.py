@@ -64,16 +64,16 @@ class Rows(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Pairs of matching rows, left[k] and right[k], of different videos."""
+    """Matching frames of different videos: the rows left[k] and right[k] of their fingerprints."""
 
     left: Indices  # with an own fingerprint
     right: Indices
-    full: int = 0  # buckets of which not all frames were compared
+    full: int = 0  # parts of buckets with too many videos to compare all of them
 
 
 @lru_cache(maxsize=2)
 def _masks(seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the masks, uint64 (b, 4), and odd factors for their words."""
+    """Return the random masks, uint64 (b, 4), and an odd factor for each of their words."""
     factors = random_words(seed, MASKS * 4, stream=6) | np.uint64(1)
     return Drawn(BITS, MASKS, MASK_BITS, seed).masks, factors
 
@@ -121,7 +121,7 @@ def video_numbers(ids: list[bytes]) -> NDArray[np.uint64]:
 def matches_in(
     rows: Rows, buckets: Indices, mask: int, distance: int = 31, seed: int = 0
 ) -> Matches:
-    """Return the matches among m rows with equal bucket numbers; buckets: int64 (m,).
+    """Return the matches found among m rows with equal bucket numbers; buckets: int64 (m,).
 
     mask: the number of the mask by which all these buckets were made.  A match is returned at the
     first mask by which its keys are equal, and also at later ones if calm frames were left out.
@@ -150,7 +150,7 @@ def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
 def small_buckets(
     hashes: NDArray[np.uint64], starts: Indices, owns: Indices, sizes: Indices, distance: int
 ) -> tuple[Indices, Indices]:
-    """Return the pairs of rows (left, right) in the same bucket, at most `distance` bits apart.
+    """Return pairs (own row, any row) in the same bucket, at most `distance` bits apart.
 
     The rows of a bucket follow each other, from its start, and those with their own fingerprint are
     the first: `owns` of `sizes` rows.
@@ -212,9 +212,11 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Divide large buckets into parts by row; mark rows to compare with all; count the full parts.
+    """Return each row's part of its bucket, whether it is compared with all others, and a count.
 
-    A full part has more than FULL videos, of which only HUBS are compared with all others.
+    Buckets of more than FULL videos are divided.  The rows that are marked are compared with all
+    others of their part.  The count is that of parts that have still more than FULL videos, of
+    which only HUBS are compared with all others.
     """
     _, many = _video_places(videos, buckets)
     parts = _pair_numbers(buckets, np.where(many > FULL, second.astype(np.int64), 0))

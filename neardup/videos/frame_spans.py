@@ -23,9 +23,9 @@ BATCH = 480  # frames to hash together: two minutes at 4 ticks a second
 
 
 class SpanMaker:
-    """Makes the spans of one video from its ticks, which are added in order and in batches.
+    """Makes the spans (frames in a row that look the same) of a video, from its frames in order.
 
-    The result does not depend on how many ticks are added at a time.
+    The result does not depend on how many frames are added at a time.
 
     >>> maker = SpanMaker(tick_ms=250)
     >>> picture = (np.arange(4096.0).reshape(64, 64) ** 1.5 % 255).astype(np.uint8)
@@ -45,14 +45,14 @@ class SpanMaker:
         self._shown = -1  # the last tick of the last span
 
     def add(self, times_ms: NDArray[np.int64], pictures: NDArray[np.uint8]) -> None:
-        """Add ticks: times (n,) in ms, ascending, and pictures (n, 64, 64)."""
+        """Add frames: their times (n,) in ms, ascending, and pictures, uint8 (n, 64, 64)."""
         self._times += np.asarray(times_ms).tolist()
         self._pictures += list(np.array(pictures))  # copies: the caller may reuse its own
         while len(self._times) >= self._done + BATCH + REACH:
             self._hash(self._done + BATCH, self._done + BATCH + REACH)
 
     def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return the spans (n, 2) in ms, and the hashes (n, V, 4)."""
+        """Return the spans (n, 2), from and to in ms, and their hashes (n, V, 4)."""
         self._hash(len(self._times), len(self._times))
         spans = np.array(self._spans, np.int64).reshape(-1, 2)
         return spans, np.array(self._hashes, np.uint64).reshape(-1, len(VARIANTS), WORDS)
@@ -72,7 +72,7 @@ class SpanMaker:
         self._pictures = self._pictures[to - self._done :]
 
     def _prolong(self, time: int, end: int, frame: NDArray[np.uint64]) -> None:
-        """Extend the last span by a frame if they look the same; otherwise begin a new span."""
+        """Extend the last span by a frame that looks the same and follows soon; else begin one."""
         own = int.from_bytes(frame[0].tobytes(), "big")
         near = self._spans and time < self._shown + 2 * self._tick
         if near and bin(own ^ self._first).count("1") <= SAME:

@@ -91,7 +91,7 @@ def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
 
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
-    """Return the distinct times in order, without those after the end of the file, if known."""
+    """Return the distinct times in order, without those before the start or well after the end."""
     latest = min(seconds + LINGER if seconds else LATEST, LATEST)
     return sorted({at for at in times if 0 <= at <= latest})
 
@@ -109,7 +109,7 @@ def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> 
 
 
 class _Search(NamedTuple):
-    """Seeks in an open video: its frames begin at `start`, and the search ends at `ends`."""
+    """Finds pictures by seeking in an open video that begins at `start`, until the time `ends`."""
 
     container: InputContainer
     stream: Any
@@ -151,7 +151,7 @@ def _near_each_other(times: list[float]) -> list[list[float]]:
 
 
 def _decoded(container: InputContainer, stream: Any) -> Iterator[VideoFrame]:
-    """Yield the frames from the current position in a file on, without damaged ones."""
+    """Yield the frames from the current position in a file on; skip undecodable packets."""
     import av
 
     for packet in container.demux(stream):

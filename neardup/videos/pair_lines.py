@@ -1,10 +1,10 @@
-r"""Format and parse pairs of videos: one line, JSON object or table row for each run.
+r"""Format and parse pairs of videos: a line, JSON object or table row per matching stretch.
 
     A TAB B TAB seconds TAB a0-a1 TAB b0-b1 TAB share TAB rate TAB mirror
 
     talk.mp4    clip.mp4    12.5    61.0-73.5    0.0-12.5    0.98    1.000    0
 
-seconds     that the run has in common, with one digit
+seconds     that the stretch (the run) has in common, with one digit
 a0-a1       where it is in A, in seconds; b0-b1: in B
 share       seconds of all runs of the pair, divided by those of the shorter video; two digits
 rate        seconds of B for one second of A; three digits
@@ -31,7 +31,7 @@ _LINE = re.compile(rb"%b\t%b\t%b\t?\n?" % (_ID, _ID, _NUMBERS))
 
 
 class PairRun(NamedTuple):
-    """A run with the ids of its videos and the share of the pair, rounded as in a line."""
+    """A matching stretch with the ids of its videos and the share of the pair, as in a line."""
 
     a: str
     b: str
@@ -46,13 +46,13 @@ class PairRun(NamedTuple):
 
     @property
     def run(self) -> Run:
-        """The run; its number of frames is 0, since a line does not contain it."""
+        """The matching stretch; its number of frames is 0, since a line does not contain it."""
         times = (self.a_from, self.a_to, self.b_from, self.b_to)
         return Run(self.seconds, *times, self.rate, 0)
 
 
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
-    """Return the runs of a pair with rounded numbers; ids: the ids of all videos, by number.
+    """Return the matching stretches of a pair, rounded; ids: the ids of all videos, by number.
 
     >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
@@ -67,7 +67,7 @@ def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
 
 
 def format_run(run: PairRun) -> bytes:
-    r"""Format a run as a line of tab-separated fields.
+    r"""Format a matching stretch of two videos as a line of tab-separated fields.
 
     >>> format_run(PairRun("a", "b", 12.5, 61.0, 73.5, 0.0, 12.5, 0.98, 1.0, False))
     b'a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n'
@@ -78,7 +78,7 @@ def format_run(run: PairRun) -> bytes:
 
 
 def parse_run(line: bytes) -> PairRun:
-    r"""Parse a line into a run of two videos; WireError for any other line.
+    r"""Parse the line of a matching stretch of two videos; WireError for any other line.
 
     >>> parse_run(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n").mirrored
     True
@@ -104,7 +104,7 @@ def row_of(line: bytes) -> dict[str, Any]:
 
 
 def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
-    """Yield the runs of each pair of videos; the runs of one pair must follow each other."""
+    """Yield lists of the stretches of each pair (a, b, mirrored), which must follow each other."""
     for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
         yield list(group)
 

@@ -96,7 +96,7 @@ def _tried(
 
 
 def _of_row(row: dict[str, Any]) -> VideoPrint:
-    """Convert a row of Arrow values to a `VideoPrint`; WireError for any other row."""
+    """Convert a row of Arrow values to a `VideoPrint`; WireError if it is invalid."""
     try:
         variants = tuple(row["variants"].as_py())
         starts, ends = (np.array(row[name].as_py(), np.int64) for name in ("starts", "ends"))

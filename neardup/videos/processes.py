@@ -18,9 +18,10 @@ _task: Callable[[Any], Any] | None = None  # in a child process: what it does
 def in_processes(
     task: Callable[[Item], Outcome], items: Sequence[Item], jobs: int
 ) -> Iterator[Outcome]:
-    """Yield the result of `task` for each item, in order, computed in `jobs` processes.
+    """Yield the result of `task` for each item, in order, computed in up to `jobs` processes.
 
-    Items and outcomes are pickled; the task is not.  StageError if a process is killed.
+    Items and outcomes are pickled; the task is not.  StageError if a process is killed.  One job or
+    one item needs no other process.
 
     >>> list(in_processes(lambda x: x * x, [1, 2, 3], jobs=2))
     [1, 4, 9]

@@ -34,10 +34,10 @@ class Run(NamedTuple):
 
 
 class VideoPair(NamedTuple):
-    """Two videos that have runs; a and b are their numbers, in the order of the input.
+    """Two videos with matching stretches; a and b are their positions in the input.
 
     Subtle: a is the one whose id is smaller in byte order (the first, if they are equal), and not
-    the one with the smaller number.  So runs do not depend on the order of the input.
+    the one with the smaller position.  So runs do not depend on the order of the input.
     """
 
     a: int

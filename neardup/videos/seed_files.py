@@ -1,4 +1,4 @@
-"""Find all seeds (matches of frames of two videos) on one machine, and keep them in files.
+"""Find seeds (matches of frames of two videos) on one machine, and keep them in files.
 
     prints ─▶ for each mask: keys, sorted ─▶ buckets ─▶ matches ─▶ files by pair of videos
 
@@ -57,7 +57,7 @@ Seeds = NDArray[np.uint64]
 
 
 class SeedSearch(NamedTuple):
-    """A search for seeds: the videos to compare, the distance, and where the seeds are written."""
+    """A search for seeds (matching frames): the videos, the distance, and where to write them."""
 
     store: FrameStore
     folder: Path  # of the files of seeds
@@ -106,7 +106,9 @@ class SeedSearch(NamedTuple):
 def find_seeds(
     search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
 ) -> int:
-    """Write all seeds to a search's files; return how many buckets were compared only in part.
+    """Find matching frames and write them to files; return how many groups had too many videos.
+
+    A group, a part of a bucket, has too many if not all of its videos are compared (FULL).
 
     exact: find all matches instead of most of them; the time grows with the square of n.
     """
@@ -139,7 +141,7 @@ def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> 
 
 
 def _by_mask(search: SeedSearch, mask: int) -> int:
-    """Write the seeds that a mask finds; return how many buckets were compared only in part."""
+    """Write the matches that a mask finds; return how many groups had too many videos."""
     full = 0
     for packed in _keyed_rows(search, mask):
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
@@ -154,7 +156,7 @@ def _by_mask(search: SeedSearch, mask: int) -> int:
 
 
 def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
-    """Yield key << 40 | row for all rows, sorted, in ranges of keys of about ROWS rows."""
+    """Yield key << 40 | row for the rows to compare, sorted, in ranges of about ROWS rows."""
     ranges = -(-search.rows // ROWS)
     if ranges == 1:
         packed = np.concatenate([np.empty(0, np.uint64), *_keyed_chunks(search, mask)])
@@ -195,7 +197,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> int:
-    """Write the seeds of buckets (starts, sizes); return how many buckets were compared in part."""
+    """Write the matches in buckets; return how many groups had too many videos to compare."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
@@ -231,7 +233,7 @@ def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> ND
 
 
 def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
-    """Append the seeds of matching rows to the files; the left rows are of own variants."""
+    """Append matching rows to the files, as pairs of frames; the left rows are of own variants."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]
     a, b = left % n, right % n
@@ -251,7 +253,7 @@ def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
 
 
 def seeds_in(folder: Path, part: int) -> Seeds:
-    """Return the distinct seeds of a part, uint64 (m, 2), in order; merge its files into one."""
+    """Return the distinct seeds (matches) in the files of a part, in order; merge these files."""
     whole = folder / f"{part}"
     if not whole.exists():
         pieces = sorted(folder.glob(f"{part}.*"))
@@ -272,7 +274,7 @@ def _distinct(seeds: Seeds) -> Seeds:
 
 
 def by_videos(store: FrameStore, seeds: Seeds) -> Iterator[tuple[int, int, bool, Indices, Indices]]:
-    """Yield (a, b, mirrored, frames of a, frames of b) for the seeds of each pair of videos."""
+    """Yield (a, b, mirrored, frames of a, frames of b) for the matches of each pair of videos."""
     x, y = (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)
     mirrored = (seeds[:, 0] & np.uint64(1)).astype(np.int64)
     a, b = store.owner[x], store.owner[y]

@@ -57,7 +57,7 @@ def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Itera
 
 
 def _parts(video: VideoPrint) -> Iterator[FrameBlock]:
-    """Yield the distinct fingerprints of each variant of a video, without keys."""
+    """Yield for each variant of a video its fingerprints that no earlier variant of a frame has."""
     fresh, seconds = fresh_variants(video.hashes), seconds_of(video.spans)
     for v in range(len(video.variants)):
         kept = np.flatnonzero(fresh >> np.uint32(v) & np.uint32(1))
@@ -88,7 +88,7 @@ def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
-    """Yield the seeds found in sorted blocks: a line for each pair of videos and block key."""
+    """Yield the seeds in sorted blocks: a line for each block key and pair (a, b, mirrored)."""
     for key, group in groupby(lines, first_field):
         mask = _mask(key)
         texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)

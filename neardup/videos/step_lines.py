@@ -135,7 +135,7 @@ def parse_print(field: bytes) -> VideoPrint:
 
 
 def format_pair(pair: MirroredPair) -> bytes:
-    """Return the other video of a pair as the second field of a line.
+    """Format the other video of a pair, and whether one is mirrored, as a line's second field.
 
     >>> format_pair(MirroredPair(b"a b.mp4", True)), parse_pair(b"1 a b.mp4 1")
     (b'1 a b.mp4 1', MirroredPair(other=b'a b.mp4', mirrored=True))

@@ -1,4 +1,4 @@
-"""Prints of videos as compressed bytes, for the cache and for the temporary file of a run.
+"""Prints of videos as compressed bytes: for the cache, temporary files and lines of steps.
 
 As bytes, a print is a JSON line of everything but its numbers, and then the compressed numbers.  A
 hash is stored as its difference (exclusive or) from that of the frame before, which has fewer ones.
@@ -86,7 +86,7 @@ class PrintSpool:
             self._file.write(value)
 
     def prints(self, keys: Iterable[bytes]) -> Iterator[VideoPrint]:
-        """Yield the prints that were added, in the order of the keys."""
+        """Yield the prints that were added with these keys, in the order of `keys`."""
         for key in keys:
             if key in self._places:
                 place, size = self._places[key]

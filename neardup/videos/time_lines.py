@@ -59,7 +59,9 @@ def weights_of(seeds: Floats) -> Floats:
 
 
 def best_line(seeds: Floats, weights: Floats) -> Line:
-    """Return the line with the most votes of matches (a0, a1, b0, b1), float (m, 4), m > 0.
+    """Return the best line in time for matches (a0, a1, b0, b1), float (m, 4), m > 0.
+
+    It has the most votes, but its rate is 1 unless another has clearly more (BETTER, MARGIN).
 
     >>> best_line(np.array([[0, 1, 5, 6], [3, 4, 8, 9], [3, 4, 2, 3.0]]), np.ones(3))
     Line(rate=1.0, offset=5.0, votes=2.0)

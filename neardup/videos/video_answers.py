@@ -38,7 +38,7 @@ def _pixels(facts: Facts) -> float:
 
 
 def _length(facts: Facts) -> float:
-    """Return the length class of a video, in steps of 10 %, so that copies are in one class."""
+    """Return the length class of a video, in steps of 10 %: most copies are in the same class."""
     return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
 
 
@@ -56,7 +56,7 @@ KEEP: dict[str, Callable[[Facts], float]] = {  # the video with the least value 
 
 
 def keep_rules(text: str) -> list[Rule]:
-    """Parse the rules of --keep, with commas between them; ValueError for an unknown rule.
+    """Parse the rules of --keep, with commas between them; ValueError for an invalid rule.
 
     >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
     >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
@@ -101,9 +101,9 @@ class Videos(NamedTuple):
 def ranked(
     pairs: Sequence[VideoPair], videos: Videos, ranks: Sequence[int], threshold: float
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield the ranks of the later and the earlier video of each pair, and the later one's share.
+    """Yield (later rank, earlier rank, share of the later video) of pairs with a sufficient share.
 
-    Pairs in which that share is below the threshold are left out.
+    Pairs in which the share of the later video is below the threshold are left out.
     """
     for pair in pairs:
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)

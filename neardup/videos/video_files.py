@@ -2,8 +2,8 @@
 
     file ─▶ containers ─▶ decoding, video_clock ─▶ small_frames ─▶ SpanMaker ─▶ VideoPrint
 
-A file that cannot be read gives a `Failure` with one of `containers.REASONS`.  The readable part of
-a damaged file is used if it lasts a second; its facts have "damaged": true.
+A file that cannot be read gives a `Failure` with `NOT_A_VIDEO` or one of `containers.REASONS`.  The
+readable part of a damaged file is used if it lasts a second; its facts have "damaged": true.
 
 Facts: seconds (of frames, to the end of the last one); width and height, in pixels, upright; bytes;
 bitrate, in bit/s, of the whole file; fps; codec; container.
@@ -147,7 +147,7 @@ class _Frames:
             self._pass_on()
 
     def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return the spans (n, 2) in ms and their hashes (n, V, 4)."""
+        """Return the spans (n, 2), in ms, of frames that look the same, and hashes (n, V, 4)."""
         self._last = None
         if self._times:
             self._pass_on()

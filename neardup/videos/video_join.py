@@ -135,7 +135,7 @@ def _search(
     folder: Path,
     done: Callable[[float], object],
 ) -> SeedSearch:
-    """Find the seeds of new videos and, with an index, of the old videos that match new ones."""
+    """Find matching frames of new videos and, with an index, of the old videos that match them."""
     search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
     find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
@@ -152,7 +152,7 @@ def _search(
 
 
 class _Join:
-    """The join of videos whose seeds are in files."""
+    """The join of videos whose seeds (matching frames) are in files."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Join:
         self.shows_common = np.zeros(len(store), bool)  # for each video
 
     def _seconds(self) -> NDArray[np.float64]:
-        """Return for how many seconds each video shows frames that vote: float (videos,)."""
+        """Return the seconds of each video, without its common frames: float (videos,)."""
         voting = np.where(self.common, 0, self.lengths)
         seconds = np.bincount(self.store.owner, voting, minlength=len(self.store))
         return np.asarray(seconds, np.float64)
@@ -207,7 +207,7 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return pairs that may be copies, and pairs whose frames mostly match, by seeds of a part.
+        """Return pairs that may be copies, and pairs whose frames mostly match, by a file of seeds.
 
         All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
         one video.
@@ -235,7 +235,7 @@ class _Join:
         return np.flatnonzero(others + 1 > most)
 
     def _shown(self, part: int) -> tuple[Indices, Indices]:
-        """Return frames, and clusters of other videos that show them, from the seeds of a part."""
+        """Return frames, and clusters of other videos that show them, in a part of the matches."""
         i, j = _frames(seeds_in(self.folder, part))
         of_i, of_j = self.clusters[self.store.owner[i]], self.clusters[self.store.owner[j]]
         apart = of_i != of_j
@@ -243,7 +243,7 @@ class _Join:
         return common.shown_by(frames, np.concatenate((of_j[apart], of_i[apart])))
 
     def _beside_common(self, part: int) -> Indices:
-        """Return the frames that match a common frame, from the seeds of a part."""
+        """Return the frames that match a common frame, in a part of the matches."""
         i, j = _frames(seeds_in(self.folder, part))
         return np.unique(np.concatenate((i[self.common[j]], j[self.common[i]])))
 

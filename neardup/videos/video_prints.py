@@ -30,7 +30,7 @@ MIRROR = " mirror"  # how the names of mirrored variants end
 
 
 class VideoPrint(NamedTuple):
-    """The fingerprints of n spans of a video."""
+    """The fingerprints of a video: of n spans (frames in a row that look the same), V each."""
 
     id: str
     facts: dict[str, Any]  # seconds, width, height, bytes, …: of the file

@@ -112,7 +112,9 @@ class Voting(NamedTuple):
 def _met(
     lines: Iterable[bytes], count: int, what: str
 ) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
-    """Yield each video with its print and the fields of all other lines about it: `count` or more.
+    """Yield (id, video, rows of its seeds or requests) for each video in sorted lines.
+
+    A row has `count` fields or more.
 
     StageError if a video has no print, or two.
     """
@@ -154,7 +156,7 @@ def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[byt
 
 
 def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
-    """Read sorted seeds and prints; yield a request for each pair of videos that may have a run.
+    """Read sorted matches and prints; yield a request for each pair of videos that may have a run.
 
     copies: yield requests only for videos that may be copies.
     """
@@ -177,7 +179,7 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
 
 
 def _may_have_run(seeds: Indices) -> bool:
-    """Return False if `align` cannot find a run, since the seeds are too few and too short."""
+    """Return False if `align` cannot find a run, since the matches are too few and too short."""
     if not len(seeds):
         return False
     several = min(len(np.unique(seeds[:, column])) for column in (0, 2)) >= SEEDS
@@ -243,7 +245,7 @@ def _pair(seeds: Indices, a: Voting, b: Voting, mirrored: bool) -> VideoPair | N
 
 
 def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the total number of clusters, and the cluster of each video that has copies."""
+    """Yield the total number of clusters of copies, and the cluster of each video with copies."""
     numbers: dict[bytes, int] = {}
     pairs: list[tuple[int, int]] = []
     videos = 0
