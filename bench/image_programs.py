@@ -114,9 +114,9 @@ def row(program: Program, folder: Path, names: list[str]) -> list[str]:
     with TemporaryDirectory() as temporary:
         output = os.path.join(temporary, "pairs")
         run = measured_apart(command, output, LIMIT)
+        if run.status != DONE:
+            return [program.name, f"{run.status}: {run.said}", *[""] * (len(GROUPS) + 2)]
         found, wrong = judged(Path(output).read_bytes(), names)
-    if run.status != DONE:
-        return [program.name, f"{run.status}: {run.said}", *[""] * (len(GROUPS) + 2)]
     cost = [seconds(run.cpu), f"{run.mebibytes:.0f}"]
     return [program.name, *(f"{found[group]:.2f}" for group in GROUPS), f"{wrong:,}", *cost]
 

@@ -95,9 +95,9 @@ def row(name: str, folder: Path, copies: dict[str, int], python: str) -> list[st
     with TemporaryDirectory() as temporary:
         output = os.path.join(temporary, "pairs")
         run = measured_apart(command, output, LIMIT)
+        if run.status != DONE:
+            return [name, f"{run.status}: {run.said}", *[""] * (len(KINDS) + 2)]
         found, wrong = judged(Path(output).read_bytes(), copies)
-    if run.status != DONE:
-        return [name, f"{run.status}: {run.said}", *[""] * (len(KINDS) + 2)]
     shares = [f"{found[kind]:.2f}" for kind in KINDS]
     return [name, *shares, f"{wrong:,}", seconds(run.cpu), f"{run.mebibytes:.0f}"]
 

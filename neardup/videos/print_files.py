@@ -104,7 +104,7 @@ def _of_row(row: dict[str, Any]) -> VideoPrint:
         hashes = np.frombuffer(values, ">u8").reshape(len(starts), len(variants), WORDS)
         facts = json.loads(row["facts"].as_py())
         spans = np.stack((starts, ends), axis=1)
-        ordered = (starts < ends).all() and (np.diff(starts) >= 0).all()
+        ordered = (starts < ends).all() and (np.diff(starts) > 0).all()
         if ordered and variants and isinstance(facts, dict) and row["id"].as_py():
             return VideoPrint(row["id"].as_py(), facts, variants, spans, hashes.astype(np.uint64))
     except (ValueError, TypeError, OverflowError):

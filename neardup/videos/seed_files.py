@@ -105,31 +105,29 @@ class SeedSearch(NamedTuple):
 
 def find_seeds(
     search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
-) -> int:
-    """Find matching frames and write them to files; return how many groups had too many videos.
-
-    A group, a part of a bucket, has too many if not all of its videos are compared (FULL).
+) -> None:
+    """Find matching frames of two videos, and write them to files.
 
     exact: find all matches instead of most of them; the time grows with the square of n.
     """
     store = search.store
     if not store.frames:
-        return 0
+        return
     _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
     turns = [(x, y, turn) for x, y in matched(store.variants) for turn in range(jobs)]
     tasks = turns if exact else [(mask, 0, 0) for mask in range(MASKS)]
-    full = 0
 
-    def work(task: tuple[int, int, int]) -> int:
-        return _exact(search, *task, jobs) if exact else _by_mask(search, task[0])
+    def work(task: tuple[int, int, int]) -> None:
+        if exact:
+            _exact(search, *task, jobs)
+        else:
+            _by_mask(search, task[0])
 
-    for k, found in enumerate(in_processes(work, tasks, jobs)):
-        full += found
-        done((k + 1) / len(tasks))
-    return full
+    for k, _ in enumerate(in_processes(work, tasks, jobs), 1):
+        done(k / len(tasks))
 
 
-def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> int:
+def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> None:
     store, n = search.store, search.store.frames
     taken = np.flatnonzero(search.chosen[store.owner])
     of_left, of_right = (taken[store.is_fresh(taken, v)] for v in (left, right))
@@ -137,12 +135,9 @@ def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> 
     other = None if left == right else np.ascontiguousarray(store.hashes[right][of_right])
     for i, j in near_pairs(own, other, BITS, search.distance, turn, turns):
         _write(search, left * n + of_left[i], right * n + of_right[j])
-    return 0
 
 
-def _by_mask(search: SeedSearch, mask: int) -> int:
-    """Write the matches that a mask finds; return how many groups had too many videos."""
-    full = 0
+def _by_mask(search: SeedSearch, mask: int) -> None:
     for packed in _keyed_rows(search, mask):
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
         rows = (packed & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
@@ -151,8 +146,7 @@ def _by_mask(search: SeedSearch, mask: int) -> int:
         live = np.flatnonzero((sizes > 1) & (owns > 0))
         for first, last in chunks(sizes[live], GATHERED):
             some = live[first:last]
-            full += _compare(search, mask, rows, starts[some], owns[some], sizes[some])
-    return full
+            _compare(search, mask, rows, starts[some], owns[some], sizes[some])
 
 
 def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
@@ -196,8 +190,8 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
-) -> int:
-    """Write the matches in buckets; return how many groups had too many videos to compare."""
+) -> None:
+    """Write the matches in buckets."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))
@@ -213,7 +207,7 @@ def _compare(
     _write(search, rows[i[new]], rows[j[new]])
     at = spans(begins[~small], sizes[~small])
     if not len(at):
-        return 0
+        return
     rows, hashes = rows[at], hashes[at]
     variants, frames = np.divmod(rows, search.store.frames)
     videos, times = search.store.owner[frames], search.store.spans[frames, 0]
@@ -221,7 +215,6 @@ def _compare(
     buckets = np.repeat(np.arange(int((~small).sum())), sizes[~small])
     found = large_buckets(large, buckets, mask, search.distance, search.seed)
     _write(search, rows[found.left], rows[found.right])
-    return found.full
 
 
 def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> NDArray[np.bool_]:
