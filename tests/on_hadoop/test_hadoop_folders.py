@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hadoop
 
 @pytest.fixture
 def folder() -> str:
-    """Return a folder on HDFS that has another user's file, beside the tests' output `pairs`."""
+    """Return a folder on HDFS for the output `pairs`; it has a file that no run wrote."""
     folder = hadoop_cluster.new_output()
     hadoop_cluster.put(b"mine", f"{folder}/pairs.counts/part-00000")
     return folder
@@ -34,7 +34,7 @@ def test_all_users_may_submit_jobs() -> None:
 
 
 def test_the_cluster_keeps_its_files_in_its_own_folder() -> None:
-    """YARN's files are in the cluster's own folder, not in the system's temporary folder."""
+    """YARN's node attributes are in the cluster's own folder."""
     assert (daemons.HOME / "data" / "node-attribute").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""A program imports only what it runs, since imports are most of the start of a small task."""
+"""Programs import no slow module that they can do without, and workers import none of neardup."""
 
 from __future__ import annotations
 

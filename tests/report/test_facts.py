@@ -1,4 +1,4 @@
-"""The figures of a report agree with loops over pairs."""
+"""Counts, clusters and shown pairs of a report agree with networkx and with loops over pairs."""
 
 from __future__ import annotations
 

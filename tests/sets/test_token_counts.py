@@ -398,7 +398,7 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
 
 
 def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few tokens wait to enter a sample, however many and large the sets are."""
+    """Only a bounded number of new tokens wait to enter a sample, however many sets follow."""
     monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 100)
     monkeypatch.setattr(token_counts, "WAITING", 25)
     one = Sample()
