@@ -30,7 +30,7 @@ def no_make_above(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a copy of the scripts, Makefile and package, without .venv, under a path with a blank."""
+    """Return a copy of scripts, Makefile and package, without .venv, under a path with a blank."""
     folder = tmp_path / "my clone"
     folder.mkdir()
     for pattern in ("*.py", "run_local.sh", "Makefile", "pyproject.toml", "README.md"):

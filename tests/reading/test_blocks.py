@@ -96,7 +96,7 @@ ends = st.sampled_from([b"\n", b"\r\n", b"\r", b"\r\r", b"\n\r", b"\r\r\n"])
 @example([b"x\n", *[b"a\rb\r"] * 5, b"L" * 40], 9)
 @example([b"a\r", b"\r", b"\nb\r\n"], 1)
 def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
-    """Lines are those of a naive splitter, with overlong ones cut, for mixed ends and block sizes."""
+    """Lines are those of a naive splitter, with long ones cut, for mixed ends and block sizes."""
     data = b"".join(lines)
     limit = 12
     with pytest.MonkeyPatch.context() as patch:

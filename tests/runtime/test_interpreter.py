@@ -221,7 +221,7 @@ STARTED += ["neardup/engines/spark/spark_submit.py"]
 
 @pytest.mark.parametrize("name", [*FIRST, *STARTED])
 def test_an_older_python_gets_as_far_as_the_message(name: str) -> None:
-    """Programs and the files they import first parse as Python 3.6, with annotations valid there."""
+    """Programs, and what they import first, parse as Python 3.6, with annotations valid there."""
     tree = ast.parse((ROOT / name).read_text(), feature_version=(3, 6))
     defined = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     if name in FIRST:

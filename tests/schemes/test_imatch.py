@@ -105,7 +105,7 @@ def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
 
 @pytest.mark.slow
 def test_a_band_may_be_empty_where_the_next_one_is_not():
-    """A pair that meets in one lexicon is printed, even if an earlier one keeps none of its tokens."""
+    """A pair that meets in one lexicon is printed, even if an earlier one drops all its tokens."""
     counts = counts_of(100, [100, 10, 10])
     for seed in range(30):
         scheme = IMatch(counts, 0.1, 0.9, 12, seed)
