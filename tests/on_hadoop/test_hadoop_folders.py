@@ -111,7 +111,7 @@ def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_pat
 
 @pytest.mark.parametrize("client", [["--exact", "--detach"]], indirect=True)
 def test_a_run_that_is_detached(client: Client, folder: str) -> None:
-    """A detached run's job continues; the run prints the commands that end it and clean up."""
+    """An interrupted run with --detach lets its job continue, and prints commands to end it."""
     said = client.end(signal.SIGINT)
     kill, remove = re.findall(
         r"^(?:The job is still running; to end it|and then, to remove .*?): (.*)$", said, re.M

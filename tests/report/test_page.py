@@ -1,4 +1,4 @@
-"""The page shows any text without running it, and its size is bounded."""
+"""The page shows hostile texts without running them, and its size is bounded."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ def test_the_pipe(file: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
-    """The mrjob job gives the naive file of counts, even if its last step has several reducers."""
+    """The lines of job.py --count-tokens, summed and ordered, are the expected file of counts."""
     command = [*JOB, "--no-conf", "-r", runner, "--count-tokens", str(file)]
     lines = succeed(command, tmp_path).out.splitlines(keepends=True)
     ordered = order_counts(sorted(sum_counts(sorted(lines))))

@@ -130,7 +130,7 @@ def test_a_key_of_very_many_records_is_sent_twice():
 
 
 def test_what_is_sent_twice_is_a_group_of_its_own():
-    """Keys of the same records are one group, even if some are repeated; other keys are others."""
+    """Keys of the same records form one group, even if records are repeated; other keys do not."""
     copies = [[1, 2, 3]] * 5
     (found,) = found_in([rows(*copies, [1, 4]), rows([2, 4])], 1)
     assert sorted(found) == [1, 2, 3, 4]

@@ -143,7 +143,7 @@ def test_distinct_records(rows: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("bits", [256, 1024])
 def test_records_that_differ_in_high_bits_of_two_words_are_not_the_same(bits: int) -> None:
-    """Fingerprints that differ from one in two bits each are counted as distinct."""
+    """Fingerprints that each differ from one other in two bits are counted as distinct."""
     rng = np.random.default_rng(bits)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - bits
     pairs = list(combinations(range(0, bits, 1 if bits == 256 else 5), 2))

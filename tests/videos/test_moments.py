@@ -1,4 +1,4 @@
-"""Pictures at given times are the frames shown then, whatever the file's format."""
+"""Pictures at given times are the frames shown then, for several containers and codecs."""
 
 from __future__ import annotations
 
