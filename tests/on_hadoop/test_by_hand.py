@@ -1,4 +1,4 @@
-"""The commands in the section "By hand" of docs/hadoop.md work beside the files named there."""
+"""The commands in the section "By hand" of docs/hadoop.md work beside the files that they need."""
 
 from __future__ import annotations
 

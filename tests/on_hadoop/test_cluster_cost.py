@@ -1,4 +1,4 @@
-"""The measurement of cluster costs produces its table on any machine, with a floor row."""
+"""bench.compare_clusters prints the costs of a Hadoop job that only copies, and of two rounds."""
 
 from __future__ import annotations
 

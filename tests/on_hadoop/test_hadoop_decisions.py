@@ -1,4 +1,4 @@
-"""From pairs to a clean collection, a real Hadoop gives the bytes of run_local.sh."""
+"""On a real Hadoop, pairs, clusters, leaks and kept records have the lines of run_local.sh."""
 
 from __future__ import annotations
 

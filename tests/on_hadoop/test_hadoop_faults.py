@@ -44,7 +44,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def _whole_again() -> Iterator[None]:
-    """Start all daemons again after each test."""
+    """After each test, start the daemons that have ended, and wait until the cluster is healthy."""
     yield
     for name in daemons.DAEMONS:
         daemons.start(name)
@@ -73,7 +73,7 @@ def run_and_break(videos: tuple[str, bytes], fault: Callable[[], None], tmp: Pat
 
 
 def lost(job: str, kind: str) -> list[hadoop_cluster.Attempt]:
-    """Return the attempts that failed; another attempt of each of their tasks succeeded."""
+    """Return a job's map or reduce attempts that did not succeed, though their tasks did."""
     all_ = [attempt for attempt in hadoop_cluster.attempts(job) if attempt.kind == kind]
     failed = [attempt for attempt in all_ if attempt.state != "SUCCEEDED"]
     done = {attempt.task for attempt in all_ if attempt.state == "SUCCEEDED"}
@@ -83,7 +83,7 @@ def lost(job: str, kind: str) -> list[hadoop_cluster.Attempt]:
 
 
 def at_work(script: str, away_from_master: bool = False) -> hadoop_cluster.Process:
-    """Wait for a task's first attempt to be in the middle of its input; return its process."""
+    """Wait until the first attempt of a task has read 8 MiB; return its process."""
 
     def find() -> hadoop_cluster.Process | None:
         master = {process.node for process in hadoop_cluster.processes("MRAppMaster")}
@@ -121,7 +121,7 @@ def test_python_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("script", "kind"), TASKS.items(), ids=TASKS.values())
 def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path) -> None:
-    """If a NodeManager and all its processes die, no pair is lost, not even of finished maps."""
+    """If a NodeManager and all its processes die while a map or a reduce runs, no pair is lost."""
 
     def fault() -> None:
         node = at_work(script, away_from_master=True).node

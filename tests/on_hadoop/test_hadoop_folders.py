@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hadoop
 
 @pytest.fixture
 def folder() -> str:
-    """Return a folder on HDFS that has another user's file, beside the tests' output `pairs`."""
+    """Return a folder on HDFS for the output `pairs`; it has a file that no run wrote."""
     folder = hadoop_cluster.new_output()
     hadoop_cluster.put(b"mine", f"{folder}/pairs.counts/part-00000")
     return folder
@@ -34,7 +34,7 @@ def test_all_users_may_submit_jobs() -> None:
 
 
 def test_the_cluster_keeps_its_files_in_its_own_folder() -> None:
-    """YARN's files are in the cluster's own folder, not in the system's temporary folder."""
+    """YARN's node attributes are in the cluster's own folder."""
     assert (daemons.HOME / "data" / "node-attribute").is_dir()
 
 
@@ -111,7 +111,7 @@ def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_pat
 
 @pytest.mark.parametrize("client", [["--exact", "--detach"]], indirect=True)
 def test_a_run_that_is_detached(client: Client, folder: str) -> None:
-    """A detached run's job continues; the run prints the commands that end it and clean up."""
+    """An interrupted run with --detach lets its job continue, and prints commands to end it."""
     said = client.end(signal.SIGINT)
     kill, remove = re.findall(
         r"^(?:The job is still running; to end it|and then, to remove .*?): (.*)$", said, re.M

@@ -1,4 +1,4 @@
-"""Bad and extreme input on a real Hadoop is counted or refused, and never silently dropped."""
+"""On a real Hadoop, bad lines are counted or end the job, and very large input gives its pairs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_very_large_video(tmp_path: Path) -> None:
 
 
 def test_no_line_can_be_read(tmp_path: Path) -> None:
-    """If no line can be read, the counters of all tasks show it, and the job fails."""
+    """If no line can be read, all lines are counted as bad, and the error suggests --input text."""
     text = b"".join(b"%d\ta text of some words\n" % i for i in range(50))
     hdfs = hadoop_cluster.put(text, "/in/text.txt")
     command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=1"]

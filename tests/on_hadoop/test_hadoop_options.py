@@ -1,4 +1,4 @@
-"""Weights, cleaning, fingerprints and samples on a real Hadoop give the bytes of run_local.sh."""
+"""Weights, cleaning, fingerprints and sketches on a real Hadoop give the bytes of run_local.sh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From files to a folder, run_spark.sh gives the bytes and counts of one machine."""
+"""A Spark job writes lines and a summary with the bytes and counts of run_local.sh."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ODD = (
 
 
 def answer(spark: Any, output: Path, *words: object) -> bytes:
-    """Return the lines that run_spark.sh writes with these options and inputs, in order."""
+    """Run a Spark job with the options and inputs of run_spark.sh; return its lines, sorted."""
     from neardup.engines.spark import spark_job
     from neardup.engines.spark import spark_submit as spark_options
 

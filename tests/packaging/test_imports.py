@@ -36,7 +36,10 @@ def room(path: Path) -> str:
 
 
 def imported(tree: ast.Module) -> Iterator[list[str]]:
-    """Yield the names after `neardup.` of all imports in a file, also those in functions."""
+    """Yield the parts after `neardup.` of each imported name in a file, also within functions.
+
+    Names that begin with an underscore and come from `from … import` are left out.
+    """
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.ImportFrom):

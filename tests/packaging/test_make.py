@@ -30,7 +30,7 @@ def no_make_above(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a copy of the project without .venv, under a path with a blank."""
+    """Return a copy of scripts, Makefile and package, without .venv, under a path with a blank."""
     folder = tmp_path / "my clone"
     folder.mkdir()
     for pattern in ("*.py", "run_local.sh", "Makefile", "pyproject.toml", "README.md"):
@@ -114,7 +114,7 @@ def test_help_has_every_target(tmp_path: Path) -> None:
 
 @needs_make
 def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
-    """With everything installed, `make -C FOLDER run` works from any folder."""
+    """With everything installed, `make -C FOLDER run` works from another folder."""
     program(folder / ".venv" / "bin" / "python", f'exec {shlex.quote(sys.executable)} "$@"')
     (folder / "data").mkdir()
     (folder / "data" / "videos.txt").write_bytes(RECORDS)

@@ -80,7 +80,7 @@ OUTPUT_LINE = 'Output("pairs of different sets", JoinParts(pairs=DifferentPairs)
 
 
 def add(folder: Path, room: str, name: str, text: str, class_: str, line: str) -> None:
-    """Add a file to a folder, and its import and its line to the folder's table."""
+    """Add a file to a folder of neardup, and an import and a table line to its __init__.py."""
     (folder / "neardup" / room / f"{name}.py").write_text(text, encoding="utf-8")
     init = folder / "neardup" / room / "__init__.py"
     head, found, tail = init.read_text("utf-8").rpartition("\n}\n")

@@ -52,7 +52,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def complaints(checker: str, code: str, env: Path, tmp_path: Path) -> list[str]:
-    """Return the type checker's lines on the user's file."""
+    """Return the errors that a type checker prints for a file with this code."""
     file = tmp_path / "mine.py"
     file.write_text(code)
     python = str(env / "bin" / "python")

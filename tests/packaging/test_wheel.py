@@ -1,4 +1,4 @@
-"""The wheel that pip builds works in an environment with nothing else, as does its command."""
+"""The wheel that pip builds works in an environment with numpy alone, as does its command."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def packages(made: Path) -> Path:
 
 
 def steady(result: Result) -> list[str]:
-    """Return the lines on stderr without the seconds, and with one name for both programs."""
+    """Return the lines on stderr but those of times, with `neardup run` renamed run_local.sh."""
     said = re.sub("(python3 -m )?neardup run", "run_local.sh", result.err).splitlines()
     return [line for line in said if "seconds" not in line]
 
@@ -74,7 +74,7 @@ def test_what_is_in_the_wheel(made: Path) -> None:
 
 @pytest.mark.parametrize(("compiler", "libraries"), [("/bin/false", 0), ("cc", 1)])
 def test_a_compiler_that_fails_or_works(compiler: str, libraries: int, tmp_path: Path) -> None:
-    """Without a working C compiler, the build is silent and its wheel lacks only the library."""
+    """A build reports no error without a working C compiler; libkernels.so needs one."""
     if not shutil.which(compiler):
         pytest.skip("no C compiler")
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
@@ -181,7 +181,7 @@ def test_any_name(name: bytes, locale: str, command: str, empty: Path) -> None:
 
 
 def test_ids_are_sorted_by_their_bytes(command: str, empty: Path) -> None:
-    """Pairs are sorted by the bytes of ids, whatever LC_ALL is."""
+    """Pairs are sorted by the bytes of ids, also where LC_ALL is en_US.UTF-8."""
     records = b"b 1 2\nB 1 2\na 1 2\n\xc3\xa4 1 2\n"
     result = run([command, "run", "-"], empty.parent, records, cwd=empty, LC_ALL="en_US.UTF-8")
     lines = result.out.splitlines()

@@ -1,4 +1,4 @@
-"""Files and pipes are read as blocks of whole lines, and all errors end in one place."""
+"""Files and pipes are read as blocks of whole lines; errors have exit codes and messages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_the_longest_line_is_whole_and_one_byte_more_is_cut(end):
-    """The longest allowed line is read, and one byte more is cut, with or without a line end."""
+    """The longest allowed line is read whole, and a line one byte longer is cut, with any end."""
     most = blocks_module.BLOCK_BYTES
     (longest,) = whole_lines(io.BytesIO(b"L" * most + end), most)
     assert longest == (1, b"L" * most + b"\n", False)
@@ -96,7 +96,7 @@ ends = st.sampled_from([b"\n", b"\r\n", b"\r", b"\r\r", b"\n\r", b"\r\r\n"])
 @example([b"x\n", *[b"a\rb\r"] * 5, b"L" * 40], 9)
 @example([b"a\r", b"\r", b"\nb\r\n"], 1)
 def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
-    """Lines are those of a naive splitter, for every line end, length and block size."""
+    """Lines are those of a naive splitter, with long ones cut, for mixed ends and block sizes."""
     data = b"".join(lines)
     limit = 12
     with pytest.MonkeyPatch.context() as patch:
@@ -114,7 +114,7 @@ def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
 
 
 def test_lines_in_front_of_a_long_one_are_kept():
-    """Lines before one that is too long are kept, whatever their ends."""
+    """Lines before one that is too long are kept, with LF or CR as their ends."""
     data = b"x 1\n" + b"a 1 2\rb 1 2\r" * 50 + b"L 7" + b" 8" * (1 << 19)
     blocks = list(whole_lines(io.BytesIO(data), 1 << 20))
     assert [(line, cut) for line, _, cut in blocks] == [(1, False), (102, True)]
@@ -261,7 +261,7 @@ def test_a_task_counts_the_lines_before_its_split(tmp_path, monkeypatch, size):
 
 
 def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch):
-    """A byte order mark is part of an id unless it begins the file, wherever a split begins."""
+    """At the start of a later split of a file, a byte order mark is part of an id."""
     monkeypatch.setenv("mapreduce_map_input_file", "hdfs:///x")
     monkeypatch.setenv("mapreduce_map_input_start", "7")
     path = tmp_path / "stdin"

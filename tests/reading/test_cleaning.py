@@ -1,4 +1,4 @@
-"""Each cleaning step agrees with a loop over characters, and the job uses the cleaned texts."""
+"""Cleaning removes markup, accents, digits and punctuation; engines compare the cleaned texts."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_the_place_of_a_wrong_byte_is_named() -> None:
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16-le", "gb18030", "cp037"])
 def test_an_encoding(encoding: str, tmp_path: Path) -> None:
-    """--encoding applies to files and members without a byte order mark."""
+    """In an archive, --encoding applies to the members without a byte order mark."""
     dialect, text = Dialect.of(None, encoding), "caf\u00e9 au lait\n"
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a", text.encode(encoding))

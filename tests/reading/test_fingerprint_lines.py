@@ -94,7 +94,7 @@ PLAIN = st.tuples(IDS, SEPARATORS, st.sampled_from([A, B, A.upper()])).map(b"".j
 
 @given(st.lists(st.one_of(LINES, PLAIN.map(lambda line: line + b"\n")), min_size=1, max_size=5))
 def test_any_line_is_a_record_or_bad_by_the_definition(some: list[bytes]) -> None:
-    """A line is a record or bad as the definition says, in blocks of plain lines and mixed ones."""
+    """A line is blank, a record, or bad for the reason that a loop over its words finds."""
     block = b"".join(some)
     records, reasons = [], {}
     for number, line in enumerate(block.splitlines()):

@@ -1,4 +1,4 @@
-"""Input that changes while it is read gives a message and no answer."""
+"""Input that changes before it is read a second time gives a message and no answer."""
 
 from __future__ import annotations
 

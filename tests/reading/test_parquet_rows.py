@@ -1,4 +1,4 @@
-"""Rows of Parquet files are shared among mappers, kept, or reported as damaged."""
+"""Rows of Parquet files are shared among mappers and kept; damaged files are reported."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_rows_that_stay(
 
 @pytest.mark.slow
 def test_types_that_few_have(tmp_path: Path) -> None:
-    """Columns of rare types are kept, and any column but the text may have any type."""
+    """Columns of rare types are kept unchanged, and can be read as JSON values."""
     now = datetime.datetime(2020, 1, 2, 3, 4, 5, 6)
     columns = {
         "id": arrow.array(["a", "b", "c"]),

@@ -63,7 +63,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.lists(st.integers(0, 9), max_size=12))
 def test_every_line_counts_and_each_record_has_its_own(kind, end, drawn):
-    """Blank and bad lines, and records without keys, also take a place of their own."""
+    """Blank and bad lines, and records without shingles, also take a place of their own."""
     flags, good, others = KINDS[kind]
     text, expected = [], []
     for i, number in enumerate(drawn):

@@ -1,4 +1,4 @@
-"""The shingles of a block equal those of a plain definition, word by word."""
+"""The shingles of texts equal those of a plain definition, a loop over words or characters."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_shingles_are_those_of_the_plain_definition(
 
 @pytest.mark.slow
 def test_every_character_is_folded_and_parted_as_in_the_plain_definition() -> None:
-    """Every character is folded and split as in the plain definition, each in a text of its own."""
+    """Characters below U+11000, each in its own text, are folded and split as plainly defined."""
     drawn = [f"A{chr(code)}B" for code in (*range(0xD800), *range(0xE000, 0x11000))]
     values, sizes = Shingler("word", 1).many(drawn)
     expected = [plain_shingles(text, "word", 1) for text in drawn]

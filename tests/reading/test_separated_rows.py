@@ -37,7 +37,7 @@ def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[
 
 
 def flaws(data: bytes, form: InputFormat, tmp: Path) -> list[tuple[int, bytes, str]]:
-    """Return (number of the row, its first bytes, the reason) of each bad row."""
+    """Return (row number, text, reason) of each row that the parser rejects."""
     path = tmp / "table"
     path.write_bytes(data)
     blocks = read_files([str(path)], LIMIT, pieces=form.pieces)

@@ -1,4 +1,4 @@
-"""Texts become sets of word or character runs; texts that look equal have equal sets."""
+"""Texts become runs of words or characters; case, white space and composition do not matter."""
 
 from __future__ import annotations
 

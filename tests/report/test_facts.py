@@ -1,4 +1,4 @@
-"""The figures of a report agree with loops over pairs."""
+"""Counts, clusters and shown pairs of a report agree with networkx and with loops over pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Pairs = list[Found]
 
 
 def drawn(seed: int) -> Pairs:
-    """Return pairs of clusters (couples, chains, dense ones); some pairs are repeated, swapped."""
+    """Return pairs of clusters (couples, chains, dense ones); some are there again as (b, a)."""
     draw = random.Random(seed)
     pairs: Pairs = []
     for cluster in range(draw.randint(1, 60)):

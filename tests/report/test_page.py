@@ -1,4 +1,4 @@
-"""The page shows any text without running it, and its size is bounded."""
+"""The page shows hostile texts without running them, and its size is bounded."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def report(
 @pytest.mark.first_case
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_is_only_shown(text: str, tmp_path: Path) -> None:
-    """A hostile text is only shown, whether it is an id, a text, a difference or a shingle."""
+    """A hostile text is only shown, whether it is an id, a text or a difference."""
     id_ = text.replace("\x1b", "").encode()
     records = b"%b\tone two %b\nb\tone two three\nc\t%b\n" % (id_, text.encode(), text.encode())
     pairs = b"%b\tb\t0.900000\nb\tc\t0.900000\n" % id_

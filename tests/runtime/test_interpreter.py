@@ -1,4 +1,4 @@
-"""Programs run only their own code, under a Python with numpy, and print to any terminal."""
+"""Programs import nothing from the current folder, need numpy, and print to any terminal."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kibibytes", [60_000, 110_000, 140_000, 160_000])
 @pytest.mark.parametrize("script", ["mapper.py", "job.py"])
 def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path) -> None:
-    """With too little memory to start, a program ends with a message and no traceback."""
+    """With little memory, a program succeeds, or ends with exit code 1 and a message."""
     command = [sys.executable, ROOT / script, *arguments(script)]
     limited = ["bash", "-c", f'ulimit -v {kibibytes}; exec "$@"', "-", *command]
     result = run(limited, tmp_path, RECORDS, OPENBLAS_NUM_THREADS="1")
@@ -221,7 +221,7 @@ STARTED += ["neardup/engines/spark/spark_submit.py"]
 
 @pytest.mark.parametrize("name", [*FIRST, *STARTED])
 def test_an_older_python_gets_as_far_as_the_message(name: str) -> None:
-    """Python 3.6 can parse each program, and run the lines before the message of `require`."""
+    """Programs, and what they import first, parse as Python 3.6, with annotations valid there."""
     tree = ast.parse((ROOT / name).read_text(), feature_version=(3, 6))
     defined = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     if name in FIRST:

@@ -244,7 +244,7 @@ def test_a_set_of_ten_million_tokens() -> None:
 @pytest.mark.slow
 @needs_kernels
 def test_a_million_drawn_lines() -> None:
-    """The kernels parse a million lines of numbers of any length, 5 % flawed, as numpy does."""
+    """The kernels parse a million drawn lines, up to 5 % of them flawed, as numpy does."""
     random = np.random.default_rng()
     for _ in range(100):
         seed = int(random.integers(1 << 32))
@@ -267,7 +267,7 @@ def test_a_million_drawn_lines() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
 def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
-    """The tests pass under sanitizers, which end the process at an access out of bounds."""
+    """The tests pass under gcc's sanitizers for addresses and for undefined behaviour."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     library, source = tmp_path / "libkernels.so", ROOT / "neardup" / "runtime" / "kernels.c"

@@ -42,7 +42,7 @@ sys.exit(run("program.py", main))
 def test_an_interruption_is_not_hidden_by_an_error_of_the_clean_up(
     end: str, code: int, tmp_path: Path
 ) -> None:
-    """An interrupt gives its exit code and no traceback, even if a library's clean-up fails."""
+    """An interrupt gives its exit code and no traceback, even if the clean-up fails."""
     assert ended_by(end, tmp_path) == (code, "")
 
 

@@ -1,4 +1,4 @@
-"""Bands and rows are the cheapest that keep the promised recall."""
+"""Bands are as few, and rows as many, as keep the promised recall."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ every_threshold = pytest.mark.parametrize("t", THRESHOLDS)
 
 
 def settings_for(sets: list[frozenset[int]], *flags: str, counted: bool = True) -> Settings:
-    """Return settings with the counts of these sets, and with all of the sets as the sample."""
+    """Return settings with the counts of these sets and all of them as the sample, if `counted`."""
     rows = Ragged.from_rows([sorted(x) for x in sets])
     counts = replace(TokenCounts.of_sets(rows), sample=rows) if counted else None
     return Settings.of(arguments_of(*flags), counts)
@@ -82,7 +82,7 @@ def test_every_pair_meets(scheme: str, t: str, counted: bool, sets: list[frozens
 @every_threshold
 @some("size", [*range(1, 13), 30, 99, 400], *range(1, 13), 30)
 def test_pairs_exactly_at_the_threshold_meet(scheme: str, t: str, size: int) -> None:
-    """Two sets of about `size` elements meet if their similarity is t or just above t."""
+    """Two sets, the smaller of `size` elements, meet if their similarity is t or just above t."""
     rng, sets = random.Random(size), []
     for larger in range(size, int(size / Fraction(t)) + 1):
         common = -(-(size + larger) * Fraction(t) // (1 + Fraction(t)))

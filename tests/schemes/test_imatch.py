@@ -49,7 +49,7 @@ def test_a_key_is_the_digest_of_what_is_kept(sets):
 
 
 def test_both_ends_of_the_band_are_inside():
-    """An idf band includes both ends: 1/2 for a token in 10 of 100 records, 0 for one in all."""
+    """An idf band includes both its ends; a token in 10 of 100 records has the idf 1/2."""
     counts = counts_of(100, [100, 50, 11, 10, 9, 2])
     tokens = [0, 1, 2, 3, 4, 5, 99]
     kept = {
@@ -105,7 +105,7 @@ def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
 
 @pytest.mark.slow
 def test_a_band_may_be_empty_where_the_next_one_is_not():
-    """A pair found in lexicon l is printed even if an earlier lexicon keeps none of its tokens."""
+    """A pair that meets in one lexicon is printed, even if an earlier one drops all its tokens."""
     counts = counts_of(100, [100, 10, 10])
     for seed in range(30):
         scheme = IMatch(counts, 0.1, 0.9, 12, seed)

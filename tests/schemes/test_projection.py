@@ -87,7 +87,7 @@ def test_bands_of_more_bits_than_a_word():
 
 @pytest.mark.parametrize("t", [Fraction(1, 2), Fraction(9, 10)])
 def test_no_pair_at_a_resemblance_has_less_than_the_cosine_that_follows(t):
-    """Every pair with resemblance J has a cosine of at least 2J / (1 + J), for sizes up to 60."""
+    """Sets of resemblance t or more have a cosine of 2t / (1 + t) or more, for sizes up to 60."""
     least = 2 * t / (1 + t)
     reached = 0
     for x in range(1, 61):

@@ -124,7 +124,7 @@ def test_pairs_meet_by_what_is_rare():
 
 @pytest.mark.slow
 def test_pairs_meet_by_their_weighted_angle():
-    """Pairs meet by their weighted angle: 40 common tokens weigh 300, and 60 others weigh 100."""
+    """Pairs meet by their weighted angle; 40 common tokens weigh 300 each, 60 others weigh 100."""
     x, y = [300] * 40 + [100] * 60 + [0] * 60, [300] * 40 + [0] * 60 + [100] * 60
     dot, square = 40 * 300**2, 40 * 300**2 + 60 * 100**2
     scheme = Projection(4, 8, weights=TokenWeights(own=True))

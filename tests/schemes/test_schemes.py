@@ -1,4 +1,4 @@
-"""Every scheme in the table has sound keys, and recall on its S-curve.
+"""Each scheme has sound keys, and minhash has the recall of its S-curve.
 
 The statistical tests are exact: the number of pairs that meet is binomial, and its Clopper-Pearson
 interval at α = 1e-9 holds the promised probability but in one of 10^9 draws.  Seeds are fixed.

@@ -1,4 +1,4 @@
-"""SpotSigs misses no pair at the threshold, and its sizes, orders and prefixes are exact."""
+"""SpotSigs misses no pair at the threshold; its partitions and prefixes are as small as can be."""
 
 from __future__ import annotations
 

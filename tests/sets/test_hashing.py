@@ -1,4 +1,4 @@
-"""The hashes are SplitMix64's, and the same on every machine and in every version."""
+"""Hashes are SplitMix64's, with published values, and a row of hashes is combined into one."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_numbers_are_normal() -> None:
     [((4, 1), (1, 4)), ((10, 10), (10, 13)), ((1000, 1), (1000, 1000)), ((1, 0), (1, 10**9))],
 )
 def test_two_tokens_agree_by_their_angle(x: tuple[int, int], y: tuple[int, int]) -> None:
-    """Sets of two tokens agree as often as their angle implies, at an error rate of 1e-9."""
+    """Sets of one or two tokens agree as often as their angle implies, at an error rate of 1e-9."""
     dimensions, pairs = 640, 400
     rows = [[2 * p + i for i in (0, 1) if z[i]] for p in range(pairs) for z in (x, y)]
     weights = np.array([w for _ in range(pairs) for z in (x, y) for w in z if w])

@@ -304,7 +304,7 @@ def test_the_pipe(file: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
-    """The mrjob job gives the naive file of counts, even if its last step has several reducers."""
+    """The lines of job.py --count-tokens, summed and ordered, are the expected file of counts."""
     command = [*JOB, "--no-conf", "-r", runner, "--count-tokens", str(file)]
     lines = succeed(command, tmp_path).out.splitlines(keepends=True)
     ordered = order_counts(sorted(sum_counts(sorted(lines))))
@@ -398,7 +398,7 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
 
 
 def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few tokens wait to enter a sample, however many and large the sets are."""
+    """Only a bounded number of new tokens wait to enter a sample, however many sets follow."""
     monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 100)
     monkeypatch.setattr(token_counts, "WAITING", 25)
     one = Sample()

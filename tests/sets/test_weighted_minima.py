@@ -193,7 +193,7 @@ def test_a_token_is_sampled_as_often_as_it_weighs():
 
 
 def test_counts_of_points_are_those_of_poisson():
-    """The table of Poisson probabilities for one expected point is exact to 64 bits."""
+    """The table of cumulative Poisson probabilities, with mean 1, is exact to within 2^-63."""
     e = sum(Fraction(1, np.prod([*range(1, k + 1)], dtype=object)) for k in range(40))
     below, factorial = Fraction(0), 1
     for k, bound in enumerate(POISSON.tolist()):

@@ -149,7 +149,7 @@ def test_the_sides_of_hyperplanes_are_corners_as_far_apart_as_the_angles():
 
 @pytest.mark.parametrize("similarity", [dice, overlap_coefficient, cosine])
 def test_one_minus_some_similarities_is_no_metric_so_they_have_no_lsh_family(similarity):
-    """Similarities for which 1 - sim is not a metric have no LSH family."""
+    """For dice, overlap and cosine, 1 - sim is not a metric, so they have no LSH family."""
     assert not is_a_metric(lambda x, y: 1 - similarity(x, y), SETS, rounding=ROUNDING)
     assert (1 - similarity("a", "ab")) + (1 - similarity("ab", "b")) < 1 - similarity("a", "b")
 

@@ -1,4 +1,4 @@
-"""Idf weights are in eighths of a bit, from 1 to 255, and the same on every machine."""
+"""Idf weights are in eighths of a bit, from 1 to 255, and agree with exact fractions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def tokens(*values):
 
 
 def weight(records, frequency):
-    """Return 8·log2(N / df) rounded: the largest w with (N / df)^16 ≥ 2^(2w - 1), in fractions."""
+    """Return 8·log2(N / df), rounded by exact fractions, and at least 1 and at most 255.
+
+    It is the largest w with (N / df)^16 ≥ 2^(2w - 1).
+    """
     power = Fraction(records, frequency) ** 16
     return max([w for w in range(1, 256) if power >= 2 ** (2 * w - 1)], default=1)
 

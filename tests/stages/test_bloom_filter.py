@@ -104,7 +104,7 @@ def test_the_bound_of_all_parts_and_of_one(monkeypatch):
 
 
 def test_a_part_is_made_in_its_own_memory(monkeypatch):
-    """A part of the filter is built in memory of its own size, not of the size of its keys."""
+    """A part of the filter is built in less than half of the memory that its keys take."""
     monkeypatch.setattr(candidate_keys, "PART_BYTES", 1 << 20)
     some = [np.sort(digests_of(random_keys(1 << 18))) for _ in range(8)]
     tracemalloc.start()
@@ -138,7 +138,7 @@ def test_bits_of_a_word_are_text():
 
 @pytest.mark.parametrize("partitions", [1, 7, 300])
 def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
-    """Mapped files give the filter in memory, with joined parts, other orders or empty files."""
+    """Files mapped to memory give the same filter, also in another order, joined, or some empty."""
     keys, others = random_keys(50_000), random_keys(50_000)
     parts = parts_of(keys, partitions)
     expected = filter_of(parts).has(others).tolist()
@@ -198,7 +198,7 @@ def test_damage_is_told():
 
 
 def test_every_changed_byte_is_told():
-    """Every changed byte is detected, in the head, in words and at both ends of lines."""
+    """A changed byte is detected at both ends of a part, and before and after a line end."""
     (part,) = parts_of(random_keys(20_000))
     line = HEAD_BYTES + (64 << 10)
     places = [*range(HEAD_BYTES + 16), *range(line - 16, line + 16)]

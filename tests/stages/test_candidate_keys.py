@@ -103,7 +103,7 @@ def test_blocks_come_back(entries):
 
 @given(MAPPERS, st.integers(1, 5), st.integers(1, 40))
 def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at_once):
-    """Records meet at the smallest key of their group, with one mapper or two, on disk or not."""
+    """Records meet at the smallest key of their group, with one or more mappers, on disk or not."""
     kept = phases.HELD_ROWS, external_group.ROWS_AT_ONCE
     phases.HELD_ROWS = external_group.ROWS_AT_ONCE = at_once
     try:
@@ -116,7 +116,7 @@ def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at
 
 @given(MAPPERS, st.integers(1, 5))
 def test_any_two_meet_at_the_smallest_key_they_share(mappers, partitions):
-    """Every two records have lines at the smallest key they share, where their pair is printed."""
+    """Any two records that share a key have lines at the smallest, where their pair is printed."""
     found = filter_of(mappers, partitions)
     all_rows = [set(keys.row(row).tolist()) for keys in mappers for row in range(len(keys))]
     for a, b in combinations(all_rows, 2):
@@ -130,7 +130,7 @@ def test_a_key_of_very_many_records_is_sent_twice():
 
 
 def test_what_is_sent_twice_is_a_group_of_its_own():
-    """Repeated records do not split a group, unless a key has only some of the copies."""
+    """Keys of the same records form one group, even if records are repeated; other keys do not."""
     copies = [[1, 2, 3]] * 5
     (found,) = found_in([rows(*copies, [1, 4]), rows([2, 4])], 1)
     assert sorted(found) == [1, 2, 3, 4]

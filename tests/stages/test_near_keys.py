@@ -83,7 +83,7 @@ def scheme_of(*flags: str) -> Fingerprints:
 
 
 def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragged:
-    """Return the keys that several workers mark, for two files; the second has the last record."""
+    """Return the keys that `turns` workers choose for near records; the last has its own file."""
     prints = Prints.of(sets, scheme.bits)
     last = len(sets) - 1
     files = [prints.take(np.arange(last)), prints.take(np.array([last]))]
@@ -122,7 +122,7 @@ def test_near_records_have_the_smallest_of_their_common_keys(
 
 
 def test_that_pairs_are_missed_and_found_by_other_variants() -> None:
-    """Some pairs are missed, and some are found only by variants, so the test above can fail."""
+    """With the masks of MISSING, some pairs share no key, and some share one only by variants."""
     scheme, records = scheme_of(*MISSING), mirrored(300, 1)
     left, right = np.nonzero(np.triu(record_distances(records, BITS) <= DISTANCE, 1))
     found = []
@@ -143,7 +143,7 @@ def test_distinct_records(rows: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("bits", [256, 1024])
 def test_records_that_differ_in_high_bits_of_two_words_are_not_the_same(bits: int) -> None:
-    """Records that differ only in high bits of two words are counted as distinct."""
+    """Fingerprints that each differ from one other in two bits are counted as distinct."""
     rng = np.random.default_rng(bits)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - bits
     pairs = list(combinations(range(0, bits, 1 if bits == 256 else 5), 2))

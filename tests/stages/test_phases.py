@@ -1,4 +1,4 @@
-"""Two rounds of mapper.py and reducer.py give the same lines at less cost."""
+"""Two rounds, first of keys and then of lines, give the pairs of one round and send less."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FLAGS = ["--bands=3 --rows=2", "--exact --threshold=0.5", "--scheme=simhash --di
 )
 @settings(max_examples=25)
 def test_lines_of_shared_keys_are_sent_and_few_others(flags, rows, partitions):
-    """Lines are sent for keys at which two records first meet, and for few other keys."""
+    """Lines are sent for the smallest key that two records share, and for few unshared keys."""
     options = settings_of(*flags.split())
     text = b"".join(
         b"v%d %b\n" % (i, b" ".join(b"%d" % x for x in row)) for i, row in enumerate(rows)

@@ -1,4 +1,4 @@
-"""All pairs of sketches are those of a slow estimator over all pairs of Python sets.
+"""The pairs found among sketches are those of a loop over all pairs with a slow estimator.
 
 Coverage and bias are held with exact binomial intervals (ALPHA), and fixed seeds.
 """
@@ -68,7 +68,7 @@ def written(path: Path, sets: list[list[int]], kind: str, first: int = 0) -> Ske
 
 
 def search(file: SketchFile, t: str, measure: str = JACCARD, **more) -> list[Pair]:
-    """Return (x, y, estimate) of the pairs found, with x < y unless x is contained in y."""
+    """Return (x, y, estimate) of the pairs found; for jaccard within one file, x < y."""
     asked = {"other": None, "of": None, **more}
     pairs = []
     found = Search(file, threshold=Threshold.parse(t), measure=measure, counters=COUNTERS, **asked)

@@ -33,7 +33,10 @@ def found_browser() -> str | None:
 
 
 class Browser:
-    """A browser's connection; `events` has the messages that it sent unasked, in order."""
+    """A connection to a browser, which opens pages in a tab and answers questions about them.
+
+    `events` has the messages that the browser sent unasked since the last visit, in order.
+    """
 
     def __init__(self, reading: int, writing: int):
         self.events: list[Message] = []

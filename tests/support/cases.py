@@ -1,4 +1,4 @@
-"""Parametrized cases: `make test` runs enough to show each value once; the others are slow."""
+"""Parametrized cases, of which `make test` runs some; the others are marked slow."""
 
 from __future__ import annotations
 

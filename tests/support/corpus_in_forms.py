@@ -1,4 +1,4 @@
-"""One corpus in all formats that are read: lines and rows of tables, plain and compressed."""
+"""One corpus as text lines, JSON lines, CSV, TSV and Parquet, some of them compressed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAGS = ["--threshold=0.6"]
 
 
 def corpus() -> list[tuple[str, str]]:
-    """Return (id, text) with near-copies; texts have quotes, commas, and white space at ends."""
+    """Return (id, text) of 400 records; a quarter are near-copies, with quotes and commas."""
     dice = random.Random(3)
     texts: list[str] = []
     for i in range(400):

@@ -1,4 +1,4 @@
-"""A decision inside this process, with small limits instead of those of real data.
+"""A decision inside this process, with limits that tests can make small.
 
 The shuffle is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
 """
@@ -22,7 +22,7 @@ from tests.support.drawn import blocks_of, settings_of
 
 
 class Sizes(NamedTuple):
-    """Limits that are large in real runs, made small for tests.
+    """Limits of a decision, by default those of real runs, which tests can make small.
 
     Sets from which on a bucket is a dense cluster, records that are decided at once, bytes of a
     bucket that is spilled, of edges that are read at once, of a line; lines in a block."""
@@ -111,7 +111,7 @@ def decided_line(lines: Sequence[Line], gone: Gone) -> bytes:
 def pairs_of(
     lines: list[Line], threshold: str, between: bool = False
 ) -> dict[tuple[int, int], str]:
-    """Return the pairs of lines in both directions, with their similarities."""
+    """Return the similarity of each pair, in both directions; if `between`, of old and new only."""
     pairs = similarities(lines, Fraction(threshold))
     return {
         (i, j): similarity

@@ -48,7 +48,7 @@ OF_SETS = {name: scheme for name, scheme in SCHEMES.items() if name != "fingerpr
 
 
 def every_scheme() -> dict[str, Scheme]:
-    """Return each scheme of sets with its defaults, and once for each flag that changes it."""
+    """Return each scheme of sets with its defaults, and schemes with some other options."""
     flags = [f"--scheme={name}" for name in OF_SETS]
     flags += [f"--scheme=projection --measure=agreement --threshold={t}" for t in ("0.9", "31/32")]
     for extra in (

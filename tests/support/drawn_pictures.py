@@ -14,7 +14,7 @@ from PIL import Image
 
 @cache
 def scene(seed: int, width: int = 320, height: int = 240) -> NDArray[np.uint8]:
-    """Return a coloured picture (height, width, 3) of soft spots and edges."""
+    """Return a coloured picture (height, width, 3) of boxes and waves."""
     dice = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width] / np.array([[[height]], [[width]]])
     total = np.zeros((height, width, 3))

@@ -25,7 +25,7 @@ def was_asked(tmp_path: Path) -> list[str]:
 
 
 def listing(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of a Hadoop that lists two new files and an old one."""
+    """Return the environment of a Hadoop that lists two new files, _SUCCESS, and an old file."""
     new = f"{FILE} /in/b c.txt\n{FILE} /in/_SUCCESS\n{FILE} /in/a.gz\n"
     (tmp_path / "new").write_text("drwxr-xr-x   - me us     0 2026-01-31 09:00 /in/d\n" + new)
     (tmp_path / "old").write_text(f"{FILE} /old/o.txt\n")

@@ -161,7 +161,7 @@ def _become(arguments: list[str], cwd: str, env: dict[str, str], streams: list[i
 
 
 def _ended(program: Callable[[], None]) -> int:
-    """Run a program; return the exit code that the interpreter would give, and free no modules."""
+    """Run a program and its exit functions; return the exit code that an interpreter would give."""
     code = 0
     try:
         program()

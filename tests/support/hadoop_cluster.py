@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Finished(NamedTuple):
-    """A job that succeeded."""
+    """A run of run_hadoop.sh that succeeded; `id` is that of its first job."""
 
     pairs: bytes  # in byte order
     result: Result

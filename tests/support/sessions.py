@@ -101,7 +101,7 @@ def session(
 
 
 def interrupt(it: Session, how: str) -> int:
-    """Send Ctrl-C to the terminal's group, or `kill`; return the expected exit code."""
+    """Send SIGINT to the process group for Ctrl-C, or SIGTERM; return the expected exit code."""
     if how == "Ctrl-C":
         os.killpg(it.process.pid, signal.SIGINT)
         return 130
@@ -123,7 +123,7 @@ def path_with_sort(tmp: Path, text: str) -> str:
 
 
 def started(it: Session, processes: int) -> None:
-    """Wait until the session has this many processes."""
+    """Wait until the session has this many processes, or for 30 seconds; it must not have ended."""
     end = time.monotonic() + PATIENCE
     while len(it.pids()) < processes and time.monotonic() < end:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The sdist and the wheel, built once per test run, and an environment with only the wheel.
+"""The sdist and wheel, built once per test run, and an environment with the wheel and numpy.
 
 Building takes a copy of the project, so that nothing of it is left beside the sources.
 """

@@ -21,7 +21,7 @@ Set = tuple[int, bytes]
 
 
 def bucket(sets: list[int]) -> list[bytes]:
-    """Return the lines of a bucket in byte order; record i has set i, of one or two shingles."""
+    """Return the lines of a bucket in byte order; record i has set sets[i], of 1 or 2 shingles."""
     texts = [(1 + number % 2, b"%c" % (48 + number) + b"0" * (number % 2)) for number in sets]
     return sorted(
         b"000:0000000001\t%08d\tid%03d\t%b\n" % (size, i, text)

@@ -24,7 +24,10 @@ def contained(x: Line, y: Line) -> Fraction:
 
 
 def pairs(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
-    """Return the lines of all pairs with a new record; new records with one id are not a pair."""
+    """Return the lines of all pairs of a new record with an old or, unless `between`, a new one.
+
+    New records with one id are not a pair.
+    """
     best: dict[tuple, Fraction] = {}
     for a, b in permutations(lines, 2):
         first_is_first = not a.old and (b.old or a.id < b.id)
@@ -125,7 +128,7 @@ def test_no_two_old_records_are_compared():
 
 @pytest.mark.parametrize("other", [frozenset({1, 2, 3}), frozenset({1, 2, 3, 4, 5, 6, 7, 8, 9})])
 def test_ids_that_repeat_are_told_without_a_tag(other):
-    """A repeated id is reported once, without its tag; an old record's equal id is not a repeat."""
+    """A repeated id of new records is counted once; an old record's equal id is not a repeat."""
     nine = frozenset(range(1, 10))
     lines = [Line(b"v", nine, True), Line(b"v", nine), Line(b"v", nine | {10}), Line(b"w", other)]
     counters = Counters("test")

@@ -1,4 +1,4 @@
-"""Runs common to two videos are found in copies, trims, splices, rates and mirror images."""
+"""Runs common to two videos are found in copies, cuts, splices, other speeds and mirror images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frames at the ticks of real files are the expected ones; each frame shows its number."""
+"""The frames taken every quarter of a second are the expected ones; each shows its number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TICK = 0.25
 
 
 def read(path: Path, fast: bool = False, damaged: int = 0) -> list[tuple[float, int]]:
-    """Return the time of the frame at each tick, and the number that the frame shows."""
+    """Return the time and number of the frame for each quarter of a second, or of key frames."""
     shrinker = Shrinker()
     with opened(bytes(path)) as (container, stream):
         decoder = Decoder(container, stream, 4, fast)
@@ -32,7 +32,7 @@ def read(path: Path, fast: bool = False, damaged: int = 0) -> list[tuple[float, 
 
 
 def expected(times: list[float], end: float) -> list[tuple[float, int]]:
-    """Return the expected (time, number) at each tick, from the times of all frames."""
+    """Return the expected (time, number) for each quarter of a second, from the times of frames."""
     found: dict[float, int] = {}
     for tick in range(ceil(end / TICK - 1e-6)):
         at = tick * TICK

@@ -1,4 +1,4 @@
-"""Hashes of frames equal those of single pictures and slow definitions."""
+"""Hashes of frames are those of single pictures, but for two bits, and stay near after edits."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_bar_within_a_bar_is_cut() -> None:
 
 @pytest.mark.slow
 def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
-    """Bars within bars, also those of neighbouring frames, leave at least 32 rows and columns."""
+    """Bars within bars, also of neighbouring frames, leave at least an eighth of each side."""
     banded = np.full((SIDE, SIDE), 120, np.uint8)
     banded[21:44] = 0
     pillars = np.zeros((SIDE, SIDE), np.uint8)

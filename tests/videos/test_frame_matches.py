@@ -1,4 +1,4 @@
-"""Exact matches of frames are those of all pairs of rows; masks find a stated share of them."""
+"""Exact matches of frames are those of all pairs; masks find a stated share of them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ TICK = 250
 
 
 def ticks(seed: int, many: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ticks of still, moving and black frames, at irregular times."""
+    """Return the times and pictures of still, moving and black frames, at irregular times."""
     rng = np.random.default_rng(seed)
     pictures = np.empty((many, SIDE, SIDE), np.uint8)
     k = 0

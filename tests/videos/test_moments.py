@@ -1,4 +1,4 @@
-"""Pictures at given times are the frames shown then, whatever the file's format."""
+"""Pictures at given times are the frames shown then, for several containers and codecs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_frame_that_is_shown_then(suffix: str, codec: str, tmp_path: Path) -
 
 
 def test_a_raw_stream_has_no_times_and_is_read_from_its_start(tmp_path: Path) -> None:
-    """A raw stream without times is read from its start, at the usual frame rate."""
+    """A raw stream without times is read from its start, at 25 frames a second."""
     found = sight(write(tmp_path / "a.h264", EVEN), [7.05, 0.05])
     assert [number_in(picture) for picture in found.pictures] == [176, 1]
     assert found.seconds == 0
@@ -141,7 +141,7 @@ def test_pictures_are_small_and_as_displayed(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("turn", [90, -90, 180])
 def test_pictures_are_upright(turn: int, tmp_path: Path) -> None:
-    """Pictures are upright: a video turned by its header shows the number turned back."""
+    """Pictures are turned as the file's header says, also where width and height are swapped."""
     found = sight(write(tmp_path / "a.mp4", EVEN[:30], turn=turn), [1.75])
     picture = decoded(found.pictures[0])
     assert picture.shape == (found.height, found.width)

@@ -1,4 +1,4 @@
-"""The line that is found has about as many votes as a search of all rates and corners finds."""
+"""The line of times that matches of frames vote for is about as good as an exhaustive search's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neardup.videos.time_lines import RATES, Floats, best_line, overlaps, weight
 
 
 def seeds_on(random: np.random.Generator, count: int, rate: float, offset: float) -> Floats:
-    """Return matches of frames near a line, each moved by up to half a tick."""
+    """Return matches of frames near a line of times, each moved by up to an eighth of a second."""
     a = np.sort(random.random(count)) * count / 2
     b = rate * a + offset + random.uniform(-0.125, 0.125, count)
     return np.stack((a, a + 0.25, b, b + 0.25), axis=1)
@@ -22,7 +22,7 @@ def strays(random: np.random.Generator, count: int, seconds: float) -> Floats:
 
 
 def most_votes(seeds: Floats, weights: Floats) -> float:
-    """Return the largest sum of votes over all rates and corners, between which it is linear."""
+    """Return the most votes of any rate and offset, by trying the offsets where slopes change."""
     most = 0.0
     for rate in RATES.tolist():
         a0, a1, b0, b1 = seeds.T

@@ -1,4 +1,4 @@
-"""The join of videos finds all pairs, with the right measures, however it is computed."""
+"""The join of videos finds edited copies and nothing else, however it is computed."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_repeated_opening_is_not_a_whole_copy(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_length_of_a_video_need_not_be_known(tmp_path: Path) -> None:
-    """Steps find the same runs whether or not the length of a video is known."""
+    """Steps find the runs that one process finds, whether or not a video's length is known."""
     random = np.random.default_rng(5)
     ending, own = made.made_up(random, "", 0.75), made.made_up(random, "", 1.5)
     hosts = [
