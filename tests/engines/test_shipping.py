@@ -28,7 +28,7 @@ TASK = {"mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0"}
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """Return an empty folder with links to the shipped files."""
+    """Return a folder that has only links to the shipped files."""
     task = tmp_path / "task"
     task.mkdir()
     for number, name in enumerate(SHIPPED):

@@ -1,4 +1,4 @@
-"""Records of all valid kinds are accepted, and equal elements have equal hashes."""
+"""Records of many kinds are accepted; equal elements have equal hashes, and others have not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines between the stages are read as they were written, and damaged lines are refused."""
+"""Lines between the stages are read as written; damaged ones are refused, or are valid too."""
 
 from __future__ import annotations
 
