@@ -131,7 +131,10 @@ def test_nobody_hears_the_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @SCRIPTS
 def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
-    """Without stdout, a script fails with a message; without stderr, it works; no file is left."""
+    """Without stdout, a script fails with a message; without stderr, it works; no file is left.
+
+    With stdin closed, a script that needs it may do either.
+    """
     command, data = stages[name]
     result = run(["bash", "-c", f'exec "$@" {closed}', "-", *command], tmp_path, data)
     if closed == ">&-":  # nothing is lost in silence

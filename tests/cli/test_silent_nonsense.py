@@ -1,6 +1,6 @@
 """If input is read in the wrong format, one message has a corrected command.
 
-The line is taken from the message, and run by bash as it stands.
+The command is taken from the message and, where it can work, run by bash as it stands.
 """
 
 from __future__ import annotations

@@ -297,7 +297,10 @@ def test_a_sample_knows_whether_it_is_whole(ids: int, whole: bool) -> None:
 
 @pytest.mark.slow
 def test_every_id_is_as_likely() -> None:
-    """Each of 20 ids is in a sample of 5 with probability 1/4; a false alarm has one below 1e-9."""
+    """Each of 20 ids is in a sample of 5 with probability 1/4.
+
+    The probability of a false alarm is below 1e-9 in total.
+    """
     counts = np.zeros(20)
     for seed in range(1000):
         sample = IdSample(5, seed)

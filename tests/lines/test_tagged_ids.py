@@ -1,4 +1,7 @@
-"""Tagged ids, which have an id and its place, sort by bytes in order of priority."""
+"""Tagged ids, which have an id and its place, sort by bytes in order of priority.
+
+The id can be recovered.
+"""
 
 from __future__ import annotations
 
