@@ -1,4 +1,4 @@
-"""With scheme options, engines print the same lines and each pair once; odd shingles are noted."""
+"""Scheme options: engines agree, print each pair once, and warn of an unsuitable --shingle."""
 
 from __future__ import annotations
 

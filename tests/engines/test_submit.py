@@ -365,7 +365,7 @@ def waiting(tmp_path: Path) -> dict[str, str]:
 
 
 def _as_from_a_terminal() -> None:
-    """Restore SIGHUP, which nohup ignores."""
+    """Restore the default action of SIGHUP, in case the tests run under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 

@@ -1,4 +1,4 @@
-"""Records of many kinds are accepted; equal elements have equal hashes, and others have not."""
+"""Records of many kinds are accepted; elements have equal hashes exactly if they are equal."""
 
 from __future__ import annotations
 

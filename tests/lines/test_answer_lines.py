@@ -1,4 +1,4 @@
-"""Lines of edges and decisions are read as written; damaged ones are refused, or are valid too."""
+"""Lines of edges and decisions are read as written; damage is refused or gives a valid line."""
 
 from __future__ import annotations
 
