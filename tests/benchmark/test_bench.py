@@ -97,7 +97,7 @@ def test_the_partition_join_agrees_on_the_videos() -> None:
 
 
 def random_sets(seed: int, smallest: int, largest: int, universe: int) -> Ragged:
-    """Return 60 sets, two thirds of which are an earlier set with some elements changed."""
+    """Return 60 sets; two thirds are copies of earlier ones, most with some elements changed."""
     words = iter(random_words(seed, 60 * (largest + 20)).tolist())
     sets: list[list[int]] = []
     for i in range(60):
@@ -132,7 +132,7 @@ def test_partition_is_the_nested_loop(
 
 
 def triples(pairs: Pairs) -> list[tuple[int, int, int]]:
-    """Return (smaller row, larger row, common elements) of all pairs, sorted, with duplicates."""
+    """Return the (lower row, higher row, size of the intersection) of all pairs, sorted."""
     columns = (column.tolist() for column in pairs)
     return sorted((min(i, j), max(i, j), common) for i, j, common in zip(*columns))
 

@@ -1,4 +1,4 @@
-"""All peer programs share a correct reader, candidate check and table join."""
+"""Peer programs: the reader and candidate check are correct, and four find the expected pairs."""
 
 from __future__ import annotations
 

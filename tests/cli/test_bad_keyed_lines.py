@@ -1,4 +1,4 @@
-"""Wrong lines between the stages are refused, and never make a wrong pair."""
+"""Malformed lines between the stages, and lines made with other options, are refused."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_reducer_refuses_lines_that_travel_in_another_way(
 
 @pytest.mark.parametrize("flags", ["--seed=1", "--threshold=0.8", "--bands=9 --rows=7"])
 def test_shared_keys_of_other_options_are_refused(flags: str, tmp_path: Path) -> None:
-    """Shared keys made with other options, such as another seed, are refused."""
+    """`step.py share reduce` refuses keys that `share map` made with other options."""
     blocks = in_order(succeed([*SHARE_KEYS, "map", VIDEOS, *flags.split()], tmp_path).out)
     result = run([*SHARE_KEYS, "reduce"], tmp_path, blocks)
     assert result.code == 1

@@ -67,7 +67,7 @@ def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
-    """A full disk is an error also with PYTHONUNBUFFERED=1, where a write may be partial."""
+    """With PYTHONUNBUFFERED=1, where a write may be partial, a file over its limit is an error."""
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
     lines = b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:100])
     result = run(limited, tmp_path, lines, cwd=tmp_path, PYTHONUNBUFFERED="1")
@@ -131,7 +131,10 @@ def test_nobody_hears_the_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @SCRIPTS
 def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
-    """A script works, or reports an error, if a standard stream is closed at its start."""
+    """Without stdout, a script fails with a message; without stderr, it works; no file is left.
+
+    With stdin closed, a script that needs it may do either.
+    """
     command, data = stages[name]
     result = run(["bash", "-c", f'exec "$@" {closed}', "-", *command], tmp_path, data)
     if closed == ">&-":  # nothing is lost in silence
@@ -165,7 +168,7 @@ def test_what_never_ends_is_refused(command: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
-    """A compressed file without a line end is refused, since a few MB may unpack to many GB."""
+    """A file that unpacks to 1,024 MiB without a line end is refused: it could be many GB."""
     mebibyte = gzip.compress(bytes(1 << 20))
     path = tmp_path / "zeros.gz"
     path.write_bytes(mebibyte * 1100)

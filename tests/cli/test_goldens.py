@@ -1,4 +1,4 @@
-"""The messages and help of all programs are those in the text files of tests/cli/golden.
+"""Help, refusals, summaries and keyed lines equal those in the text files of tests/cli/golden.
 
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py  writes them; review the diff
 """
@@ -202,7 +202,7 @@ def test_the_nearest_name_is_proposed(tmp_path: Path) -> None:
 
 
 def test_help_of_the_others(tmp_path: Path) -> None:
-    """The help of reducer.py and of job.py includes all options of mapper.py."""
+    """The help of reducer.py and of job.py includes all options that the stages share."""
     for command in (REDUCER, JOB):
         result = run([*command, "--help"], tmp_path, COLUMNS="100")
         assert result.code == 0
@@ -223,7 +223,7 @@ def test_refusals() -> None:
 
 @pytest.mark.parametrize("flag", [flag for flag, spec in OPTIONS.items() if "metavar" in spec])
 def test_an_empty_value_is_refused(flag: str) -> None:
-    """An empty value, such as that of an unset shell variable, is refused."""
+    """For input as lines, an empty value, as of an unset variable, is refused by every option."""
     others = {"--bands": ["--rows=5"], "--rows": ["--bands=5"], "--shingle": ["--input=text"]}
     others["--clean"] = ["--input=text"]
     with pytest.raises(UsageError):

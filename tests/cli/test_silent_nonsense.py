@@ -1,6 +1,6 @@
-"""Misread input ends in one message with a corrected command, and that command works.
+"""If input is read in the wrong format, one message has a corrected command.
 
-The line is taken from the message, and run by bash as it stands.
+The command is taken from the message and, where it can work, run by bash as it stands.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PAIRS = b"p0\tp1\t1.000000\np2\tp3\t1.000000\n"
 
 
 def texts() -> list[tuple[str, str]]:
-    """Return sixty texts, two of which occur twice."""
+    """Return sixty pairs of id and text; two of the texts occur twice."""
     dice = random.Random(5)
     drawn = [" ".join(dice.choices(WORDS, k=12)) for _ in range(58)]
     both = [drawn[0], drawn[0], drawn[1], drawn[1], *drawn[2:]]

@@ -176,7 +176,7 @@ def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["tf", "tfidf"])
 def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
-    """An audit counts weighted pairs, and `why` explains a missed pair."""
+    """An audit counts weighted pairs, and prints a `why` command that confirms a missed pair."""
     videos = tmp_path / "videos.txt"
     lines = VIDEOS.read_bytes().splitlines()[:1000]
     videos.write_bytes(b"".join(b"%b %b\n" % (x, b" ".join(x.split()[1:9])) for x in lines))
@@ -297,7 +297,10 @@ def test_a_sample_knows_whether_it_is_whole(ids: int, whole: bool) -> None:
 
 @pytest.mark.slow
 def test_every_id_is_as_likely() -> None:
-    """Each of 20 ids is in a sample of 5 with probability 1/4; false alarms below 1e-9 in total."""
+    """Each of 20 ids is in a sample of 5 with probability 1/4.
+
+    The probability of a false alarm is below 1e-9 in total.
+    """
     counts = np.zeros(20)
     for seed in range(1000):
         sample = IdSample(5, seed)

@@ -1,4 +1,4 @@
-"""All commands of `python3 -m neardup` handle messages, exit codes and closed pipes alike."""
+"""The commands of `python3 -m neardup` do their work, and report errors in one form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`neardup convert` turns every input format into JSON lines with the same pairs."""
+"""`neardup convert` turns lines of text and rows of tables into JSON lines with the same pairs."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_the_table(flags: list[str], bands: int, rows: int, mark: float, tmp_pat
 
 
 def test_the_table_of_bits_that_agree(tmp_path: Path) -> None:
-    """In the table, a pair with 50 of 64 equal bits meets as often as C(50,10)/C(64,10) implies."""
+    """In the table, 50 of 64 equal bits give a shared key as often as C(50,10)/C(64,10) implies."""
     flags = ["--scheme", "projection", "--measure", "agreement", "--bits", "64"]
     by_hand = ["--threshold", "25/32", "--bands", "9", "--rows", "10"]
     table = rows_of(succeed([*CURVE, *flags, *by_hand], tmp_path).out)

@@ -1,4 +1,4 @@
-"""The synthetic videos have the promised shape, and their command behaves as the others do."""
+"""Tests of `example`: the shape of the synthetic videos, seeds, memory and refusals."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
 
 
 def many(folder: Path) -> Path:
-    """Return a folder with enough pictures for a run of several seconds."""
+    """Write 150 equal pictures, enough for a run of some seconds, to a folder; return it."""
     path = saved(drawing(1).resize((1600, 1200)), folder / "0.png")
     for k in range(1, 150):
         shutil.copy(path, folder / f"{k}.png")

@@ -263,7 +263,7 @@ def test_weights_of_one_are_none(tmp_path: Path) -> None:
 
 @given(st.lists(shingle_sets, max_size=8), st.lists(shingle_sets, max_size=8), st.integers(1, 30))
 def test_overlaps(indexed: list, asking: list, step: int) -> None:
-    """`overlaps` finds the same common elements whatever its step size."""
+    """`overlaps` counts the common elements of two sets as a loop does, whatever its step size."""
     before, inverted_index.STEP = inverted_index.STEP, step
     try:
         index = InvertedIndex.of(Ragged.from_rows([[*x] for x in indexed]))

@@ -33,7 +33,7 @@ MEASURE = Jaccard(NINE_TENTHS)
 
 
 def words(records: int, seed: int = 1) -> bytes:
-    """Return records of 10 to 40 tokens; common tokens make even unrelated records similar.
+    """Return records of about 36 tokens; common tokens make even unrelated records similar.
 
     Token k is in a record with probability 1/(1 + k/12); one record in ten copies the one before
     it, but for one token.
@@ -142,7 +142,7 @@ def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pairs_of_neighbours_are_weighed_as_what_they_are(tmp_path: Path) -> None:
-    """Matches are estimated within 15 % if all are adjacent records, which a sample favours."""
+    """The mean estimate is within 15 % if all matches are adjacent, which a sample favours."""
     path = tmp_path / "copies.txt"
     dice = np.random.default_rng(3)
     sets = [

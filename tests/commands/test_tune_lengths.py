@@ -1,4 +1,4 @@
-"""What `tune` reports on shingle lengths agrees with loops and with constructed collections."""
+"""The report of `tune` on shingle lengths agrees with loops and with constructed collections."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_one_changed_letter_leaves_what_is_said() -> None:
 
 @pytest.mark.slow
 def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of a quarter of the records estimate the number of adjacent copies within a fifth."""
+    """Samples of a quarter of the records estimate adjacent copies within a fifth on average."""
     monkeypatch.setattr(shingle_lengths, "LENGTHS", {"word": range(3, 4)})
     texts = made_up(6_000, 8, seed=5, copies=0)
     path = written(tmp_path / "texts", [each for text in texts for each in (text, text)])

@@ -139,7 +139,7 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("scheme", list(OF_SETS))
 def test_every_scheme(scheme: str, tmp_path: Path) -> None:
-    """With every scheme, `why` reports a pair as printed or missed, as the job does."""
+    """With every scheme of sets, `why` reports a pair as printed or missed, as the job does."""
     some = [line.split(b"\t") for line in ANSWER.read_bytes().splitlines()[:40:4]]
     ids = {id_ for line in some for id_ in line[:2]}
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
@@ -275,7 +275,7 @@ def test_ids_that_come_twice(tmp_path: Path) -> None:
 
 
 def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> None:
-    """A pair that shares a key is shown before a more similar one without a common key."""
+    """`why` shows a pair of records that share a key, not a more similar pair that shares none."""
     base = range(100)
     sets = [base, [*base[20:], *range(200, 220)], base[:60]]  # resemblance to a: 2/3, 3/5
     seeds = map(str, range(1000))
@@ -374,7 +374,7 @@ def write(told: RunFile, answer: Path) -> None:
 
 
 def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
-    """Write the run's own file beside an answer, for a run with these options; return it."""
+    """Write the .neardup.json of a run with these options beside its answer; return its content."""
     args = Options.from_arguments(options)
     told = RunFile(
         options=args.arguments(),
@@ -397,7 +397,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
-    """Write the run file of a run on texts against an old one; return the path of its answer."""
+    """Write texts, an old text and the .neardup.json of their run; return its answer's path."""
     texts, old = tmp_path / "texts.txt", tmp_path / "old.txt"
     texts.write_bytes(TEXTS)
     old.write_bytes(b"old\tto be, or not to be, THAT is the question oh\n")

@@ -1,4 +1,4 @@
-"""The documents agree with the project: links, paths, options, schemes, measures, figures."""
+"""The documents agree with the project: links, paths, modules, schemes, measures, figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run_local.sh -o FILE writes a complete answer or none, with its run file beside it."""
+"""run_local.sh -o FILE writes a complete answer or none, and the run's .neardup.json beside it."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_at_the_runs_own_file(folder: Path, tmp_path: Path) -> None:
-    """If the disk is full when the run file is written, no answer is left either."""
+    """If the disk is full when the run's .neardup.json is written, no answer is left either."""
     if (
         not shutil.which("mount")
         or subprocess.run(
@@ -276,7 +276,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
 def test_a_long_name_is_refused_before_the_work_or_not_at_all(
     letters: int, data: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """A name is refused at the start if the run file's name, 14 letters longer, is too long."""
+    """A name is refused at the start if .NAME.neardup.json, 14 letters longer, is too long."""
     name = folder / ("x" * letters)
     result = run([*RUN_LOCAL, "-o", name, data], tmp_path)
     if letters <= 241:

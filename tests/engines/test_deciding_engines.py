@@ -117,7 +117,7 @@ def test_pairs_of_two_collections(
 @pytest.mark.first_case
 @pytest.mark.parametrize("output", ["kept", "removed", "clusters"])
 def test_shuffled_lines_and_several_reducers(output: str, new: Input, tmp_path: Path) -> None:
-    """Three reducers that get shuffled lines, and so edges in any order, give the same decision."""
+    """Three reducers, each with some of the keys, give the decision of run_local.sh."""
     flags = [f"--output={output}", "--threshold=0.7", "--bands=30", "--rows=3"]
     rng = random.Random(8)
     mapped = succeed([*MAPPER, *flags, *new.files], tmp_path).out.splitlines(keepends=True)

@@ -55,7 +55,7 @@ class Collection(NamedTuple):
 
 
 def near_copies(seed: int, shapes: int = 8, unique: bool = False) -> list[Line]:
-    """Return similar records of every shape, in any order, with repeated ids."""
+    """Return chains, stars, cliques and copies in mixed order; ids repeat unless `unique`."""
     rng = random.Random(seed)
     sets = [
         set_
@@ -171,7 +171,7 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """Return old records: sets of the new ones, in other places, some under the same ids."""
+    """Return old records: 15 of the new ones, under the same ids, in files of their own."""
     return odd_files(tmp_path_factory.mktemp("old"), random.Random(9).sample(near_copies(1), 15))
 
 
@@ -277,13 +277,13 @@ def test_an_id_twice(engine: str, tmp_path: Path) -> None:
     words=["--scheme=prefix", "--bands=4 --rows=3", ""],
 )
 def test_the_pairs_of_other_schemes(engine: str, words: str, tmp_path: Path) -> None:
-    """Decisions follow the pairs of other schemes, too, including those that count tokens first."""
+    """Engines decide by the pairs of prefix, which counts tokens first, and of minhash."""
     schemes(DECIDING[engine], words.split(), tmp_path)
 
 
 @pytest.mark.parametrize("words", ["", "--bands=4 --rows=3"])
 def test_a_pipe_of_other_schemes(words: str, tmp_path: Path) -> None:
-    """A pipe decides by the pairs of other schemes that do not count tokens."""
+    """A pipe decides by the pairs of minhash, with the default bands and with fewer."""
     schemes(DECIDING["pipe"], words.split(), tmp_path)
 
 

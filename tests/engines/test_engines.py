@@ -1,4 +1,4 @@
-"""Every engine gives the same lines: a pipe, a split pipe, run_local.sh, mrjob inline and local.
+"""Pipes of several kinds, run_local.sh, and mrjob inline and local give the same lines.
 
 The expected lines come from a nested loop, or for data/videos.txt from its answer file.
 """
@@ -37,7 +37,7 @@ def shuffled(rng: random.Random, items: list) -> list:
 
 
 def repeating_records() -> Records:
-    """Return near-copies of a few sets under 90 ids, which repeat with equal or different sets."""
+    """Return near-copies of a few sets; up to 90 ids repeat with equal or different sets."""
     rng = random.Random(5)
     sets = [rng.sample(range(20_000), 60) for _ in range(6)]
     records: Records = []
@@ -189,7 +189,7 @@ def test_as_processes(engine: str, tmp_path: Path) -> None:
 def test_files_of_several_members(
     command: list[str], packed: tuple[Callable[[bytes], bytes], str], tmp_path: Path
 ) -> None:
-    """Compressed files of several members, as made by `cat a.gz b.gz` or pigz, are read."""
+    """Compressed files of several members, as made by `cat a.gz b.gz` or pbzip2, are read."""
     pack, suffix = packed
     data = VIDEOS.read_bytes()
     path = tmp_path / f"videos{suffix}"

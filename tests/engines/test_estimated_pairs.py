@@ -1,4 +1,4 @@
-"""--verify sketch gives the same bytes on every engine; its intervals hold the exact values."""
+"""--verify sketch gives the same bytes on every engine; at most one interval misses the truth."""
 
 from __future__ import annotations
 

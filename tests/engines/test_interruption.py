@@ -1,4 +1,4 @@
-"""However a run ends, nothing is left behind: no process, and no file in TMPDIR."""
+"""However a run ends, no process is left; only kill -9 leaves files, until the next run."""
 
 from __future__ import annotations
 

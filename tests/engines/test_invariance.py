@@ -1,4 +1,4 @@
-"""The order of lines, blocks and tasks does not change the answer; a higher t gives a subset."""
+"""The order of lines, blocks and tasks changes no answer; a higher threshold gives a subset."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def installed(tmp_path: Path) -> dict[str, str]:
 
 
 def test_the_command_that_is_shown(tmp_path: Path) -> None:
-    """In the command, generic options come first; the user's properties come last, and win."""
+    """In the command, generic options are first; among properties, the user's are last, and win."""
     fake_hadoop(tmp_path, LISTS_NOTHING)
     jars = tmp_path / "share" / "hadoop" / "tools" / "lib"
     jars.mkdir(parents=True)

@@ -64,7 +64,7 @@ def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Pat
 
 @pytest.mark.slow
 def test_files_of_several_kinds(tmp_path: Path) -> None:
-    """A column that only some files have is null, or absent in JSON, in rows of the others."""
+    """A column that a file lacks is absent in JSON, null in Parquet, and empty in CSV."""
     (tmp_path / "1.csv").write_bytes(b'id,text,lang\na,"to be, or",en\nb,"to be, or",fr\n')
     (tmp_path / "2.jsonl").write_bytes(
         b'{"id": "3", "text": "not"}\n{"text": "to be, or", "id": 4}\n{"id": "e", "text": "to"}\n'

@@ -1,4 +1,4 @@
-"""--keep by fields and by ids: every engine and every table format agrees with the oracle."""
+"""--keep by fields and by ids: every engine, CSV and Parquet agree with the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At thresholds that need more than sixteen bands, every engine finds the nested loop's pairs."""
+"""At thresholds for which 16 bands are too few, a pipe, run_local.sh and mrjob find all pairs."""
 
 from __future__ import annotations
 

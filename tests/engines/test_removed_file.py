@@ -142,7 +142,7 @@ def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["no/such/folder/x", "/proc/x", "data.txt/x"])
 def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
-    """A FILE that cannot be written is refused before anything is read."""
+    """A FILE of --removed that cannot be written is refused with one message."""
     result = run([*BOTH, name, data], tmp_path, cwd=tmp_path)
     assert result.code == 1
     assert result.out == b""
@@ -242,7 +242,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path: Path) -> None:
-    """A FILE that the run also reads, such as its counts or an index, is refused and unchanged."""
+    """--removed refuses a folder, standard output and files that the run reads; none changes."""
     counts = tmp_path / "counts.tsv"
     lines = in_order(succeed([*COUNT_TOKENS, "map", data], tmp_path).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
@@ -306,7 +306,7 @@ def test_removed_that_cannot_be_written(data: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk(tmp_path: Path) -> None:
-    """On a full disk, the run fails and FILE is unchanged."""
+    """On a full disk, the run fails and the file of --removed is unchanged."""
     small = tmp_path / "small"
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)]

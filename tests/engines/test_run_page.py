@@ -1,4 +1,4 @@
-"""run_local.sh --report writes the page of a run from its pairs or edges."""
+"""run_local.sh --report writes a page with the clusters and texts of a run, for every --output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With scheme options, engines print the same lines and each pair once, or refuse early."""
+"""Scheme options: engines agree, print each pair once, and warn of an unsuitable --shingle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_engines_print_the_same_and_each_pair_once(flags: str, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_pair_of_bits_is_found_wherever_the_masks_are(tmp_path: Path) -> None:
-    """With an exact promise, the masks of another --max-bands find the same pairs."""
+    """With simhash and an exact promise, another --max-bands finds the same pairs."""
     flags = ["--scheme=simhash", "--bits=128", "--distance=6"]
     given = Input(VIDEOS.read_bytes(), [str(VIDEOS)])
     some, other = (

@@ -28,7 +28,7 @@ TASK = {"mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0"}
 
 @pytest.fixture
 def task(tmp_path: Path) -> Path:
-    """Return an empty folder with links to the shipped files."""
+    """Return a folder that has only links to the shipped files."""
     task = tmp_path / "task"
     task.mkdir()
     for number, name in enumerate(SHIPPED):
@@ -72,7 +72,7 @@ def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:
 
 
 def counters(err: str) -> dict[str, int]:
-    """Return Hadoop's counters on stderr; each may occur once."""
+    """Return Hadoop's counters on stderr; each may occur only once."""
     lines = [line for line in err.splitlines() if line.startswith("reporter:")]
     found = {}
     for line in lines:

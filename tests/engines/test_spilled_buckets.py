@@ -32,7 +32,7 @@ Shared = set[tuple[int, bytes, bytes]]  # key, id, set
 
 
 def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
-    """Write the files NUMBER.PART; return all records in them."""
+    """Write the files NUMBER.PART of each mapper; return every (key, id, set) in them."""
     everything: Shared = set()
     for number, records in enumerate(mappers):
         files = [open(folder / f"{number}.{part}", "wb") for part in range(FILES)]  # noqa: SIM115

@@ -159,7 +159,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
 def test_room_for_the_shared_keys(
     megabytes: int, flags: str, container: int, tmp_path: Path
 ) -> None:
-    """The second job's mappers get enough memory for the shared keys that the first job wrote."""
+    """The second job's mappers get memory for the first one's keys, unless the user sets it."""
     told = listing(tmp_path)
     said = f"Running job: job_1_0001\n\t\tBytes Written={megabytes << 20}\ncompleted successfully\n"
     (tmp_path / "said").write_text(said)
@@ -365,7 +365,7 @@ def waiting(tmp_path: Path) -> dict[str, str]:
 
 
 def _as_from_a_terminal() -> None:
-    """Restore SIGHUP, which nohup ignores."""
+    """Restore the default action of SIGHUP, in case the tests run under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 

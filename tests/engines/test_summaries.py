@@ -1,4 +1,4 @@
-"""The figures of a run's summary agree with the counts of a nested loop."""
+"""Figures of a run's summary equal the counts of a nested loop; two are only bounded by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For real files, a pipe with frames_mapper.py, mrjob and `neardup videos` give the same lines."""
+"""From drawn video files, a pipe of programs, mrjob and `neardup videos` give the same lines."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_pat
 
 
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:
-    """Files on a cluster are copied by `hadoop fs -get` and removed after use."""
+    """Files on a cluster are copied by `hadoop fs -get`; the copies are removed after use."""
     script = 'test "$1 $2" = "fs -get" && cp "${3#hdfs://}" "$4" && echo "$4" >> copies'
     program(tmp_path / "bin" / "hadoop", script)
     names = [f"hdfs://{films}/film1.mp4", "hdfs:///missing.mp4", str(films / "clip.mp4")]

@@ -1,4 +1,4 @@
-"""--weights on every engine gives the exact pairs of a nested loop over weighted sets."""
+"""--weights in pipes, run_local.sh and mrjob gives a nested loop's pairs of weighted sets."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
-    """Candidates found by SimHash of weighted sets are verified by weights on every engine."""
+    """With simhash and weights, three engines agree; pairs by cosine and Jaccard are true."""
     records = drawn(kind == "own")
     data = given_lines(records, kind == "own")
     flags = ["--scheme=simhash", "--distance=8", f"--weights={kind}", f"--measure={measure}"]

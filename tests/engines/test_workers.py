@@ -18,7 +18,7 @@ def write(path: Path, text: str) -> None:
 
 
 def test_tasks_run_at_the_same_time(tmp_path: Path) -> None:
-    """Two tasks run at the same time: each waits for the other's output."""
+    """Two tasks run at the same time: each waits until the other opens a named pipe."""
     os.mkfifo(tmp_path / "a")
     with Workers("test") as workers:
         workers.start("writer", lambda: write(tmp_path / "a", "hello"))

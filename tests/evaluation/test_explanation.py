@@ -21,7 +21,7 @@ BITS, ALPHA = 64, 0.05
 @pytest.mark.slow
 @some("common", [60, 80, 90], 80)
 def test_the_interval_holds_the_angle_of_the_sets(common: int) -> None:
-    """The interval holds the sets' angle in at least 95 of 100 pairs, at an error rate of 1e-9."""
+    """The interval holds the sets' angle in at least 95 % of pairs, at an error rate of 1e-9."""
     sets, left, right = pairs_of_similarity(common, 100, "random")
     scheme = AgreeingBits(1, Blocks(BITS, 1, 0), seed=common)
     found = scheme.measure("agreement", Threshold(1, BITS)).verified(sets, left, right)

@@ -28,7 +28,10 @@ def test_every_hash_has_its_words(kind: str, text: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "bag" not in kind])
 @given(texts)
 def test_the_words_have_the_hash(kind: str, text: str) -> None:
-    """Each shingle's words, shingled alone, have its hash; spots are hashed as runs of words."""
+    """A shingle's words, shingled alone, have its hash, unless they begin or end with a blank.
+
+    Spots are hashed as runs of words.
+    """
     shingler = Shingler.parse(kind)
     alone = shingler
     if shingler.unit == "spot":

@@ -1,4 +1,4 @@
-"""The texts of given ids are those that the parsers read, from every kind of file."""
+"""The texts of given ids are those that the parsers of text and of shingles read."""
 
 from __future__ import annotations
 

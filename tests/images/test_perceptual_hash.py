@@ -37,7 +37,7 @@ def test_the_eight_symmetries_are_all_there_are() -> None:
 
 @given(st.integers(0, 2**32), SIDES, SIDES)
 def test_a_turned_picture_has_the_turned_hash(seed: int, width: int, height: int) -> None:
-    """The hashes of a turned picture of noise, of any size, are exactly the turned hashes."""
+    """The hashes of a turned picture of noise, up to 150 × 150, are exactly the turned hashes."""
     picture = np.random.default_rng(seed).integers(0, 256, (height, width)).astype(np.uint8)
     hashes = ph.hashes(picture[np.newaxis], ph.ALL_EIGHT)[0]
     for symmetry, expected in zip(ph.ALL_EIGHT, hashes):

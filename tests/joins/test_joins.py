@@ -160,7 +160,7 @@ def test_each_filter_leaves_fewer_candidates():
 
 
 def pairs_of_subsets(universe=5):
-    """Return all ordered pairs of non-empty sets of up to five tokens, as ascending tuples."""
+    """Return all ordered pairs of non-empty subsets of range(universe), as ascending tuples."""
     sets = [x for size in range(1, universe + 1) for x in combinations(range(universe), size)]
     return list(product(sets, repeat=2))
 

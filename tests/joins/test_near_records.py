@@ -1,4 +1,4 @@
-"""`near_records` agrees with a comparison of every two records by all of their vectors."""
+"""`near_records` agrees with comparing the first vector of a record with all of another's."""
 
 from __future__ import annotations
 

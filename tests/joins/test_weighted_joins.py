@@ -75,7 +75,7 @@ def join(name: str, rows: list[Row], measure: str, t: str) -> list[tuple[int, in
 
 
 def families(seed: int, universe: int, largest: int, heaviest: int) -> list[Row]:
-    """Return rows: some equal, some multiples of a row, some with a weight or a token changed."""
+    """Return rows: some empty, equal or multiples, some with weights changed or a token added."""
     rng = random.Random(seed)
 
     def weight() -> int:

@@ -1,4 +1,4 @@
-"""Records of all valid kinds are accepted, and equal elements have equal hashes."""
+"""Records of many kinds are accepted; elements have equal hashes exactly if they are equal."""
 
 from __future__ import annotations
 

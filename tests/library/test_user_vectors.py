@@ -1,4 +1,4 @@
-"""Bit vectors of every Python type give the answers of the definition and of the command."""
+"""Bit vectors as arrays, bytes, hexadecimal texts and integers give the pairs of the definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HAMMING = {"measure": "hamming"}
 
 
 def drawn(count: int = 300, bits: int = 256, seed: int = 0) -> np.ndarray:
-    """Return random vectors; a third of them differ from another in fewer than 40 bits of 256."""
+    """Return random vectors; about a third differ from another one in fewer than 40 of 256 bits."""
     rng = np.random.default_rng(seed)
     found = rng.integers(0, 2, (count, bits), np.uint8)
     for i in range(0, count, 3):

@@ -1,4 +1,4 @@
-"""Edges and decided lines are read as they were written, and damaged lines are refused."""
+"""Lines of edges and decisions are read as written; damage is refused or gives a valid line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_what_is_no_edge_is_refused(line):
 
 
 def edge_file(lines: list[bytes]) -> list[tuple]:
-    """Return (record, [its neighbours]) for each record of a file of edges."""
+    """Return (number, [(number, record) of each neighbour]) of the records in a file of edges."""
     with tempfile.TemporaryFile() as file:
         edges = EdgeFile(file, [b"".join(lines)], FIRST, Counters(""))
         return [
@@ -126,7 +126,7 @@ def test_two_records_of_one_place_are_refused():
 
 @pytest.mark.parametrize("line", [b"b\ta\t0.900000000000000000\n", b"1v\1" + b"8" * 16 + b"\t.\n"])
 def test_edges_of_other_options_are_refused(line):
-    """Edges made with another --keep, and pairs, are refused."""
+    """Edges made with another --keep, and lines of pairs, are refused."""
     with pytest.raises(WireError, match="it when given the same --output and --keep, got '"):
         edge_file([line])
 

@@ -1,4 +1,4 @@
-"""Lines between the stages are read as they were written, and damaged lines are refused."""
+"""Lines between the stages are read as written; damage is refused or gives a valid line."""
 
 from __future__ import annotations
 

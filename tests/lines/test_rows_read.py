@@ -91,7 +91,7 @@ def test_no_rows(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["x", "x.csv", "x.jsonl", "x.ndjson"])
 def test_lines_under_any_name(name: str, tmp_path: Path) -> None:
-    """Lines with tabs are read from a file with any name; JSON lines are recognised without one."""
+    """Lines with tabs are read from a file of any name; JSON lines need no extension."""
     (tmp_path / name).write_bytes(b"{a}\tb\t0.900000\nc\td\t0.800000\n")
     found = list(parsed_lines([str(tmp_path / name)], parse_pair, ALL_PAIRS))
     assert [pair[:3] for pair in found] == [(b"{a}", b"b", b"0.900000"), (b"c", b"d", b"0.800000")]

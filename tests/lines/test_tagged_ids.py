@@ -1,4 +1,7 @@
-"""Tagged ids sort by bytes in order of priority, and the id can be recovered."""
+"""Tagged ids, which have an id and its place, sort by bytes in order of priority.
+
+The id can be recovered.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,7 @@ def test_they_are_ids_themselves(keep, some):
 @pytest.mark.parametrize("byte", [b" ", b"A", b"g", b"\xc3", b"\t", b""])
 @pytest.mark.parametrize("position", [0, 7, 15])
 def test_what_has_no_place_is_refused(keep, byte, position):
-    """A tagged id is refused if its place, where --keep puts it, is not 16 hexadecimal digits."""
+    """A tagged id is refused if its place is not 16 lower-case hexadecimal digits."""
     tag = tag_of(keep)
     good = tagged(tag, [Record(b"v", NEW + i, 3) for i in range(9)])
     start = good[3].index(b"%016x" % (NEW + 3)) + position
