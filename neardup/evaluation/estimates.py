@@ -69,11 +69,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Estimated histograms of the input's pairs by resemblance, float64 (BINS,) each.
+    """Estimated histograms, by resemblance, of the input's pairs that share a token.
 
-    window: pairs that pass the length filter; possible: those that also pass the bitmap filter;
-    matches: pairs at or above the threshold; resemblance: the mean in each bin; seen: the number of
-    matches in the sample.
+    Each is float64 (BINS,).  window: pairs that pass the length filter; possible: those that also
+    pass the bitmap filter; matches: pairs at or above the threshold; resemblance: the mean in each
+    bin; seen: the number of matches in the sample.
     """
 
     window: np.ndarray
@@ -190,7 +190,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, each from half of the sample, or all if it is complete.
+        """Return a survey and token counts, from two halves of the sample unless it is the input.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  Otherwise a token that two compared records share would never be rare.

@@ -42,7 +42,7 @@ EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
 def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
 ) -> CommandParser:
-    """Return a parser for the options that define a pair, without those of a scheme."""
+    """Return a command's parser for the options `flags`, --measure and, if `weights`, --weights."""
     parser = table.parser(f"python3 -m neardup {name}", description, flags)
     about = f"how similar two records are: {', '.join(MEASURES)}; hamming for fingerprints"
     parser.add_argument("--measure", metavar="NAME", help=f"{about} (default: jaccard)")
@@ -146,7 +146,7 @@ class AskedRun(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
-        """Read the run's own file; StageError if it is missing or damaged."""
+        """Read the file that a run wrote beside its answer; StageError if it is missing or damaged."""
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         run = RunFile.of(name)

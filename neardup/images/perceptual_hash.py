@@ -1,4 +1,4 @@
-"""A hash of 256 bits for a picture: similar pictures differ in few bits.
+"""A hash of 256 bits for a picture; the hashes of similar pictures differ in few bits.
 
 As PDQ (Facebook, "The TMK+PDQF video-hashing algorithm and the PDQ image-hashing algorithm", 2019):
 shrink the grey picture to 64 × 64, take its cosine transform at waves 1 … 16 in both directions,

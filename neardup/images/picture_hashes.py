@@ -67,7 +67,7 @@ class Variants(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """The concatenated hashes of a picture, and the facts that decide which picture is kept."""
+    """The concatenated hashes of a picture, its quality, and what decides which picture is kept."""
 
     hashes: bytes
     quality: int

@@ -1,4 +1,4 @@
-"""Counts of files by outcome, and the summary of a run over pictures or videos.
+"""Counts of files by outcome, and the summary of a run over pictures, videos or other files.
 
     1,234 pictures in 1,310 files, 12 without detail (no fingerprint); 3 other files: 2 .txt, 1 .mp4
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
@@ -28,7 +28,7 @@ FLAT = "… without detail (no fingerprint)"
 
 
 class Rules(NamedTuple):
-    """The words of a summary, and the rules for files that cannot be read."""
+    """The words of a summary, the verbosity, and whether an unreadable file ends the run."""
 
     program: str
     noun: str  # "picture"; a Failure with the reason "not a picture" is not one
@@ -37,7 +37,7 @@ class Rules(NamedTuple):
 
 
 class Tally:
-    """Counts the outcomes of a run, and prints the first failures.
+    """Counts of the outcomes of a run; failures are printed, by default the first ten.
 
     `flat`, and for videos `seconds` of length, are added up by the caller.
     """
