@@ -197,7 +197,7 @@ class EdgeFile:
         )
 
     def _numbers(self, records: list[bytes]) -> np.ndarray:
-        """Return the number (rank by place) of each tagged id (int64); WireError if it has no line."""
+        """Return the number (rank by place) of each tagged id (int64); WireError if it has none."""
         places = self.tag.places(records)
         numbers = np.searchsorted(self.places, places)
         if len(places) and not (self.places[np.minimum(numbers, self.count - 1)] == places).all():

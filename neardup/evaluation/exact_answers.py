@@ -146,7 +146,7 @@ class AskedRun(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
-        """Read the file that a run wrote beside its answer; StageError if it is missing or damaged."""
+        """Read the file that a run wrote beside its answer; StageError if missing or damaged."""
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         run = RunFile.of(name)

@@ -235,7 +235,7 @@ def ends(file: FoundFile) -> bytes:
 
 
 def _ours(file: Path, store: Store) -> bool:
-    """Return whether a file is missing, empty, unreadable, or (even damaged) a cache of this store."""
+    """Return whether a file is missing, empty, unreadable, or a cache (even damaged) of `store`."""
     try:
         if not file.is_file():
             return not file.exists()

@@ -151,7 +151,7 @@ class Walk:
             return iter(())
 
     def _file(self, path: bytes, status: os.stat_result) -> Iterator[FoundFile]:
-        """Yield the file at `path` if it is regular and not yet yielded; else count it as skipped."""
+        """Yield the file at `path` if it is regular and not yet yielded; else count it."""
         if not stat.S_ISREG(status.st_mode):
             self.skip(SPECIAL)
             return

@@ -22,7 +22,7 @@ Value = Union[str, int, float, Fraction, Decimal, None]
 
 
 class Keywords(TypedDict, total=False):
-    """Keyword arguments of `pairs`, `clusters` and `Index.create`; see `neardup run --help`."""
+    """Keyword arguments of pairs, clusters, Index.create, spark.pairs; see `neardup run --help`."""
 
     scheme: str | None  # minhash unless given
     exact: bool
