@@ -73,7 +73,7 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide the records of a batch for which earlier decisions are enough.
+        """Decide many records of a batch at once; `decide` must decide each of the others.
 
         Returns {index in the batch: the reason, or None for a kept record}.
         """

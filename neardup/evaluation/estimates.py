@@ -127,7 +127,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Estimate the input's candidate pairs from a sample; return None if there are too many."""
+    """Estimate the number of candidate pairs in the input; None if the sample has too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None

@@ -109,7 +109,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
 
 
 def check_files(files: list[str]) -> None:
-    """Raise an error if a file is missing or standard input is given twice."""
+    """Raise StageError for missing files and folders, UsageError for two standard inputs."""
     if files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     check_inputs(files)
@@ -225,7 +225,7 @@ def ratio(part: int, whole: int) -> str:
 
 
 def interval(hits: int, n: int, confidence: float) -> str:
-    """Format the Clopper-Pearson interval of a share, rounded outwards.
+    """Format the Clopper-Pearson interval of a share, rounded outwards; "" if `n` is 0.
 
     >>> interval(788, 790, 0.95)
     '0.990885 to 0.999694 with confidence 0.95'

@@ -184,9 +184,9 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return a table's first rows as JSON lines, 0, and the share read or None.
+    """Return a table's first rows as JSON lines, 0 for overlong ones, and the share read or None.
 
-    Overlong rows are left out, and not counted: hence 0.
+    Overlong rows are left out, and not counted.
     """
     found: list[bytes] = []
     rows = held = 0

@@ -224,7 +224,7 @@ def _date(exif: dict[int, Any]) -> str:
 
 
 def _formats(suffix: str) -> list[str]:
-    """Return the names of the formats to try: those that Pillow and its plug-ins can open."""
+    """Return the names of the formats to try, without those that Pillow cannot open here."""
     from PIL import Image
 
     Image.init()

@@ -69,7 +69,7 @@ class Tally:
         return result
 
     def fail(self, name: str, why: Failure) -> None:
-        """Count a failure and print it (the first ten, or with -v all); StageError if strict."""
+        """Count a failure, and print the first ten (-v: all, -q: none); StageError if strict."""
         message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")
@@ -81,7 +81,7 @@ class Tally:
             print(f"{self._rules.program}: {message}", file=sys.stderr)
 
     def report(self, skipped: Mapping[str, int], note: str, found: Sequence[str] = ()) -> None:
-        """Print the summary, after the lines `found`; StageError if no file could be read."""
+        """Print the lines `found` and the summary, unless -q; StageError if no file could be read."""
         if self._rules.verbosity > QUIET:
             print("\n".join([*found, self.summary(skipped, note)]), file=sys.stderr)
         if not self.results:

@@ -132,7 +132,7 @@ class FolderTree:
 
 
 class FolderPair(NamedTuple):
-    """A pair of folder numbers, the similarity part/whole (weights), and counts of contents and bytes."""
+    """A pair of folders: numbers, similarity part/whole (weights), counts of contents and bytes."""
 
     a: int
     b: int

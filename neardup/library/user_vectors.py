@@ -29,7 +29,7 @@ BYTES = (bytes, bytearray, memoryview)
 
 @dataclass(frozen=True)
 class UserVectors:
-    """n vectors: ids (None: positions are the ids), and hexadecimal digits, uint8 (n, F/4)."""
+    """The n vectors of a caller: ids (None: positions), and hexadecimal digits, uint8 (n, F/4)."""
 
     ids: list[Hashable] | None
     digits: np.ndarray
