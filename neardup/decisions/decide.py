@@ -31,7 +31,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """Finds the edges inside dense clusters that a decision needs, by comparing their members."""
+    """Finds the edges that a decision needs inside dense clusters, whose pairs are not listed."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
@@ -60,7 +60,7 @@ class DenseClusters:
                     lines[member.cluster].append(head.clusters[0].line)
 
     def _compare(self, candidates: Iterable[tuple[Head, int]]) -> None:
-        """Compare records with earlier ones, and add an edge for each similar pair."""
+        """Compare new records with earlier ones, and add an edge for each similar pair."""
         earlier = cache(self.edges.member_at)
         pairs = [(head, *earlier(line)) for head, line in candidates if not is_old(head.record)]
         texts = [(head.clusters[0].set_text, text) for head, _, text in pairs]
@@ -84,7 +84,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later record, line of the earlier) for pairs in a cluster, one or both in `open_`."""
+    """Yield (later, line of earlier) for two members of a dense cluster, if one is in `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]
@@ -143,7 +143,7 @@ def decided(
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (first record of the cluster, record) as tagged ids, in order of records."""
+    """Yield (first record of its cluster, record) as tagged ids, in order of priority."""
     components = Components(edges, complete=True)
     first = np.full(edges.count, NOBODY)  # the position of its line, by component number
     for heads in edges.batches():

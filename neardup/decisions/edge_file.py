@@ -27,11 +27,11 @@ IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
-    """An edge to an earlier record: that record, its position in the file, and the similarity."""
+    """An edge from a record to an earlier one; the fields describe the earlier one and the edge."""
 
     record: bytes
     number: int
-    position: int
+    position: int  # where its id begins in the file
     similarity: int  # 0 … IDENTICAL
     same: bool = False  # both records have the same set
 
@@ -56,7 +56,7 @@ class Head(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """A batch of n records with their E edges, as columns: arrays and lists."""
+    """A batch of n records with their E edges and memberships in dense clusters, as columns."""
 
     numbers: np.ndarray  # of n
     records: list[bytes]
@@ -92,12 +92,12 @@ class Heads(NamedTuple):
 
 
 class EdgeFile:
-    """The edge lines of `count` records (`old` of them are old), read in order or by position."""
+    """The edge lines of `count` records (`old` from --against), read in order or by position."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Write `blocks` of whole lines to the empty `file`, which must remain open.
 
-        StageError if the lines are not in order, or not edges.
+        StageError if the lines are not edges or not in order, or if two records have one place.
         """
         self.tag = tag
         self.file = file
@@ -197,7 +197,7 @@ class EdgeFile:
         )
 
     def _numbers(self, records: list[bytes]) -> np.ndarray:
-        """Return the number of each tagged id (int64)."""
+        """Return the number (rank by place) of each tagged id (int64); WireError if it has none."""
         places = self.tag.places(records)
         numbers = np.searchsorted(self.places, places)
         if len(places) and not (self.places[np.minimum(numbers, self.count - 1)] == places).all():

@@ -39,7 +39,8 @@ def kept_lines(
 ) -> Iterator[bytes]:
     r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 
-    `first` is the place of the first line; places that are not in this part are ignored.
+    Line ends become LF, and with `of_file` a byte order mark is left out.  `first` is the place of
+    the first line; places that are not in this part are ignored.
     `check` is called with each removed line that is inside one chunk.
 
     >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
@@ -77,7 +78,7 @@ def kept_lines(
 
 
 def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
-    """Yield chunks with LF as line ends and without a byte order mark."""
+    """Yield chunks with LF as line ends and, if `of_file`, without a byte order mark."""
     held = b""  # a CR that an LF may follow, or the start of a byte order mark
     for chunk in chunks:
         chunk = held + chunk
@@ -246,7 +247,7 @@ def check_one_answer(
 
 
 def _check_columns(form: InputFormat, files: Sequence[InputFile], instead: str) -> None:
-    """Raise UsageError unless all tables have the same columns, and in Parquet the same types."""
+    """Raise UsageError if non-empty tables have different columns or, in Parquet, other types."""
     first: tuple[str, Any] | None = None
     for path, name, _ in files:
         kind = form.kind_of(name)

@@ -130,7 +130,7 @@ def _named_columns(form: InputFormat, files: Sequence[InputFile]) -> list[str]:
 
 
 class Columns:
-    """The columns of all rows added so far and, for Parquet, their types."""
+    """The columns of the headers and of the rows added so far and, for Parquet, their types."""
 
     def __init__(self, name: str, kind: str, names: Sequence[str]):
         self._name, self._kind, self._field = name, kind, ""

@@ -73,7 +73,7 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide the records of a batch for which earlier decisions are enough.
+        """Decide many records of a batch at once; `decide` must decide each of the others.
 
         Returns {index in the batch: the reason, or None for a kept record}.
         """
@@ -104,7 +104,10 @@ def as_decimals(similarity: int) -> bytes:
 
 
 class Direct(Rule):
-    """The rule `direct`; it stores a rank and a position of a reason, 16 bytes for each record."""
+    """The rule `direct`: a record is removed only if it is similar to a kept one before it.
+
+    It stores a rank and a position of a reason, 16 bytes for each record.
+    """
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
@@ -193,7 +196,10 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """The rule `cluster`; it stores a similarity and a position, 16 bytes for each record."""
+    """The rule `cluster`: the first record of each cluster is kept, and the others are removed.
+
+    It stores a similarity and a position, 16 bytes for each record.
+    """
 
     components_first = True
 

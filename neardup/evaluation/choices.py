@@ -28,13 +28,13 @@ MODEL = 1000  # steps
 
 
 def number(value: float) -> str:
-    """Format a number with three significant digits: 63,100 or 2.35."""
+    """Format a number with at most three significant digits: 63,100 or 2.35."""
     digits = float(f"{value:.3g}")
     return f"{digits:,.0f}" if digits >= 100 or digits == int(digits) else f"{digits:g}"
 
 
 def short(value: float) -> str:
-    """Format a number with three significant digits, and with k, M or G if it is large.
+    """Format a number with at most three significant digits, and with k, M or G if it is large.
 
     >>> short(27_012_345), short(381.5), short(5.04e9)
     ('27M', '382', '5.04G')
@@ -153,7 +153,11 @@ def best(costs: list[Cost]) -> Cost:
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """Return `always` and the `how_many` settings of least work among the Pareto-optimal ones."""
+    """Return `always`, and the `how_many` settings of least work that no other dominates.
+
+    A setting dominates another if it has no more keys, and fewer candidates.  They are returned in
+    the order of `costs`.
+    """
     front = [
         each
         for each in costs

@@ -1,4 +1,4 @@
-"""Estimate, from a sample of fingerprints, the pairs and the cost at each distance.
+"""Estimate, from a sample of fingerprints, the number of pairs and the cost by distance.
 
 All pairs of the sample are compared, and counted by the number of differing bits; a sampled pair
 stands for many pairs of the input (`line_sample`).  The candidates of drawn masks are a weighted
@@ -41,10 +41,11 @@ or Spark: run_local.sh sends few of the keys, so that --exact costs it little"""
 
 @dataclass(frozen=True)
 class Distances:
-    """Estimated histograms of the input's pairs by number of differing bits, float64 (F + 1,).
+    """Histograms of pairs by number of differing bits, from a sample of fingerprints.
 
-    near: by distance of the nearest two fingerprints, of which at least one is a record's own; own:
-    by distance of the records' own fingerprints; seen: `near`, counted in the sample.
+    Each is float64 (F + 1,).  near, own: estimates for the input, by distance of the nearest two
+    fingerprints, of which at least one is a record's own, and by distance of the records' own
+    fingerprints; seen: `near`, counted in the sample.
     """
 
     batch: Batch
@@ -79,7 +80,7 @@ class Distances:
         return float(Prints.of(self.batch.sets, self.bits).counts.mean())
 
     def by_chance(self, distance: int) -> float:
-        """Return the expected number of pairs of unrelated records within a distance."""
+        """Return the number of pairs within a distance to expect if all bits were coin flips."""
         chance = sum(comb(self.bits, d) for d in range(distance + 1)) / (1 << self.bits)
         return chance * self.records * (self.records - 1) / 2 * (2 * self.variants - 1)
 
@@ -88,7 +89,7 @@ class Distances:
         return next((d for d in range(self.bits) if self.by_chance(d) >= 1), self.bits)
 
     def candidates(self, scheme: Fingerprints) -> float:
-        """Return the expected number of pairs that share a key.
+        """Estimate how many pairs of the input share a key, but at least those within the distance.
 
         For drawn masks it is the mean over all draws, for blocks it is estimated from the keys of a
         part of the sample.

@@ -69,11 +69,11 @@ class Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Estimated histograms of the input's pairs by resemblance, float64 (BINS,) each.
+    """Estimated histograms, by resemblance, of the input's pairs that share a token.
 
-    window: pairs that pass the length filter; possible: those that also pass the bitmap filter;
-    matches: pairs at or above the threshold; resemblance: the mean in each bin; seen: the number of
-    matches in the sample.
+    Each is float64 (BINS,).  window: pairs that pass the length filter; possible: those that also
+    pass the bitmap filter; matches: pairs at or above the threshold; resemblance: the mean in each
+    bin; seen: the number of matches in the sample.
     """
 
     window: np.ndarray
@@ -127,7 +127,7 @@ def _pairs_that_share(
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """Estimate the input's candidate pairs from a sample; return None if there are too many."""
+    """Estimate the number of candidate pairs in the input; None if the sample has too many."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -190,7 +190,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, each from half of the sample, or all if it is complete.
+        """Return a survey and token counts, from two halves of the sample unless it is the input.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  Otherwise a token that two compared records share would never be rare.

@@ -42,7 +42,7 @@ EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
 def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
 ) -> CommandParser:
-    """Return a parser for the options that define a pair, without those of a scheme."""
+    """Return a command's parser for the options `flags`, --measure and, if `weights`, --weights."""
     parser = table.parser(f"python3 -m neardup {name}", description, flags)
     about = f"how similar two records are: {', '.join(MEASURES)}; hamming for fingerprints"
     parser.add_argument("--measure", metavar="NAME", help=f"{about} (default: jaccard)")
@@ -109,7 +109,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
 
 
 def check_files(files: list[str]) -> None:
-    """Raise an error if a file is missing or standard input is given twice."""
+    """Raise StageError for missing files and folders, UsageError for two standard inputs."""
     if files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     check_inputs(files)
@@ -146,7 +146,7 @@ class AskedRun(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
-        """Read the run's own file; StageError if it is missing or damaged."""
+        """Read the file that a run wrote beside its answer; StageError if missing or damaged."""
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         run = RunFile.of(name)
@@ -225,7 +225,7 @@ def ratio(part: int, whole: int) -> str:
 
 
 def interval(hits: int, n: int, confidence: float) -> str:
-    """Format the Clopper-Pearson interval of a share, rounded outwards.
+    """Format the Clopper-Pearson interval of a share, rounded outwards; "" if `n` is 0.
 
     >>> interval(788, 790, 0.95)
     '0.990885 to 0.999694 with confidence 0.95'

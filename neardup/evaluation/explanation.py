@@ -199,7 +199,7 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Return lines of advice: options that would find a missed pair."""
+    """Return lines of advice: options that may find a missed pair, or a request to report it."""
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []

@@ -1,4 +1,4 @@
-"""Samples of lines from files of any size, in bounded time; plain files are sampled at random.
+"""Samples of lines in bounded time: at random if all files are plain, else from their starts.
 
 Plain files are divided into *cells* of 4 KiB, some of which are drawn.  A line belongs to the cell
 in which it begins, so long lines are no more likely than short ones:
@@ -10,7 +10,8 @@ Neighbouring lines are often near-copies, and in one cell.  With k of C cells dr
 cell is drawn with probability k/C, and any other pair with about (k/C)².  `within` and `between`
 are the numbers of pairs in the input that these two kinds stand for (Horvitz, Thompson 1952).
 
-Compressed files and pipes are read from the start, up to a limit.
+If a file is compressed, a pipe, a table or in another encoding, all files are read from the start,
+up to a limit.
 
 Letters: C cells, k of them drawn (750 or more); n lines in the sample (3,000).
 """
@@ -66,7 +67,7 @@ def as_block(lines: list[bytes]) -> Any:
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """Draw at most `lines` random lines of files (`-`: stdin), or rows of tables as JSON lines."""
+    """Sample at most `lines` lines of files (`-`: stdin), or rows of tables as JSON lines."""
     dice = np.random.default_rng(seed)
     in_cells = [
         name
@@ -183,7 +184,10 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return a table's first rows as JSON lines, 0 (none too long), and the share read or None."""
+    """Return a table's first rows as JSON lines, 0 for overlong ones, and the share read or None.
+
+    Overlong rows are left out, and not counted.
+    """
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0

@@ -246,7 +246,7 @@ def _words_of(shingles: dict[int, str], hashes: set[int]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a text short, and escape its control characters."""
+    """Cut a text to LETTERS characters, and escape its control characters."""
     clear = shown(text[:LETTERS].encode("utf-8", "backslashreplace"), limit=10 * LETTERS)[1:-1]
     return clear + "…" * (len(text) > LETTERS)
 
@@ -287,7 +287,7 @@ def difference(a: str, b: str) -> str:
 
 
 def _shortened(words: list[str], before: int, after: int) -> str:
-    """Join words; replace those between the first `before` and the last `after` by an ellipsis."""
+    """Join the first `before` and last `after` words, with an ellipsis for several in between."""
     end = max(before, len(words) - after)
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:

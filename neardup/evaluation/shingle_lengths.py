@@ -15,7 +15,7 @@ better of the two is
     the one with the higher similarity, if it is a pair by neither
 
 Letters: k units a shingle, n shingles of a usual (median) record.
-Cost: 14 times the shingles of half a million characters, an exact join of each, and 5,000 random
+Cost: 15 times the shingles of half a million characters, an exact join of each, and 5,000 random
 pairs, or as many as have four million characters.
 """
 
@@ -69,7 +69,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Length:
-    """The results for one shingle length.
+    """The measurements and estimates for one shingle length.
 
     shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
     exceed; edited: the similarity of a usual record to itself with one letter changed; survives:

@@ -54,7 +54,7 @@ FORGET = f"""delete from results where (path, kind) in (
 
 
 class Store(NamedTuple):
-    """The properties of the cache of one command: its name, file, and limit."""
+    """The constants of one command's cache, such as the name of its file and its maximum size."""
 
     noun: str  # what the files are, in messages
     name: str  # of the default file
@@ -235,7 +235,7 @@ def ends(file: FoundFile) -> bytes:
 
 
 def _ours(file: Path, store: Store) -> bool:
-    """Return whether a file is missing, empty, or a cache of this store, even a damaged one."""
+    """Return whether a file is missing, empty, unreadable, or a cache (even damaged) of `store`."""
     try:
         if not file.is_file():
             return not file.exists()

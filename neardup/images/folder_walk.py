@@ -92,7 +92,7 @@ class Walk:
         self._known: dict[Hashable, bytes] = {}  # device and inode: path
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
-        """Yield the files among `names`, and the files below the folders among `names`.
+        """Yield the files among `names` and below the folders among them, except skipped ones.
 
         StageError if a name does not exist.
         """
@@ -108,7 +108,7 @@ class Walk:
                 yield from self._file(path, status)
 
     def knows(self, path: bytes) -> bool:
-        """Return whether a path leads to a file that was already yielded."""
+        """Return whether a path leads to a file that was already yielded; not with `each_link`."""
         try:
             status = os.stat(path)
         except (OSError, ValueError):
@@ -151,7 +151,7 @@ class Walk:
             return iter(())
 
     def _file(self, path: bytes, status: os.stat_result) -> Iterator[FoundFile]:
-        """Yield the file at `path` if it is a regular file and not yet known by another path."""
+        """Yield the file at `path` if it is regular and not yet yielded; else count it."""
         if not stat.S_ISREG(status.st_mode):
             self.skip(SPECIAL)
             return

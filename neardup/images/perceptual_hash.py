@@ -1,4 +1,4 @@
-"""A hash of 256 bits for a picture: similar pictures differ in few bits.
+"""A hash of 256 bits for a picture; the hashes of similar pictures differ in few bits.
 
 As PDQ (Facebook, "The TMK+PDQF video-hashing algorithm and the PDQ image-hashing algorithm", 2019):
 shrink the grey picture to 64 × 64, take its cosine transform at waves 1 … 16 in both directions,
@@ -135,7 +135,7 @@ def bits(waves_: Floats) -> Bytes:
 
 
 def quality(pictures: Floats | Bytes) -> NDArray[np.int64]:
-    """Return the quality of n pictures, from 0 (nothing to see) to 100, as PDQ defines it.
+    """Return the quality of n pictures, from 0 (nothing to see) to 100, close to that of PDQ.
 
     Neighbours among 64 × 64 areas are compared; differences below a hundredth are not counted.
 

@@ -48,7 +48,7 @@ class Variants(NamedTuple):
     crops: bool = False
 
     def kind(self) -> str:
-        """Return a cache key: a text with everything that hashes depend on besides the picture."""
+        """Return a text for the cache key: what hashes depend on besides the picture."""
         wanted = [name for name, value in self._asdict().items() if value]
         hash_ = f"hash {perceptual_hash.VERSION}, {FEWEST_ONES} ones"
         return " ".join([hash_, *wanted, pictures.decoder_versions()])
@@ -67,7 +67,7 @@ class Variants(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """The concatenated hashes of a picture, and the facts that decide which picture is kept."""
+    """The concatenated hashes of a picture, its quality, and what decides which picture is kept."""
 
     hashes: bytes
     quality: int

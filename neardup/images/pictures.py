@@ -6,7 +6,7 @@ JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixe
 side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
 afterwards, since both orders give the same means.
 
-Whatever is wrong with a file raises `RefusedError` with one of REASONS.
+Whatever is wrong with a file raises `RefusedError` with one of REASONS or NOT_A_PICTURE.
 
 Memory: a file may have 250 million pixels, of which 100 million may be decoded.  That takes up to
 0.8 GB (RGBA, and three grey pictures of its size); a process takes 35 MB for a JPEG photo of 12
@@ -224,7 +224,7 @@ def _date(exif: dict[int, Any]) -> str:
 
 
 def _formats(suffix: str) -> list[str]:
-    """Return the names of the formats to try; HEIF only if pillow-heif is installed."""
+    """Return the names of the formats to try, without those that Pillow cannot open here."""
     from PIL import Image
 
     Image.init()

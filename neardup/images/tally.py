@@ -1,4 +1,4 @@
-"""Counts of files by outcome, and the summary of a run over pictures or videos.
+"""Counts of files by outcome, and the summary of a run over pictures, videos or other files.
 
     1,234 pictures in 1,310 files, 12 without detail (no fingerprint); 3 other files: 2 .txt, 1 .mp4
     5 files could not be read: 3 damaged, 1 too large, 1 time limit
@@ -28,7 +28,7 @@ FLAT = "… without detail (no fingerprint)"
 
 
 class Rules(NamedTuple):
-    """The words of a summary, and the rules for files that cannot be read."""
+    """The words of a summary, the verbosity, and whether an unreadable file ends the run."""
 
     program: str
     noun: str  # "picture"; a Failure with the reason "not a picture" is not one
@@ -37,7 +37,7 @@ class Rules(NamedTuple):
 
 
 class Tally:
-    """Counts the outcomes of a run, and prints the first failures.
+    """Counts of the outcomes of a run; failures are printed, by default the first ten.
 
     `flat`, and for videos `seconds` of length, are added up by the caller.
     """
@@ -69,7 +69,7 @@ class Tally:
         return result
 
     def fail(self, name: str, why: Failure) -> None:
-        """Count a failure and print it (the first ten, or with -v all); StageError if strict."""
+        """Count a failure, and print the first ten (-v: all, -q: none); StageError if strict."""
         message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")
@@ -81,7 +81,7 @@ class Tally:
             print(f"{self._rules.program}: {message}", file=sys.stderr)
 
     def report(self, skipped: Mapping[str, int], note: str, found: Sequence[str] = ()) -> None:
-        """Print the summary, after the lines `found`; StageError if no file could be read."""
+        """Print lines `found` and the summary, unless -q; StageError if no file could be read."""
         if self._rules.verbosity > QUIET:
             print("\n".join([*found, self.summary(skipped, note)]), file=sys.stderr)
         if not self.results:

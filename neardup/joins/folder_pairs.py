@@ -132,7 +132,7 @@ class FolderTree:
 
 
 class FolderPair(NamedTuple):
-    """A pair of folder numbers, the similarity part/whole (weights), and counts of contents."""
+    """A pair of folders: numbers, similarity part/whole (weights), counts of contents and bytes."""
 
     a: int
     b: int
@@ -147,7 +147,10 @@ class FolderPair(NamedTuple):
 def similar_folders(
     tree: FolderTree, sizes: np.ndarray, measure: str, threshold: Threshold, by_bytes: bool
 ) -> list[FolderPair]:
-    """Return similar pairs of folders that no other pair covers, in descending common weight.
+    """Return the pairs of similar folders to report, in descending order of common weight.
+
+    Pairs that another pair covers are left out, and, except by containment, most of those that are
+    similar because of one heavy content alone.
 
     sizes: int64, the bytes of each content.  By containment, `a` is contained in `b`, and each
     class of folders is `a` in one pair only: `b` is the folder that has most of it.
@@ -254,7 +257,7 @@ def _unfolded(
 
 
 class Folding:
-    """The taken pairs of folders; a taken pair covers pairs of folders inside or above its own.
+    """Pairs of folders to report (taken), which cover pairs of folders at, inside or above theirs.
 
     folders: the folders of all pairs; no other folder is considered.
 

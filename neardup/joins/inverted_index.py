@@ -151,7 +151,7 @@ class InvertedIndex:
 
 
 def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """Return the pairs of rows that may reach the threshold of a measure without a size filter.
+    """Compare all rows that share a token; return the pairs that may reach a measure's threshold.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Containment
     >>> sets = Ragged.from_rows([[1, 2], [*range(50)], [2, 99]])

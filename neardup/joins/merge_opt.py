@@ -87,7 +87,7 @@ class SharedMinima:
 
 
 class SharedProducts(SharedMinima):
-    """Non-empty rows as records for the cosine; weights are divided by their Euclidean norm.
+    """Non-empty rows as records, compared by cosine; weights are divided by their Euclidean norm.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
@@ -141,7 +141,7 @@ def _lists(rows: Ragged, flat: np.ndarray) -> list[list[int]]:
 
 
 def _unit(weights: list[int]) -> list[int]:
-    """Return the weights divided by their Euclidean norm, in steps of 2^-32, rounded up."""
+    """Return the weights divided by their Euclidean norm: the next larger multiples of 2^-32."""
     square = sum(weight * weight for weight in weights)
     return [1 + isqrt((weight * weight << 2 * BITS) // square) for weight in weights]
 

@@ -186,7 +186,7 @@ class BitBlocks(NamedTuple):
 
     @property
     def of_block(self) -> int:
-        """The maximum number of differing bits in a block."""
+        """The number of differing bits that near vectors do not exceed in at least one block."""
         return self.distance // self.number
 
     @property

@@ -1,4 +1,4 @@
-"""All-Pairs, PPJoin and PPJoin+: three joins, each of which adds a filter to the previous one.
+"""All-Pairs, PPJoin and PPJoin+: three prefix joins; each of the last two adds a filter.
 
 All-Pairs (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007, for sets) adds to
 the nested loop an index of prefixes and the length filter.  Records are taken in order of size,

@@ -281,7 +281,7 @@ def _counters() -> Counters:
 def _in_order(given: UserRecords | UserVectors) -> list[int]:
     """Return the positions of the records in the order of their ids.
 
-    Strings are ordered by code points, numbers by value, and all others as they are given.
+    Strings are ordered by code points, integers by value, and all others as they are given.
     """
     if given.ids is None:
         return list(range(len(given)))

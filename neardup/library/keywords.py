@@ -22,7 +22,7 @@ Value = Union[str, int, float, Fraction, Decimal, None]
 
 
 class Keywords(TypedDict, total=False):
-    """The keyword arguments that all calls take; `neardup run --help` explains each option."""
+    """Keyword arguments of pairs, clusters, Index.create, spark.pairs; see `neardup run --help`."""
 
     scheme: str | None  # minhash unless given
     exact: bool
@@ -43,7 +43,7 @@ class Keywords(TypedDict, total=False):
 
 
 class DecisionKeywords(Keywords, total=False):
-    """The keyword arguments of `deduplicate`: those of all calls, and those of decisions."""
+    """The keyword arguments of `deduplicate`: those of `pairs`, and those of decisions."""
 
     rule: str | None  # direct or cluster
     keep: str | None  # first, longest or smallest

@@ -272,7 +272,7 @@ def _add_segment(
     settings: Settings,
     counts: TokenCounts | None,
 ) -> dict[str, Any]:
-    """Write a segment, with token counts if given; return its entry for the manifest."""
+    """Write a segment, if it has records, with token counts if given; return its manifest entry."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
     folder.mkdir()
     try:

@@ -39,7 +39,9 @@ def pairs(
     rounds: int = 2,
     **options: Unpack[Keywords],
 ) -> DataFrame:
-    """Return DataFrame(a, b, similarity): each pair at or above the threshold (default 0.9), once.
+    """Return DataFrame(a, b, similarity): the pairs at or above the threshold, each once.
+
+    The threshold is 0.9 by default.
 
     `id` names a column of strings or integers, and a and b have its type; `text` one of strings, or
     of arrays of integers, which are shingles, or with measure="hamming" one of fingerprints, in

@@ -146,7 +146,7 @@ class UserRecords:
 
 
 def listed(records: Any) -> list[Any]:
-    """Convert a list, column or other iterable of records to a list; ValueError for other types."""
+    """Convert an iterable of records to a list; ValueError for a text, dict, table or others."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
@@ -181,7 +181,7 @@ def _copied(record: Any) -> Any:
 def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
     """Split (id, record) tuples into ids and records; ids are None if no record is a tuple.
 
-    ValueError if only some are.
+    ValueError if only some are, or a tuple or its id is invalid.
     """
     if not records or not isinstance(records[0], tuple):
         if tuple in set(map(type, records)):

@@ -29,7 +29,7 @@ BYTES = (bytes, bytearray, memoryview)
 
 @dataclass(frozen=True)
 class UserVectors:
-    """n vectors: ids (None: positions are the ids), and hexadecimal digits, uint8 (n, F/4)."""
+    """The n vectors of a caller: ids (None: positions), and hexadecimal digits, uint8 (n, F/4)."""
 
     ids: list[Hashable] | None
     digits: np.ndarray
@@ -80,7 +80,7 @@ def _of_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def _text(position: int, vector: Any, bits: int | None) -> str:
-    """Convert a vector to hexadecimal text; ValueError for a wrong type or too large a number."""
+    """Convert a vector to hexadecimal text; ValueError for a wrong type or an invalid number."""
     if isinstance(vector, str):
         return vector
     if isinstance(vector, np.ndarray) and vector.dtype == np.uint8 and vector.ndim == 1:

@@ -1,4 +1,4 @@
-"""Wire formats between the stages; each parser is beside its formatter.
+"""Wire formats between the stages: formatters and parsers of lines.
 
 In: batches and keys, pairs, edges, decisions, token counts.
 Out: lines of bytes, and back.

@@ -110,7 +110,7 @@ class Tag(NamedTuple):
         return slice(self.place.stop, None)
 
     def tagged(self, batch: Batch) -> Batch:
-        """Return a batch whose ids are tagged."""
+        """Return a batch whose ids have a tag: old or new and, if asked for, ranks and place."""
         columns = [rank.digits(batch) for rank in self.ranks]
         ranks = map(b"".join, zip(*columns)) if columns else repeat(b"")
         each = zip(ranks, batch.places.tolist(), batch.ids)

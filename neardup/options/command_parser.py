@@ -1,4 +1,4 @@
-"""The parser of all command lines: options in groups, a short -h, hints for misspelt options."""
+"""The parser of command lines: options in groups, a short -h, hints for misspelt options."""
 
 import argparse
 import copy

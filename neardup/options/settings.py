@@ -135,7 +135,7 @@ class Settings(NamedTuple):
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)
 
     def join(self, counters: Counters) -> PairJoin:
-        """Return the join that turns buckets of records into verified pairs or edges."""
+        """Return the join that turns buckets of records into lines of pairs or of edges."""
         output = self.output
         parts = output.across if self.against and output.across else output.parts
         edges, pairs, lines = output.between if self.between and output.between else parts

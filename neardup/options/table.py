@@ -1,4 +1,4 @@
-"""`Options`: every option of the programs, declared once, with its help text.
+"""`Options`: the options that decide the answer of a job, declared once with their help texts.
 
 Options of single schemes are declared beside these schemes.
 """
@@ -70,7 +70,7 @@ def _choices(kinds: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """The values of all options, unparsed: from a command line, keywords, a manifest or a task.
+    """The values of a job's options, unparsed: from a command line, keywords, a manifest or a task.
 
     `Settings.of` parses them, so that all refusals come from one place, and tasks and manifests
     repeat what was typed.
@@ -308,7 +308,7 @@ def attribute(flag: str) -> str:
 
 
 def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (flag, keywords of `add_argument`) for each option, in the order of --help."""
+    """Yield (flag, keywords of `add_argument`) for each option, in the order of each help group."""
     for each in fields(Options):
         if each.metadata:
             how: dict[str, Any] = {}
