@@ -30,7 +30,7 @@ from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
 from neardup.reading.text_rows import row_id, with_row_ids
-from neardup.runtime.program import UsageError, not_one_of, shown
+from neardup.runtime.program import UsageError, escaped, not_one_of
 from neardup.runtime.summary import QUIET, VERBOSE
 from neardup.similarity.measures import fraction_text
 
@@ -100,12 +100,11 @@ class Leak(NamedTuple):
         if form.shingle is not None and form.shingle.unit != "spot":
             passage = longest_passage(form, self.test.text, self.train.text)
         place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
-        where = shown(place, limit=MOST_PLACE)
         fields = (
             self.test.id,
             self.train.id,
             fraction_text(self.similarity),
-            where[1:-1].encode(),
+            escaped(place, limit=MOST_PLACE).encode(),
             passage.encode(),
         )
         return b"\t".join(fields) + b"\n"
@@ -259,9 +258,9 @@ def longest_passage(form: InputFormat, a: str, b: str) -> str:
     start, length = _longest_run(shingler(form.clean(a)).tolist(), shingler(form.clean(b)).tolist())
     passage = units[start : start + length + shingler.width - 1]
     if isinstance(passage, str):
-        return shown(passage.encode())[1:-1]
+        return escaped(passage.encode())
     more = " …" * (len(passage) > SHOWN_WORDS)
-    return shown(shingling.joined(passage[:SHOWN_WORDS]).encode(), limit=2000)[1:-1] + more
+    return escaped(shingling.joined(passage[:SHOWN_WORDS]).encode(), limit=2000) + more
 
 
 def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:

@@ -33,7 +33,7 @@ from neardup.options.table import MAX_LINE_MIB
 from neardup.reading import shingling, text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.runtime.program import shown
+from neardup.runtime.program import escaped
 from neardup.sets.ragged import Batch
 
 Texts = dict[bytes, dict[str, None]]  # the different texts of each id, in order
@@ -247,7 +247,7 @@ def _words_of(shingles: dict[int, str], hashes: set[int]) -> str:
 
 def _cut(text: str) -> str:
     """Cut a text to LETTERS characters, and escape its control characters."""
-    clear = shown(text[:LETTERS].encode("utf-8", "backslashreplace"), limit=10 * LETTERS)[1:-1]
+    clear = escaped(text[:LETTERS].encode("utf-8", "backslashreplace"), limit=10 * LETTERS)
     return clear + "…" * (len(text) > LETTERS)
 
 

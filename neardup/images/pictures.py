@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.runtime.program import UsageError, shown
+from neardup.runtime.program import UsageError, escaped
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -250,7 +250,7 @@ def _reason(error: Exception) -> tuple[str, str]:
     """Return the category of an error, such as "damaged", and a one-line detail."""
     from PIL import Image
 
-    text = shown((str(error) or type(error).__name__).encode("utf-8", "replace"))[1:].rstrip("'")
+    text = escaped((str(error) or type(error).__name__).encode("utf-8", "replace"))
     if isinstance(error, OSError) and error.errno is not None:
         return UNREADABLE, error.strerror or text
     if isinstance(error, Image.DecompressionBombError):

@@ -19,7 +19,7 @@ from typing import Any, Callable, NamedTuple
 
 from neardup.images.folder_walk import path_id
 from neardup.images.results import Failure, Outcome
-from neardup.runtime.program import StageError, shown
+from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 
 SHOWN_KINDS = 4  # of files of other kinds
@@ -153,4 +153,4 @@ def listed(counts: Counter[str]) -> str:
 
 def printable(name: str) -> str:
     """Return a shortened name with control characters escaped."""
-    return shown(name.encode("utf-8", "surrogateescape"))[1:].rstrip("'")
+    return escaped(name.encode("utf-8", "surrogateescape"))

@@ -80,9 +80,18 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
 
 def shown(line: bytes, limit: int = 60) -> str:
     """Quote a line for a message; shorten it, and escape its control characters."""
+    return f"'{escaped(line[:limit], limit)}'" + "…" * (len(line) > limit)
+
+
+def escaped(line: bytes, limit: int = 60) -> str:
+    """Return the text of a line, shortened, with control characters escaped.
+
+    >>> escaped(b"a\\tb'"), escaped(b"abc", limit=2)
+    ("a\\\\tb'", 'ab…')
+    """
     text = line[:limit].decode("utf-8", "backslashreplace")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return f"'{text}'" + ("…" if len(line) > limit else "")
+    return text + "…" * (len(line) > limit)
 
 
 def typed_with(*options: str) -> str:

@@ -28,7 +28,7 @@ from neardup.images.pictures import (
     UNREADABLE,
     RefusedError,
 )
-from neardup.runtime.program import UsageError, shown
+from neardup.runtime.program import UsageError, escaped
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -218,7 +218,7 @@ def reason_of(error: BaseException) -> tuple[str, str]:
     if isinstance(error, OSError) and not _of_ffmpeg(error):
         return UNREADABLE, error.strerror or str(error)
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return DAMAGED, shown(text.encode("utf-8", "replace"))[1:].rstrip("'")
+    return DAMAGED, escaped(text.encode("utf-8", "replace"))
 
 
 def _of_ffmpeg(error: BaseException) -> bool:

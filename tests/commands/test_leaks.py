@@ -177,6 +177,10 @@ def test_long_passages_are_cut_and_plain(tmp_path: Path) -> None:
     passage = line.split("\t")[4]
     assert passage.endswith("w38 …")
     assert passage.isprintable()
+    chars = run([*LEAKS, train, "--test", test, "--shingle=char:9"], tmp_path).out.decode()
+    passage = chars.splitlines()[0].split("\t")[4]
+    assert passage.endswith("…")
+    assert "'" not in passage
 
 
 @pytest.mark.parametrize(
