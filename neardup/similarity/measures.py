@@ -87,11 +87,11 @@ class Threshold:
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return ⌊size/t⌋, the size of the largest set that can pair with one of `size`."""
+        """Return ⌊size/t⌋, the largest size of a set with resemblance t or more to one of `size`."""
         return size * self.den // self.num
 
     def smallest_partner(self, size: Size) -> Size:
-        """Return ⌈t·size⌉, the size of the smallest set that can pair with one of `size`.
+        """Return ⌈t·size⌉, the smallest size of a set with resemblance t or more to one of `size`.
 
         >>> NINE_TENTHS.smallest_partner(11)
         10
@@ -103,7 +103,7 @@ NINE_TENTHS = Threshold(9, 10)
 
 
 def parse_fraction(text: str) -> Fraction:
-    """Parse a fraction such as "0.25" or "1/4"; ValueError for anything else."""
+    """Parse a number such as "0.25" or "1/4", up to 20 characters; ValueError for other text."""
     try:
         return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
     except (ValueError, ZeroDivisionError):
@@ -129,7 +129,7 @@ class Measure(Protocol):
     def directed(self) -> bool: ...
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return the size of the largest set that can pair with one of `size` (int64)."""
+        """Return an upper bound of the sizes of sets that can pair with one of `size` (int64)."""
         ...
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
