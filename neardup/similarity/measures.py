@@ -87,11 +87,11 @@ class Threshold:
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return ⌊size/t⌋, the largest size of a set with resemblance t or more to one of `size`."""
+        """Return ⌊size/t⌋, the maximum size of a set with resemblance ≥ t to one of `size`."""
         return size * self.den // self.num
 
     def smallest_partner(self, size: Size) -> Size:
-        """Return ⌈t·size⌉, the smallest size of a set with resemblance t or more to one of `size`.
+        """Return ⌈t·size⌉, the minimum size of a set with resemblance ≥ t to one of `size`.
 
         >>> NINE_TENTHS.smallest_partner(11)
         10
