@@ -160,7 +160,7 @@ def run_options(args: argparse.Namespace) -> Options:
         raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
     if "-" in (*args.test, *args.files):
         raise UsageError(
-            "-: all files are read twice, but standard input can be read once; name a file"
+            "-: all files are read twice, but standard input can be read only once; name a file"
         )
     check_files([*args.test, *args.files])
     options = Options.of(args)

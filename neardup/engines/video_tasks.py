@@ -133,7 +133,7 @@ def _frames() -> None:
     ):
         asked.add_argument(flag, **_option(metavar, default, about))
     for flag, about in (
-        ("--fast", "read key frames only: much faster, but copies by other encoders are missed"),
+        ("--fast", "read key frames only: much faster; misses most copies that were encoded again"),
         ("--strict", "stop at the first file that cannot be read"),
     ):
         asked.add_argument(flag, action="store_true", help=about)

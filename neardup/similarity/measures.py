@@ -51,7 +51,7 @@ class Threshold:
         if not 0 < value <= 1:
             raise ValueError(f"{text} is outside 0 < t <= 1")
         if value.denominator > MAX_DENOMINATOR:
-            raise ValueError(f"{text} has more than 9 decimals")
+            raise ValueError(f"{text} has more than 9 decimals, or a denominator above 10^9")
         return cls(value.numerator, value.denominator)
 
     @classmethod
@@ -107,7 +107,9 @@ def parse_fraction(text: str) -> Fraction:
     try:
         return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+        raise ValueError(
+            f"{text!r} is neither a decimal number nor a fraction of up to 20 characters"
+        ) from None
 
 
 class Verified(NamedTuple):
