@@ -82,7 +82,8 @@ class Options:
         help=f"how candidate pairs are found: {', '.join(SCHEMES)}; minhash, projection, "
         "fingerprints: a pair is found with probability --recall; partition, prefix, exact, "
         "spotsigs: every pair; auto: every pair of small sets; supershingle, simhash, imatch: "
-        f"records that are nearly equal, at a lower cost (default: {DEFAULT_SCHEME})",
+        f"records that are nearly equal, at a lower cost (default: {DEFAULT_SCHEME}; exact at low "
+        "thresholds)",
     )
     exact: bool = _option(
         False,
