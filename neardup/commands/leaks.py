@@ -291,7 +291,7 @@ def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -
         share = f" ({leaked / counts[name]:.2%})" if leaked else ""
         lines.append(f"{name}: {leaked:,} of {counts[name]:,} records leaked{share}")
     gone = f"{len({leak.train.place for leak in leaks}):,} of {counts[TRAINING]:,}"
-    return [*lines, f"{gone} training records contain a leaked test record"]
+    return [*lines, f"{gone} training records have a leak"]
 
 
 def _command_line() -> argparse.Namespace:
