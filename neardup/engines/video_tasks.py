@@ -127,7 +127,7 @@ JOBS = (
 def _frames() -> None:
     asked = CommandParser("frames_mapper.py", FRAMES)
     for flag, metavar, default, about in (
-        ("--ticks", "N", "4", "frames compared per second"),
+        ("--ticks", "N", "4", "frames compared per second, twice as many in a short video"),
         ("--jobs", "N", None, "number of processes (default: one per core; in a task: 1)"),
         ("--time-limit", "SECONDS", None, "give up on a file after this time (default: by size)"),
     ):
