@@ -186,7 +186,7 @@ def _report(ids: int, whole: bool, true: Pairs, printed: Pairs, confidence: floa
         row("their pairs", len(true)),
         row("found", hits, f"{differ:,} with another similarity" if differ else ""),
         row("missed", len(true) - hits),
-        row("printed, but no pair", len(printed) - hits),
+        row("printed, but not a pair", len(printed) - hits),
         row("recall", ratio(hits, len(true)), recall),
         row("precision", ratio(hits, len(printed)), precision),
     ]
@@ -197,7 +197,7 @@ def _examples(true: Pairs, printed: Pairs, options: Options, files: list[str]) -
     missed = {pair: true[pair] for pair in true.keys() - printed.keys()}
     wrong = {pair: printed[pair] for pair in printed.keys() - true.keys()}
     lines = []
-    for what, pairs in ("missed", missed), ("printed, but no pair", wrong):
+    for what, pairs in ("missed", missed), ("printed, but not a pair", wrong):
         if pairs:
             more = f" (the first {SHOWN} of {len(pairs):,})" if len(pairs) > SHOWN else ""
             lines += ["", f"{what}{more}:"]

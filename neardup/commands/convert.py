@@ -45,8 +45,8 @@ def main() -> None:
     settings = Settings.of(table.Options.of(args))
     if settings.form.shingle is None:
         raise UsageError(
-            f"lines of {settings.form.input} need no conversion; convert reads files whose "
-            "extension is csv, tsv, parquet or jsonl, and others with --input text"
+            f"lines of {settings.form.input} need no conversion; convert is for tables and texts; "
+            "name their format, as in --input text"
         )
     check_files(args.files)
     counters = Counters("convert", progress="records", verbosity=args.verbosity)

@@ -37,8 +37,8 @@ DESCRIPTION = """Find the records of an index that are similar to each record of
     python3 -m neardup find old.index new.txt --top 5 > similar.tsv
 
 A line has the id of a record of FILE, the id of a similar record of the index, and their
-similarity; the most similar come first.  Records at or above the index's threshold are found with
-the index's recall; below it, only some are found.
+similarity; for each record of FILE, the most similar come first.  Records at or above the index's
+threshold are found with the index's recall; below it, only some are found.
 """
 
 

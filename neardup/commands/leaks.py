@@ -159,7 +159,7 @@ def run_options(args: argparse.Namespace) -> Options:
         raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
     if "-" in (*args.test, *args.files):
         raise UsageError(
-            "-: all files are read twice, but standard input can be read once; name a file"
+            "-: all files are read twice, but standard input can be read only once; name a file"
         )
     check_files([*args.test, *args.files])
     options = Options.of(args)
@@ -290,7 +290,7 @@ def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -
         share = f" ({leaked / counts[name]:.2%})" if leaked else ""
         lines.append(f"{name}: {leaked:,} of {counts[name]:,} records leaked{share}")
     gone = f"{len({leak.train.place for leak in leaks}):,} of {counts[TRAINING]:,}"
-    return [*lines, f"{gone} training records contain a leaked test record"]
+    return [*lines, f"{gone} training records have a leak"]
 
 
 def _command_line() -> argparse.Namespace:

@@ -33,8 +33,9 @@ TEXTS = {
 }
 DESCRIPTION = """Write a sketch of each record: a small sample from which similarity is estimated.
 
-A million records take 400 MB with min:64, whatever their size.  Sketches of new records can be
-compared with those of old records that no longer exist; make them with the same options.
+A million records take at most some 400 MB with min:64, whatever their size.  Sketches of new
+records can be compared with those of old records that no longer exist; make them with the same
+options.
 
     python3 -m neardup sketch videos.txt --to videos.sketches
     python3 -m neardup similar videos.sketches > pairs.tsv

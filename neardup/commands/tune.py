@@ -22,9 +22,9 @@ from neardup.schemes.fingerprints import Hamming
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
-A few mebibytes are read of files of any size: random lines, or the start of compressed files and
-pipes.  All settings that are compared have the recall that you ask for.  For texts, lengths of
-shingles are also compared, unless --shingle is given; for fingerprints, distances.
+A few mebibytes are read of files of any size: random lines, or the start of compressed files,
+tables and pipes.  All settings that are compared have the recall that you ask for.  For texts,
+lengths of shingles are also compared, unless --shingle is given; for fingerprints, distances.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """

@@ -226,7 +226,7 @@ def _command_line() -> argparse.Namespace:
         ("--measure", "NAME", "copy", MEASURE_HELP),
         ("--output", "KIND", "pairs", kinds),
         ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
-        ("--ticks", "N", "4", "frames compared per second"),
+        ("--ticks", "N", "4", "frames compared per second, twice as many in a short video"),
     ):
         add_option(parser, flag, metavar, default, about)
     for flag, metavar, about in (

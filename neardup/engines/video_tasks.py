@@ -127,13 +127,13 @@ JOBS = (
 def _frames() -> None:
     asked = CommandParser("frames_mapper.py", FRAMES)
     for flag, metavar, default, about in (
-        ("--ticks", "N", "4", "frames compared per second"),
+        ("--ticks", "N", "4", "frames compared per second, twice as many in a short video"),
         ("--jobs", "N", None, "number of processes (default: one per core; in a task: 1)"),
         ("--time-limit", "SECONDS", None, "give up on a file after this time (default: by size)"),
     ):
         asked.add_argument(flag, **_option(metavar, default, about))
     for flag, about in (
-        ("--fast", "read key frames only: much faster, but copies by other encoders are missed"),
+        ("--fast", "read key frames only: much faster; misses most copies that were encoded again"),
         ("--strict", "stop at the first file that cannot be read"),
     ):
         asked.add_argument(flag, action="store_true", help=about)

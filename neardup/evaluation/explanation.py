@@ -155,7 +155,7 @@ def _head(letter: str, records: Batch, id_: bytes, bits: int) -> tuple[str, str]
     what = f"fingerprint{'' if sizes == '1' else 's'} of {bits} bits" if bits else "shingles"
     text = f"{shown(id_)} {'with' if bits else 'of'} {sizes} {what}"
     if len(sets) > 1:
-        text += f"; {len(sets)} different records, of which the most telling is shown"
+        text += f"; {len(sets)} different records, of which one is shown"
     elif len(rows) > 1:
         text += f"; the same record {len(rows)} times, which counts as one"
     return letter, text

@@ -175,7 +175,7 @@ def _from_start(
     whole = all(share == 1 for share in shares)
     origin = "everything was read"
     if not whole:
-        origin = "only the start was read: packed files, tables and pipes are read in order"
+        origin = "only the start was read: compressed files, tables and pipes are read in order"
     if None in shares:
         origin += "; how much more a pipe holds is unknown, and not in these figures"
     return LineSample(

@@ -71,8 +71,8 @@ class Texts:
 class Length:
     """The measurements and estimates for one shingle length.
 
-    shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
-    exceed; edited: the similarity of a usual record to itself with one letter changed; survives:
+    shingles: of a median record; dissimilar: the resemblance that 99 of 100 random pairs do not
+    exceed; edited: the similarity of a median record to itself with one letter changed; survives:
     True if these two are a pair; pairs: in the whole input; candidates: candidate pairs in it with
     the usual banding, or None.
     """
@@ -175,8 +175,8 @@ HEADS = (
 )
 NOTES = f"""
 dissimilar share: the resemblance that {OF_HUNDRED} of 100 random pairs do not exceed
-one letter changed: the similarity of a usual record to itself with one letter changed
-similar, candidate pairs: expected at T in the whole input; candidates with usual bands and rows
+one letter changed: the similarity of a median record to itself with one letter changed
+similar, candidate pairs: expected at T in the whole input; candidates by --scheme minhash
 """
 
 
@@ -215,7 +215,7 @@ def _why(best: Length, measure: SetMeasure) -> str:
     words = best.shingler.unit == "word"
     shortest = (
         f"It is the shortest run of {'words' if words else 'characters'} at which dissimilar "
-        f"records share no more than {banding.DISSIMILAR}; longer ones only lose pairs. A usual "
+        f"records share no more than {banding.DISSIMILAR}; longer ones only lose pairs. A median "
         "record with one letter changed is"
     )
     if best.survives:

@@ -79,10 +79,11 @@ class Options:
     scheme: str | None = _option(
         None,
         metavar="NAME",
-        help=f"how candidate pairs are found: {', '.join(SCHEMES)}; minhash and projection find a "
-        "pair with probability --recall; partition, prefix, exact and spotsigs find every pair, "
-        "and auto every pair of small sets; supershingle, simhash and imatch find records that "
-        f"are nearly equal, at a lower cost (default: {DEFAULT_SCHEME})",
+        help=f"how candidate pairs are found: {', '.join(SCHEMES)}; minhash, projection, "
+        "fingerprints: a pair is found with probability --recall; partition, prefix, exact, "
+        "spotsigs: every pair; auto: every pair of small sets; supershingle, simhash, imatch: "
+        f"records that are nearly equal, at a lower cost (default: {DEFAULT_SCHEME}; exact at low "
+        "thresholds)",
     )
     exact: bool = _option(
         False,

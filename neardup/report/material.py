@@ -124,8 +124,8 @@ def read_audit(file: str) -> Audit:
     rows = {row[1]: (row[2], row[3] or "") for row in found}
     if not rows.keys() >= AUDIT_NEEDS:
         raise StageError(
-            f"{file}: not a table printed by `python3 -m neardup audit`; write one to a file, and "
-            "name it with --audit"
+            f"{file}: is not a table printed by `python3 -m neardup audit`; write one to a file, "
+            "and name it with --audit"
         )
     return rows
 

@@ -299,7 +299,8 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
             f"name these, after `{ONE_ID}`: yarn logs -applicationId …"
         ]
     id_ = ids[0][1]
-    which = f"the id {shown(id_.encode(), 100)}" + " or another" * any(i != id_ for _, i in ids)
+    others = ", or one of a few" * any(i != id_ for _, i in ids)
+    which = f"the id {shown(id_.encode(), 100)}{others}"
     on = f"{found:,}" if found == records else f"at least {found:,}"
     if id_.startswith("{"):
         advice = f"for JSON lines type: {typed_with('--input', 'jsonl')}"
@@ -308,7 +309,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
     else:
         numbered = piped("nl -ba -w1", "", "--input", "text")
         advice = f"if lines do not begin with an id, number them: {numbered}"
-    return [f"{which} is on {on} of {records:,} records; {advice}"]
+    return [f"{on} of {records:,} records have {which}; {advice}"]
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:

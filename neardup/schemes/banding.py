@@ -33,15 +33,15 @@ RECALL = Option(
     "minimum probability that a pair exactly at T is found; determines bands and rows (default: "
     "0.9999)",
     _probability,
-    finds_more="a higher --recall, with more --max-bands if it asks for them, misses fewer",
+    finds_more="a higher --recall, with more --max-bands if needed, misses fewer",
 )
 DEFAULT_RECALL = 0.9999  # if --recall, --bands and --rows are omitted
 MOST = Option(
     "--max-bands",
     "N",
     "maximum number of bands for --recall; each band sends every record once more, and fewer "
-    "bands leave more false candidates to verify (default: 16, projection 128; more at thresholds "
-    "for which these are too few)",
+    "bands leave more false candidates to verify (default: 16; projection and fingerprints 128; "
+    "more at thresholds for which these are too few)",
     whole(1, MAX_BANDS),
 )
 BANDS = Option(
@@ -53,7 +53,8 @@ BANDS = Option(
 ROWS = Option(
     "--rows",
     "R",
-    "number of min-hashes (bits, with projection) in a band, set together with --bands",
+    "number of min-hashes (with projection and fingerprints: bits) in a band, set together with "
+    "--bands",
     whole(1, 256),
 )
 OPTIONS = (RECALL, MOST, BANDS, ROWS)

@@ -50,7 +50,7 @@ from neardup.similarity.measures import Threshold
 TYPICAL = 100  # elements of a set, if nothing is known about the records
 MOST_BY_CHANCE = 1e-3  # the maximum expected number of parts equal in dissimilar sets
 PARTS, TOKENS, ALL = 0, 1, 2
-PARTS_PROMISE = "exact: the sets of every pair are equal in a part of the universe"
+PARTS_PROMISE = "exact: every pair is found, as its sets are equal in a part of all possible tokens"
 SAMPLED_TOKENS = 1 << 18  # tokens of sample sets compared for one group
 DEARER = 100  # a run prints a warning from this multiple of the cost of the cheapest keys
 WORTH_SAYING = 10  # seconds, from which a run prints a warning
@@ -202,7 +202,7 @@ class Exact(BySize):
     costs: Costs | None = None
     counting = True
     keeps_recall = True
-    promise = "exact: every pair shares a part, a rare token or a range of sizes"
+    promise = "exact: every pair shares a key: a part of its sets, a rare token or a range of sizes"
 
     @classmethod
     def of(cls, request: Request) -> Exact:

@@ -116,7 +116,7 @@ class Prints:
 
     @classmethod
     def of(cls, sets: Ragged, bits: int) -> Prints:
-        """Make fingerprints from sets of their blocks; WireError for sets of any other kind.
+        """Make fingerprints from their blocks; WireError if blocks are missing or misplaced.
 
         >>> sets = Ragged.from_rows([[1, 1 << 16 | 2], [3, 1 << 16, 1 << 24, 1 << 24 | 1 << 16]])
         >>> prints = Prints.of(sets, 32)

@@ -128,7 +128,7 @@ class Ragged:
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
-        """Make rows as `from_unsorted` does; the weights (int64) of equal values add up."""
+        """Make rows as `from_unsorted` does; weights (int64) of equal values of a row add up."""
         if not len(values):
             return cls.from_unsorted(values, sizes)
         owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -302,7 +302,7 @@ class Batch:
 
 
 class Forest:
-    """A union-find structure of n nodes, at first unconnected, with path halving (Tarjan 1975).
+    """A union-find structure (Tarjan 1975) of n nodes, which are unconnected at first.
 
     >>> forest = Forest(4)
     >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)

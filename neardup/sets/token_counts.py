@@ -137,7 +137,7 @@ class TokenCounts:
         return self.records, len(self.tokens), int(weighed), int(self.own)
 
     def description(self) -> str:
-        """Return one line of text that identifies the counts: number of records and checksum."""
+        """Return a phrase that identifies the counts: number of records, checksum, --own-counts."""
         sum_ = 0
         for column in self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values:
             sum_ = crc32(column.astype("<u8").tobytes(), sum_)

@@ -114,7 +114,7 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Return the samples of n weighted sets by m hash functions: uint64 (n, m).
+    """Return a min-hash of each of n weighted sets for each of m hash functions: uint64 (n, m).
 
     numbers: int64 (m,), ascending, of the hash functions.
     """
@@ -153,7 +153,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples of n sets, (n, width), and mark the sets with a sample in every column."""
+    """Return the min-hashes found for n sets, (n, width), and mark the sets that have them all."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -170,14 +170,14 @@ def _lowest(
 
 
 def _strips(weights: np.ndarray) -> np.ndarray:
-    """Return the number of strips that each weight reaches (int64); strip j ends at 2^j."""
+    """Return how many of the intervals 0-1, 1-2, 2-4, 4-8 … each weight reaches (int64)."""
     return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
 
 
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of the lowest points within the weights of the sets.
+    """Draw the lowest random points within the weights of each set: (words, ranks, sets, columns).
 
     A set has about `points` of them, and those of the needed hash functions are returned.
     """

@@ -50,7 +50,7 @@ def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
 
 
 def _low_float(k: int, n: int, tail: float) -> float:
-    """Return p such that Pr[X ≥ k] = tail, for binomial X with n trials of probability p."""
+    """Return the p of a binomial X with n trials for which Pr[X ≥ k] = tail; 0 if k = 0."""
     if k == 0:
         return 0.0
     log_ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
@@ -101,7 +101,7 @@ def _low(k: int, n: int, tail: Fraction) -> int:
 
 
 def _ways(k: int, n: int) -> Decimal:
-    """Return the binomial coefficient C(n, k)."""
+    """Return the binomial coefficient C(n, k), to about 40 digits."""
     ways, d = _ONE, _DECIMALS
     for i in range(min(k, n - k)):
         ways = d.divide(d.multiply(ways, Decimal(n - i)), Decimal(i + 1))

@@ -51,7 +51,7 @@ class Threshold:
         if not 0 < value <= 1:
             raise ValueError(f"{text} is outside 0 < t <= 1")
         if value.denominator > MAX_DENOMINATOR:
-            raise ValueError(f"{text} has more than 9 decimals")
+            raise ValueError(f"{text} has more than 9 decimals, or a denominator above 10^9")
         return cls(value.numerator, value.denominator)
 
     @classmethod
@@ -87,11 +87,11 @@ class Threshold:
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return ⌊size/t⌋, the size of the largest set that can pair with one of `size`."""
+        """Return ⌊size/t⌋, the maximum size of a set with resemblance ≥ t to one of `size`."""
         return size * self.den // self.num
 
     def smallest_partner(self, size: Size) -> Size:
-        """Return ⌈t·size⌉, the size of the smallest set that can pair with one of `size`.
+        """Return ⌈t·size⌉, the minimum size of a set with resemblance ≥ t to one of `size`.
 
         >>> NINE_TENTHS.smallest_partner(11)
         10
@@ -103,11 +103,13 @@ NINE_TENTHS = Threshold(9, 10)
 
 
 def parse_fraction(text: str) -> Fraction:
-    """Parse a fraction such as "0.25" or "1/4"; ValueError for anything else."""
+    """Parse a number such as "0.25" or "1/4", up to 20 characters; ValueError for other text."""
     try:
         return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+        raise ValueError(
+            f"{text!r} is neither a decimal number nor a fraction of up to 20 characters"
+        ) from None
 
 
 class Verified(NamedTuple):
@@ -129,7 +131,7 @@ class Measure(Protocol):
     def directed(self) -> bool: ...
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return the size of the largest set that can pair with one of `size` (int64)."""
+        """Return an upper bound of the sizes of sets that can pair with one of `size` (int64)."""
         ...
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

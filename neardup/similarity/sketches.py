@@ -152,7 +152,7 @@ def bitmaps(sets: Ragged) -> np.ndarray:
 
 
 def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """Return bitmaps with 2 to 4 bits for each shingle of a set of mean size: uint64 (n, words).
+    """Return bitmaps of 2^6 to 2^16 bits, 2 to 4 for each shingle of a mean set: uint64 (n, words).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)

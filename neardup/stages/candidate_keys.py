@@ -122,7 +122,10 @@ def _members(rows: np.ndarray) -> np.ndarray:
 
 
 def candidate_keys(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield arrays of the distinct candidate keys (uint64), from pieces of rows (uint64 (n, 2))."""
+    """Yield the smallest key of each group of records that share keys, from rows (key, record).
+
+    The keys are distinct, in arrays of uint64.  pieces: uint64 (n, 2), as `rows_of` makes them.
+    """
     for rows in grouped(map(_groups, grouped(pieces))):
         starts = starts_of_runs(rows[:, 0])
         yield np.minimum.reduceat(rows[:, 1], starts) if len(starts) else rows[:, 1]

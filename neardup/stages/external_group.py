@@ -138,7 +138,7 @@ def _histogram(
 
 
 def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield arrays of rows (uint64 (n, 2)) in order of keys; all rows of a key are in one array.
+    """Yield arrays of rows (uint64 (n, 2)), each sorted by key; all rows of a key are in one array.
 
     >>> pieces = [np.array([[7, 1], [5, 2]], np.uint64), np.array([[7, 3]], np.uint64)]
     >>> [rows.tolist() for rows in grouped(pieces)]

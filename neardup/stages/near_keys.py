@@ -30,7 +30,7 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 @dataclass(eq=False)
 class NearRecords:
-    """Distinct records of files, and marks of the keys that records within --distance share."""
+    """Finds the bands in which records of files share keys with records within --distance."""
 
     scheme: Fingerprints
     every: bool  # if True, mark all bands in which two records share a key, otherwise the first
@@ -50,9 +50,10 @@ class NearRecords:
         return cls(scheme, every, prints.take(first), alike, np.append(0, np.cumsum(counts)))
 
     def marks(self, turn: int = 0, turns: int = 1) -> list[np.ndarray]:
-        """Return each file's marks (int64, ascending); each file's records are numbered from 0.
+        """Return each file's records and bands with shared keys: record << BAND_BITS | band.
 
-        Calls with all turns share the work.
+        They are int64, ascending; each file's records are numbered from 0.  Each of `turns` calls
+        does a part of the work, and returns its part of the marks.
         """
         copies = np.bincount(self.alike, minlength=len(self.prints.counts))
         bands = np.arange(len(self.scheme.ways) if self.every else 1)
@@ -104,7 +105,10 @@ class NearRecords:
 
 
 def marked_keys(scheme: Scheme, parts: Iterable[Prints], marks: np.ndarray) -> Iterator[Ragged]:
-    """Yield the marked keys of each part of a file, a row per record; marks: see `NearRecords`."""
+    """Yield, for each part of a file, its records' keys in the bands that `NearRecords` has found.
+
+    marks: of the file, see `NearRecords.marks`.
+    """
     assert isinstance(scheme, Fingerprints)
     done = 0
     for part in parts:

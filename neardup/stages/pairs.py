@@ -164,7 +164,7 @@ def join_buckets(
 
 
 def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
-    """Yield each pair once, with its highest similarity, from lines grouped by first id.
+    """Yield each pair once, with its highest similarity, from lines sorted by first id.
 
     Pairs are repeated if runs are merged, or if two different records have one id.  Every engine
     groups by the first field, so only the partners of one id are held.
@@ -260,9 +260,9 @@ def check_lines(read: int, written: int, removed: int) -> None:
 def decision(
     edges: Iterable[bytes], output: str, settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Yield the lines of --output removed or clusters, from blocks of sorted edge lines.
+    """Yield the sorted lines of a decision (removed or clusters), from blocks of sorted edge lines.
 
-    For --output kept: decided lines in order of places.
+    For --output kept: the decided lines of removed records, in order of places.
     """
     lines = decide_edges(edges, settings, counters)
     if output == "removed":

@@ -96,7 +96,7 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """Yield the rows of each block; StageError for a damaged block, or another partition or job."""
+    """Yield each block's rows; StageError if it is damaged, or of another partition or options."""
     for block in blocks:
         try:
             rows = unpack(block, options)

@@ -29,7 +29,7 @@ class FoundPairs(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Output lines: one per kept video and one per removed video, both in order of the input."""
+    """Output lines: one per new video, kept or removed, both in order of the input."""
 
     kept: list[bytes]
     removed: list[bytes]

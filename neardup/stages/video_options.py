@@ -58,5 +58,5 @@ def read_time(text: str) -> float:
     """
     number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
     if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
-        raise ValueError(f"expected a time such as 10s or 2m, got {text!r}")
+        raise ValueError(f"expected a time above 0, such as 10s or 2m, got {text!r}")
     return float(number) * UNITS[unit]

@@ -34,9 +34,10 @@ class Similar(NamedTuple):
 def similar_to_each(
     segments: Sequence[Segment], batch: Batch, keys: Ragged, measure: Measure, top: int | None
 ) -> list[list[Similar]]:
-    """Return, for each record of a batch, the `top` most similar records of the index.
+    """Return, for each record of a batch, up to `top` similar records of the index, best first.
 
-    keys: those of each record.  Ties are in the byte order of ids.
+    keys: those of each record; only records that share one of them are compared.  Ties are in the
+    byte order of ids.
     """
     found: list[dict[tuple[int, int], Similar]] = [{} for _ in batch.ids]
     for number, segment in enumerate(segments):

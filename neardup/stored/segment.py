@@ -249,7 +249,7 @@ class Segment:
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The first key (rotated), the start and the stop (int64) of each piece of the postings."""
+        """The first key (rotated), start and stop (int64) of each piece of up to 8,192 postings."""
         counts = np.array(self.partitions)
         ends = np.cumsum(counts)
         pieces = -(-counts // FENCE)

@@ -206,7 +206,10 @@ class Search:
     counters: Counters
 
     def pairs(self) -> Iterator[Alike]:
-        """Yield batches of all pairs at or above the threshold, each pair once."""
+        """Yield batches of the pairs whose estimate reaches the threshold, each pair once.
+
+        If `of` is given, only pairs with one of these records are compared.
+        """
         files = [self.file] if self.other is None else [self.file, self.other]
         total = sum(int(self.file.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
@@ -267,7 +270,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Return the postings of a file, or of its `rows`, by first tokens, or by all if `every`."""
+    """Return an index of a file's sketches, or some `rows`, by first tokens, or all if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

@@ -33,7 +33,10 @@ Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end,
 
 
 class SpilledBucket(NamedTuple):
-    """A large bucket in a file; its lines are in byte order, and therefore sorted by set size."""
+    """A large bucket in a file, with its lines in order of set size.
+
+    Lines of one size are in byte order, or in that of `BY_SET`.
+    """
 
     file: IO[bytes]
     piece_bytes: int
@@ -183,10 +186,10 @@ def sort_lines(
 def without_copies(
     spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
 ) -> Iterator[Copies]:
-    """Write a spilled bucket's lines to `result`, except copies found: later lines of equal sets.
+    """Yield the copies found in a spilled bucket, and write its other lines to `result`.
 
-    Yields the copies in order, a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
-    and all copies are found.
+    A copy is a later line with the same set.  Copies are yielded in order, a piece at a time.
+    `by_set`: the lines are in order of `BY_SET`, and all copies are found.
     """
     known: dict[bytes, bytes] = {}  # from a set to its first line
     room, before = KNOWN_BYTES, b""

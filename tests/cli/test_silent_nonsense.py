@@ -463,7 +463,7 @@ def test_an_id_on_most_records(
     random.Random(3).shuffle(ids)
     path.write_text("".join(f"{id_} {i}\n" for i, id_ in enumerate(ids)))
     result = succeed([*command, path], tmp_path)
-    said = rf"^the id 'again' is on ({times}|at least \d+) of {times + others:,} records; "
+    said = rf"^({times}|at least \d+) of {times + others:,} records have the id 'again'; "
     assert bool(re.search(said, result.err, re.M)) == warned
     assert ("the id '" in result.err) == warned
 
@@ -486,14 +486,14 @@ def test_an_id_on_most_records_of_several_workers(tmp_path: Path) -> None:
     ]
     path.write_text("".join(lines))
     result = succeed([*RUN_LOCAL, "--jobs", "2", path], tmp_path)
-    assert re.search(r"^the id 'again' is on at least 8,820 of 9,000 records; ", result.err, re.M)
+    assert re.search(r"^at least 8,820 of 9,000 records have the id 'again'; ", result.err, re.M)
 
 
 def test_a_task_counts_and_its_log_names_the_id(tmp_path: Path) -> None:
     task = {"mapreduce_task_attempt_id": "attempt_1", "mapreduce_map_input_file": "hdfs:///in.txt"}
     result = succeed(MAPPER, tmp_path, b"a 1\n" * 20 + b"b 2\n", **task)
     assert "reporter:counter:neardup,records of one id,20" in result.err
-    assert "mapper: records of one id: the id 'a' is on at least 20 of 21 records" in result.err
+    assert "mapper: records of one id: at least 20 of 21 records have the id 'a'" in result.err
 
 
 @pytest.mark.parametrize("seed", range(9))
@@ -510,7 +510,7 @@ def test_an_id_on_most_records_is_counted_batch_by_batch(seed: int) -> None:
             counters.count_ids(ids[start : start + 50])
         assert counters.as_dict()["counts"]["records of one id"] == Counter(ids[low:high])[b"often"]
         reports.append(counters.as_dict())
-    assert "the id 'often' is on at least 700 of 1,000 records" in describe(reports)
+    assert "at least 700 of 1,000 records have the id 'often'" in describe(reports)
 
 
 def test_workers_with_different_ids_do_not_have_one_id() -> None:
@@ -521,4 +521,4 @@ def test_workers_with_different_ids_do_not_have_one_id() -> None:
         counters.count_ids([id_] * 20)
         reports.append(counters.as_dict())
     told = describe(reports)
-    assert "the id 'de' or another is on 40 of 40 records" in told
+    assert "40 of 40 records have the id 'de', or one of a few" in told

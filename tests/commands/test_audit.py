@@ -115,7 +115,7 @@ ids looked at                          2,000  all, so the values are exact
 their pairs                              790
 found                                    750
 missed                                    40
-printed, but no pair                      30
+printed, but not a pair                   30
 recall                              0.949367
 precision                           0.961538
 """
@@ -140,7 +140,7 @@ def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
     mine = {line for line in printed if drawn & set(ends(line))}
     assert len(drawn) == 150
     assert 10 < len(true & mine) < min(len(true), len(mine))
-    names = ["ids looked at", "their pairs", "found", "missed", "printed, but no pair"]
+    names = ["ids looked at", "their pairs", "found", "missed", "printed, but not a pair"]
     counts = [len(drawn), len(true), len(true & mine), len(true - mine), len(mine - true)]
     assert [int(number(result, name)) for name in names] == counts
     for name, n in ("recall", len(true)), ("precision", len(mine)):
@@ -169,7 +169,7 @@ def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None
         result = succeed([*AUDIT, *flags], tmp_path)
         assert number(result, "their pairs").replace(",", "") == str(len(lines))
         assert number(result, "missed") == "5"
-        assert number(result, "printed, but no pair") == "0"
+        assert number(result, "printed, but not a pair") == "0"
         assert b"missed:\n" + b"".join(lines[:5]) in result.out
 
 

@@ -124,7 +124,7 @@ def test_an_audit_finds_what_is_missing_and_what_is_wrong(
     table = succeed([*audit, tmp_path / "pairs.tsv"], tmp_path).out.decode()
     if sample == "1000":
         assert re.search(r"^missed +1$", table, re.M)
-        assert re.search(r"^printed, but no pair +1$", table, re.M)
+        assert re.search(r"^printed, but not a pair +1$", table, re.M)
         why = shlex.split(table.splitlines()[-1])
         assert why[-2:] == first.decode().split("\t")[:2]
         answer = succeed([*NEARDUP, *why[why.index("why") :]], tmp_path).out.decode()

@@ -337,7 +337,7 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--threshold=50%"], "--threshold: expected 0 < T <= 1, such as 0.8, got '50%'"),
         (
             ["{}", "--measure=common", "--at-least=ten"],
-            "--at-least: expected a time such as 10s or 2m, got 'ten'",
+            "--at-least: expected a time above 0, such as 10s or 2m, got 'ten'",
         ),
         (["{}", "--at-least=2m"], "--at-least needs --measure common, but --measure is copy"),
         (

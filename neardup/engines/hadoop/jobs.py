@@ -127,7 +127,7 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     files += _along(asked)
     mapper = task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
     words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
-    return streaming(asked, "lines that stay", _reading(asked), files, words)
+    return streaming(asked, "kept lines", _reading(asked), files, words)
 
 
 def removed_job(asked: Submission, decided: str, output: str) -> list[str]:

@@ -145,7 +145,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     """Parse and check the command line; raise UsageError for an invalid or impossible option."""
     parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
     args = parser.parse_intermixed_args(shipping.with_value(given))
-    no_xz = "Hadoop cannot decompress .xz; use .gz, .bz2 or .zst"
+    no_xz = "Hadoop cannot decompress .xz; use .gz or .bz2"
     reducers = None if args.reducers == sizes.AUTO else args.reducers
     settings = checked(args, no_xz, reducers, "-D", args.define)
     decides = bool(settings.output.decides)
