@@ -183,7 +183,7 @@ def test_long_passages_are_cut_and_plain(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-", "--test={test}"], "-: all files are read twice, and standard input cannot"),
+        (["-", "--test={test}"], "-: all files are read twice, but standard input"),
         (["{train}"], "the following arguments are required: --test"),
         (["{train}", "--test=nowhere"], "nowhere: no such file"),
         (["{train}", "--test={test}", "--measure=dice"], "'dice' is not one of containment"),
