@@ -134,12 +134,15 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def kind_by_name(name: str) -> "str | None":
-    """Return the kind of input that the extension names, or None: jsonl for c4.json.gz."""
+    """Return the kind of input that the extension names, such as jsonl for c4.json.gz, or None."""
     return BY_SUFFIX.get(suffix_of(plain_name(name)).lower())
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError if --input contradicts an extension, or if only some names imply a kind."""
+    """Raise UsageError if names imply rows but --input lines, or if only some imply rows.
+
+    The latter only without --input.  Lines of text may be in a file named .tsv.
+    """
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]
     if given is None and 0 < len(rows) < len(kinds):
