@@ -108,7 +108,7 @@ class FoundLines(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The T tokens after the ids of lines: leading digits, and positions in the text, int64 (T,)."""
+    """The T tokens after the ids of lines: leading digits and positions in the text, int64 (T,)."""
 
     digits: np.ndarray  # with how many digits each token begins
     stops: np.ndarray  # where these end

@@ -232,7 +232,7 @@ class SuperShingle(Scheme):
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """A scheme that sends the keys of `inner` and a sample of `size` hashes (`seed`) for each set.
+    """A scheme that sends the keys of `inner` and a sample of up to `size` hashes for each set.
 
     Reducers get the keys of the whole set with its sample (`similarity.estimated`).
 
