@@ -139,9 +139,9 @@ def kind_by_name(name: str) -> "str | None":
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError if names imply rows but --input lines, or if only some imply rows.
+    """Raise UsageError for names like a.csv with --input shingles, or, without it, beside a.txt.
 
-    The latter only without --input.  Lines of text may be in a file named .tsv.
+    An extension of rows needs an --input of rows (any), except that a file .tsv may have lines.
     """
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]

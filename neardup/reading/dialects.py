@@ -184,7 +184,7 @@ def _converted(encoding: str, name: str = "") -> str:
 
 
 def _errors(encoding: str) -> str:
-    """Return the codec error handler that keeps invalid bytes, or in UTF-16 and 32 surrogates."""
+    """Return the codec error handler that keeps invalid bytes (UTF-16, UTF-32: surrogates)."""
     return "surrogatepass" if encoding.startswith(MARKED) else "surrogateescape"
 
 

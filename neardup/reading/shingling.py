@@ -122,7 +122,7 @@ def words(text: str) -> list[str]:
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words joined by blanks, except before line ends and in scripts without blanks."""
+    """Join words by blanks, except before line ends and next to letters of unspaced scripts."""
     text = " ".join(words).replace(" \n", "\n")
     return _blank().sub("", text) if _may_be_unspaced(text) else text
 

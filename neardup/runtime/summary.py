@@ -263,7 +263,7 @@ def _all_counts(
     notes: Mapping[str, str],
     promise: str,
 ) -> list[str]:
-    """Return the long summary: a line for each count in ORDER, the promise, seconds per stage."""
+    """Return the long summary: the counts in ORDER, the promise, and the seconds per stage."""
     shown = [name for name in ORDER if name in counts]
     lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
     if promise:

@@ -62,7 +62,7 @@ PAIR, PAIR_TOKEN = 0.1, 0.0005  # to compare the bitmaps of two sets, and for ea
 
 
 class Partition(BySize):
-    """The scheme partition: a key is the content of a part of the universe, or a huge set's group.
+    """The scheme partition: keys are contents of parts of the universe, or size groups of huge sets.
 
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])

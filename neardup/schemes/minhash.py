@@ -234,7 +234,8 @@ class SuperShingle(Scheme):
 class Sketched(Scheme):
     """A scheme that sends the keys of `inner` and a sample of up to `size` hashes for each set.
 
-    Reducers get the keys of the whole set with its sample (`similarity.estimated`).
+    Reducers get the keys of the whole set with its sample (`similarity.estimated`), whose hash
+    `seed` draws.
 
     >>> from neardup.similarity.measures import NINE_TENTHS
     >>> scheme = Sketched.of(Request(NINE_TENTHS, NINE_TENTHS))
