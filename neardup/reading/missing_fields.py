@@ -131,7 +131,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
-    """Return "; type: " and a command with other fields or row numbers; "" if no field is a text."""
+    """Return "; type: " and a command with other fields or row numbers; "" if none is a text."""
     columns = {
         name: values
         for name, values in _columns(rows).items()
