@@ -134,12 +134,15 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def kind_by_name(name: str) -> "str | None":
-    """Return the kind of input that the extension names, or None: jsonl for c4.json.gz."""
+    """Return the kind of input that the extension names, such as jsonl for c4.json.gz, or None."""
     return BY_SUFFIX.get(suffix_of(plain_name(name)).lower())
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError if --input contradicts an extension, or if only some names imply a kind."""
+    """Raise UsageError for names like a.csv with --input shingles, or, without it, beside a.txt.
+
+    An extension of rows needs an --input of rows (any), except that a file .tsv may have lines.
+    """
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]
     if given is None and 0 < len(rows) < len(kinds):

@@ -184,7 +184,7 @@ def _converted(encoding: str, name: str = "") -> str:
 
 
 def _errors(encoding: str) -> str:
-    """Return the name of the codec error handler that preserves invalid bytes."""
+    """Return the codec error handler that keeps invalid bytes (UTF-16, UTF-32: surrogates)."""
     return "surrogatepass" if encoding.startswith(MARKED) else "surrogateescape"
 
 
@@ -204,7 +204,7 @@ def _delimiter(text: str) -> str:
 
 
 def _encoding(name: str) -> str:
-    """Return Python's name of an encoding, "" for UTF-8; UsageError if unknown or stateful."""
+    """Return Python's name of an encoding ("": UTF-8, ASCII); UsageError if unknown or stateful."""
     try:
         found = codecs.lookup(name).name
         "a\n".encode(found)

@@ -63,7 +63,7 @@ def is_archive(path: bytes) -> bool:
 
 
 class RegularFile(Protocol):
-    """The interface of `FoundFile`: a regular file, with its size and time of change when found."""
+    """The interface of `FoundFile`: a regular file, its size and modification time when found."""
 
     @property
     def path(self) -> bytes: ...

@@ -97,7 +97,7 @@ def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":
 
 
 def fingerprint_lines(block: bytes) -> Iterator[Record]:
-    """Yield the non-blank lines of a block as records, with hexadecimal texts as content."""
+    """Yield the non-blank lines of a block as records; the content is the words after the id."""
     sound = flaws.flaw_in(block) is None
     for number, line in enumerate(block.splitlines()):
         words = line.split()
@@ -107,7 +107,11 @@ def fingerprint_lines(block: bytes) -> Iterator[Record]:
 
 
 def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
-    """Return the fingerprints of a row in hexadecimal; FlawError for a malformed value."""
+    """Return the fingerprints of a row as texts, with base64 converted to hexadecimal.
+
+    FlawError for a value that is not ASCII text, or is malformed base64.  Lengths and digits are
+    not checked here.
+    """
     found: list[bytes] = []
     for name in fields.texts:
         value = fields.value(row, name)
@@ -118,7 +122,10 @@ def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
 
 
 def _hexadecimal(value: Any, bits: int) -> bytes:
-    """Convert a fingerprint in base64 to hexadecimal; return other ASCII text; else FlawError."""
+    """Convert a fingerprint in base64 to hexadecimal; return other ASCII text, trimmed.
+
+    FlawError for other values, and for malformed base64.
+    """
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()

@@ -25,9 +25,9 @@ _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 def is_index(path: "str | os.PathLike[str]") -> bool:
-    """Return whether a path is the folder of an index (see `stored.index_manifest`).
+    """Return whether a path is a folder with a file manifest.json, which marks an index.
 
-    PermissionError if this user may not see that.
+    See `stored.index_manifest`.  PermissionError if this user may not see that.
     """
     try:
         return stat.S_ISREG(os.stat(os.path.join(path, MANIFEST)).st_mode)

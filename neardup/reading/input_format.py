@@ -1,4 +1,4 @@
-"""Input formats (--input, --id, --text, --shingle, --clean): how to read and parse files.
+"""Input formats (--input and the options that describe the input): how to read and parse files.
 
 A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
 """
@@ -142,7 +142,7 @@ class InputFormat(NamedTuple):
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
         """Yield pieces of consecutive lines or rows of a file.
 
-        StageError if no row at the start of the first file has the fields.
+        StageError if a table, or the start of the first file of JSON lines, lacks the fields.
         """
         kind = self.kind_of(name)
         if kind == "parquet" and self.fields:
@@ -189,7 +189,10 @@ class InputFormat(NamedTuple):
         return partial(row_records, fields=self.fields, needs_id=needs_id, content_of=content_of)
 
     def texts(self, block: Any) -> Iterator[Text]:
-        """Yield the id and the text, or the shingles as text, of each record of a block."""
+        """Yield the records of a block as texts; shingles and fingerprints are separated by blanks.
+
+        Lines of shingles are not checked.
+        """
         if self.shingle is not None or self.bits:
             for number, id_, content, flaw, _ in self._records()(block):
                 if not flaw:

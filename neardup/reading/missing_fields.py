@@ -1,4 +1,4 @@
-"""Refuse rows without the fields that --id and --text name, and suggest other fields.
+"""Refuse input that lacks the fields named by --id, --text and others, and suggest other fields.
 
 The suggested text is the field with the longest strings.  The suggested id is a field whose values
 are distinct words, preferably one whose name ends with id.
@@ -31,7 +31,7 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
-    """Raise StageError if there are rows, but none has the fields that --id and --text name."""
+    """Raise StageError if there are rows, but none has the content and the id, if one is needed."""
     rows, lacks = [], fields.flag
     for _, line in lines_in(lines):
         try:
@@ -72,9 +72,9 @@ def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
 def check_columns(
     columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], Sequence[Row]]
 ) -> None:
-    """Raise StageError if a table lacks a needed column, or has two of the same name.
+    """Raise StageError if a table lacks a needed column, or has one more than once.
 
-    In that case `rows` is called for its first rows, to suggest another column.
+    If one is missing, `rows` may be called for the first rows, to suggest another column.
     """
     texts = [(fields.flag, field) for field in fields.texts]
     ranked = [("--keep", field) for field in fields.ranked]
@@ -131,7 +131,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
-    """Return "; type: " and a command with other fields, or "" if no field can be the text."""
+    """Return "; type: " and a command with other fields or row numbers; "" if none is a text."""
     columns = {
         name: values
         for name, values in _columns(rows).items()

@@ -62,7 +62,7 @@ def _first_rows(file: Any) -> list[dict[str, Any]]:
 
 
 class Slices:
-    """The slices of a row group, of `size` rows each, read in order."""
+    """The slices of a row group, of at most `size` rows each, read in order."""
 
     def __init__(self, file: Any, group: int, columns: list[str], name: str):
         about = file.metadata.row_group(group)
@@ -196,7 +196,7 @@ def _in_hexadecimal(value: Any) -> Any:
 
 
 def _as_id(value: Any) -> Any:
-    """Return a value as an id (a string or an integer), or None for NaN."""
+    """Return a value as an id (a string, an integer or a boolean); None for null and NaN."""
     if value is None or isinstance(value, (str, int)) or value != value:
         return plain_value(value)
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -43,7 +43,7 @@ class LineTable(NamedTuple):
 
 
 def fields_table(**columns: type) -> LineTable:
-    r"""Return the table for lines of tab-separated fields; in columns of numbers `-` is null.
+    r"""Return the table for lines of tab-separated fields; `-` is null, except in text columns.
 
     >>> table = fields_table(id=str, kept=str, similarity=float)
     >>> table.row_of(b"b\ta\t-\n"), table.line_of({"id": "b", "kept": "a", "similarity": 0.9})

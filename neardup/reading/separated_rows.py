@@ -99,7 +99,7 @@ def row_ends(data: bytes, ended: bool = True, comma: str = COMMA) -> np.ndarray:
 
 
 def _plainly_quoted(data: np.ndarray, quotes: np.ndarray, comma: str) -> bool:
-    """Return whether all quotes are at ends of fields or doubled, which allows a fast search."""
+    """Return whether each quote begins or ends a field or is doubled, for a fast search."""
     beside = np.frombuffer(BESIDE_QUOTES + comma.encode(), np.uint8)
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
@@ -127,7 +127,7 @@ def _by_fields(data: bytes, stop: int, comma: str) -> Iterator[int]:
 
 
 class TableRows(NamedTuple):
-    """Consecutive rows of a table, as raw bytes of its file."""
+    """Consecutive rows of a table as unparsed bytes, or one bad row."""
 
     number: int  # of the first one, from 1
     data: bytes
@@ -253,7 +253,10 @@ def split_rows(kind: str, data: bytes, comma: str = COMMA) -> Iterator[list[str]
 def rows_of(
     kind: str, columns: dict[str, int], width: int, data: bytes, comma: str = COMMA
 ) -> list[Line]:
-    """Parse rows into dictionaries, b"" for a blank row; each must have `width` fields (0: any)."""
+    """Parse rows into dictionaries; blank rows become b"", and malformed ones FlawedRows.
+
+    width: the number of fields of each row; with 0, only those of `columns` are needed.
+    """
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []

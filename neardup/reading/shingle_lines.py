@@ -83,7 +83,7 @@ def decimals(
 
 
 def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the last min(length, 8) characters of each word, all digits, as one number."""
+    """Return the last min(length, 8) bytes of each 8-byte word, all digits, as one number."""
     outside = np.maximum(8 - lengths, 0).view(np.uint64)
     outside <<= np.uint64(3)  # bits
     words = words ^ ZEROS
@@ -108,7 +108,7 @@ class FoundLines(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The T tokens after the ids of lines, as positions in the text: int64 (T,)."""
+    """The T tokens after the ids of lines: leading digits and positions in the text, int64 (T,)."""
 
     digits: np.ndarray  # with how many digits each token begins
     stops: np.ndarray  # where these end
@@ -293,7 +293,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
 
 
 def _flaw(tokens: list[bytes]) -> str:
-    """Return the first flaw of a bad line."""
+    """Return the first flaw of the tokens of a bad line; if none, a repeated shingle."""
     for token in tokens:
         shingle, colon, weight = token.partition(b":")
         if (reason := flaw_in_shingles([shingle])) or (colon and not MILLIONTHS[weight]):

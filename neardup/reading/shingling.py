@@ -1,6 +1,6 @@
-"""Shingles of texts: runs of words or characters, or spots, as 64-bit hashes (Broder 1997).
+"""Shingles of texts as 64-bit hashes: runs of words or characters, or spots (SpotSigs).
 
-    word:K  char:K          the set of all runs of K words or characters
+    word:K  char:K          the set of all runs of K words or characters (Broder 1997)
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
     spot:C:D                the spots: chains of C words, D words apart
 
@@ -113,7 +113,7 @@ def _class(ranges: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text; each letter of SCRIPTS, which use no blanks, is a word.
+    """Return the words of a text; in scripts without blanks, such as Han, each letter is a word.
 
     >>> words("Kafka: 海辺の Kafka"), words("ที่นี่")
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
@@ -122,15 +122,15 @@ def words(text: str) -> list[str]:
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words joined by blanks, except next to letters of SCRIPTS and before line ends."""
+    """Join words by blanks, except before line ends and next to letters of unspaced scripts."""
     text = " ".join(words).replace(" \n", "\n")
     return _blank().sub("", text) if _may_be_unspaced(text) else text
 
 
 def words_in_lines(text: str) -> list[str]:
-    r"""Return the words of a text; the first word of a line begins with the line's indentation.
+    r"""Return the words of a text; after line 1, a line's first word has the line's indentation.
 
-    That word begins with a line end and blanks, except in the first line.
+    That word begins with a line end and blanks.
 
     >>> words_in_lines("if a:\n\treturn b\r\n\n")
     ['if', 'a:', '\n    return', 'b']
@@ -198,8 +198,9 @@ def bare_words(words: Iterable[str]) -> list[str]:
 def spots(
     words: Sequence[str], ids: np.ndarray, sizes: np.ndarray, chain: int, distance: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the spots of texts, with repeats (uint64), and how many each text has (int64).
+    """Return the hashes of the spots (SpotSigs) of texts (uint64), and how many each has (int64).
 
+    Spots may be repeated.
     words, ids: of all texts end to end, and their hashes (uint64); sizes: words of each (int64).
     Here "a" is followed by rainy and morning, "the" by tram and late, and "was" has no chain:
 
@@ -239,12 +240,12 @@ def _folded(text: str) -> str:
 
 
 def canonical_words(text: str) -> list[str]:
-    """Return the words of the canonical text."""
+    """Return the words of a text in NFC and case folded."""
     return words(_folded(text))
 
 
 def utf8_words(text: str) -> list[bytes]:
-    """Return the words of the canonical text in UTF-8."""
+    """Return the words of a text in NFC and case folded, encoded in UTF-8."""
     if text.isascii():
         return text.encode().translate(FOLDED).split()
     return " ".join(canonical_words(text)).encode().split()
@@ -252,7 +253,7 @@ def utf8_words(text: str) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Shingler:
-    """The function from texts to shingles: runs of `width` words or characters, or spots.
+    """The function from texts to shingles: runs of `width` words or characters, or SpotSigs spots.
 
     >>> words = Shingler.parse("word:2")
     >>> shingles = words("to be or not to be")
@@ -321,7 +322,7 @@ def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, 
     """Return the hashes of all runs of `width` units, and the number of runs in each row (int64).
 
     units: of all rows end to end (uint64); sizes: units of each row (int64).  A row with fewer
-    units has one run.
+    units has one run, and an empty one none.
     """
     counts = np.where(sizes < width, np.minimum(sizes, 1), sizes - width + 1)
     starts, places = np.cumsum(sizes) - sizes, np.cumsum(counts) - counts

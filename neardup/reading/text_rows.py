@@ -240,7 +240,7 @@ def _id(value: Any, needed: bool) -> bytes:
 
 
 def _shingles(values: list[Any]) -> np.ndarray:
-    """Return a list of integers as shingles (uint64); FlawError if one is invalid."""
+    """Return a list of integers as shingles (uint64); FlawError if empty or invalid."""
     if not values:
         raise FlawError(flaws.NO_SHINGLES)
     if not all(type(value) is int for value in values):
@@ -317,7 +317,10 @@ class Fields:
         return {field: columns.index(field) for field in self.of_columns(columns)}
 
     def of_columns(self, columns: Sequence[str]) -> list[str]:
-        """Return the columns to read; a nested field is in the column before its first dot."""
+        """Return the fields to read: columns, or nested fields such as meta.body of a column meta.
+
+        Without names of texts, these are all columns.
+        """
         if not self.texts:
             return list(dict.fromkeys(columns))
         known = (name for name in self.names if name in columns or name.split(".")[0] in columns)

@@ -128,7 +128,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Facts:
-    """All figures of a report, and the pairs and clusters that it shows.
+    """The figures of a report about its pairs, and the pairs and clusters that it shows.
 
     equal: pairs of similarity 1; same: some of them; most, least: the most similar pairs below 1,
     and the least similar ones, from different clusters if possible; old: some records are old, and
@@ -263,7 +263,7 @@ def _between(values: np.ndarray, low: int, high: int) -> int:
 
 
 def _chains(graph: PairGraph) -> Chains:
-    """Count clusters in which some couples are not pairs; search the largest for a long chain."""
+    """Count clusters with two members that are not a pair; search the largest for a long chain."""
     count = len(graph.nodes)
     sizes = np.bincount(graph.roots, minlength=count)
     pairs = np.bincount(graph.roots[graph.left], minlength=count)

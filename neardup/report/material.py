@@ -198,7 +198,7 @@ class Material:
         return {name[len(BAD) :]: n for name, n in counts.items() if name.startswith(BAD)}
 
     def difference(self, a: Node, b: Node) -> Parts:
-        """Compare the texts or shingles of two records; return [] if either is unknown."""
+        """Compare the contents of two records; return [] if either is unknown or a bad line."""
         if a not in self.texts or b not in self.texts:
             return []
         differ = shingle_difference if self.asked.form.shingle is None else word_difference

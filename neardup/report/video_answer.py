@@ -86,7 +86,7 @@ def found_run(line: bytes) -> PairRun:
 
 
 def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
-    """Count all pairs, and keep the first FIRST pairs with all their runs, in order.
+    """Count all pairs; keep the first FIRST of them, in order, with all their matched stretches.
 
     >>> numbers = (8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 1.0)
     >>> answer = answer_of([PairRun("a", "b", *numbers, False), PairRun("a", "c", *numbers, True)])
@@ -115,7 +115,7 @@ def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
 
 
 def _groups(ids: list[str], couples: np.ndarray) -> tuple[int, list[Group]]:
-    """Return the number of groups, and the largest of them."""
+    """Return the number of groups of connected videos, and the largest groups."""
     forest = Forest(len(ids))
     forest.join_all(couples[:, 0], couples[:, 1])
     roots = forest.roots(np.arange(len(ids)))
@@ -128,7 +128,7 @@ def _groups(ids: list[str], couples: np.ndarray) -> tuple[int, list[Group]]:
 
 
 def speed(rate: float) -> str:
-    """Describe how the second video of a run plays; "" if it plays as the first one does.
+    """Describe how much faster or slower the second video of a run plays; "" within 0.5 %.
 
     >>> speed(0.952), speed(1.05), speed(1.001)
     ('5.0 % faster', '4.8 % slower', '')
@@ -175,7 +175,7 @@ def _place(line: bytes) -> tuple[int, float, Place]:
 
 
 def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
-    """Join consecutive places of each stretch; sort the stretches by their number of places.
+    """Join consecutive lines of the same stretch; sort stretches by number of places, descending.
 
     >>> a, b = (Stretch(6.0, 1, [Place(id_, 0.0, 6.0)]) for id_ in "ab")
     >>> [stretch.total for stretch in stretches_of([(1, a), (1, b), (2, b)])]

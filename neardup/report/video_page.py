@@ -1,4 +1,4 @@
-"""The report page of a video run: for each pair, frames of both videos at the matched times.
+"""The report page of a video run: for the first pairs, frames of both at the matched times.
 
     lines ─▶ counts, first pairs ─▶ times, by video ─▶ pictures ─▶ page
 

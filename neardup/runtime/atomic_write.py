@@ -45,7 +45,7 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """Make a temporary folder; it is locked until this process and its forks have ended."""
+    """Make a temporary folder, locked if possible until this process and its forks have ended."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
@@ -67,7 +67,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
-    """Remove the temporary folders in `where` that killed runs of this user left behind."""
+    """Remove the folders in `where` that this user's killed runs on this machine left behind."""
     with suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):

@@ -77,7 +77,10 @@ class Counters:
                 self._show(text)
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        """Count a line that is not a record; show it if it is among the first ten."""
+        """Count a line that is not a record, and remember the first ten.
+
+        They are also printed, unless a report is written to a folder or the verbosity is QUIET.
+        """
         self.add(f"{summary.BAD}{reason}", 1)
         if len(self.bad_lines) < summary.SHOWN_BAD_LINES:
             self.bad_lines.append((place, line, message))
@@ -100,7 +103,7 @@ class Counters:
             self._of_one_id += ids.count(self._one_id)
 
     def report(self) -> None:
-        """Report the counts; StageError if a stage that runs alone could not read its input."""
+        """Report the counts; StageError if a stage that runs alone could read too few lines."""
         if self._on_terminal:
             self._show("")
         if self._reports:

@@ -14,7 +14,7 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
 def require(*packages: str, name: str = "", module: str = "") -> None:
-    """Continue under a Python that has these packages, or exit; replace closed standard streams.
+    """Continue under a Python that has these packages, or exit; replace a closed stdin or stderr.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
     virtual environment that `make` puts beside the script (or the package, of a `module`) takes

@@ -125,7 +125,7 @@ def part_sums(
 def close_pairs(
     x: np.ndarray, y: np.ndarray, ranges: np.ndarray, most: int, ascending: bool, room: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of rows in `ranges` that differ in at most `most` bits, `room` pairs at a time.
+    """Yield pairs of rows in `ranges` that differ in at most `most` bits, up to `room` at a time.
 
     See `near_bits.pairs_between`.
     """

@@ -95,7 +95,7 @@ def escaped(line: bytes, limit: int = 60) -> str:
 
 
 def typed_with(*options: str) -> str:
-    """Return the user's command with further options, or only the options if it is unknown.
+    """Return the user's command with further options; only these if it is unknown or too long.
 
     >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'
@@ -112,7 +112,8 @@ def typed_numbering() -> str:
 def piped(command: str, name: str = "", *options: str) -> str:
     """Return a shell line that pipes a file through `command` to the user's command.
 
-    name: the file; if it is empty, the only file that the user has named.
+    name: the file; if it is empty, the only file that the user has named.  For run_hadoop.sh,
+    the line writes the file to HDFS instead.
 
     >>> piped("xz -dc", "a b.txt")  # called by no program of ours
     "xz -dc 'a b.txt' | … -"
@@ -169,7 +170,7 @@ def _line(words: list[str]) -> str:
 
 
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
-    """Run `main`; turn errors into a message on stderr and an exit code.
+    """Run `main`; print a message for an expected error; return the exit code.
 
     If several processes of a run fail, only the first one prints why; they share folder `reports`.
     """

@@ -263,7 +263,7 @@ def _all_counts(
     notes: Mapping[str, str],
     promise: str,
 ) -> list[str]:
-    """Return the long summary: a line for each count, the promise, and the seconds per stage."""
+    """Return the long summary: the counts in ORDER, the promise, and the seconds per stage."""
     shown = [name for name in ORDER if name in counts]
     lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
     if promise:
@@ -373,7 +373,9 @@ def in_words(share: Fraction) -> str:
 
 
 def _advice(counts: Mapping[str, int]) -> str:
-    """Return advice: the format that the bad lines seem to have, and the option to type.
+    """Return advice on bad lines: the format that they seem to have, and what to type.
+
+    If they have no known format, it explains the most frequent reason.
 
     >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
     'they look like CSV; type: --input csv'

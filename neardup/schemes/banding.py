@@ -99,7 +99,7 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -
 
 
 def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> tuple[int, int]:
-    """Return (bands, rows) for a recall of `promise`, with as many rows as `max_bands` allows.
+    """Return (bands, rows) for a recall of `promise`: up to 32 rows, as many as `max_bands` allows.
 
     With more rows, unrelated records share fewer keys, so fewer false candidates are verified.
     ValueError if even one row needs more bands.

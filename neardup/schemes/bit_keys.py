@@ -157,7 +157,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (masks, words); each selects the bits of the smallest random words."""
+        """The masks, uint64 (masks, words); each selects `width` bits, by random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -204,8 +204,9 @@ def most_blocks(distance: int, max_keys: int, bits: int) -> int:
 
 
 def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Ways:
-    """Return the masks that --bands and --rows set, or the more selective ones of Blocks and Drawn.
+    """Return the masks that --bands and --rows set, or else Blocks or Drawn masks for the recall.
 
+    Blocks are used if they are selective enough, or else the more selective of the two.
     least: the minimum number of equal bits in a pair; dissimilar: the share of equal bits in
     dissimilar records.  ValueError if neither kind of masks reaches the recall.
     """

@@ -1,4 +1,4 @@
-"""Size groups: a pair is in the group of its smaller set; each group has its own kind of keys.
+"""Size groups: a pair is in the group of its smaller set; each group uses one kind of keys.
 
 At t = 0.9, sets of 50 to 55 elements are a group.  Larger partners have at most 61, so they are in
 the same group or in the next one, and a set has keys in at most two groups:

@@ -62,7 +62,9 @@ PAIR, PAIR_TOKEN = 0.1, 0.0005  # to compare the bitmaps of two sets, and for ea
 
 
 class Partition(BySize):
-    """The scheme partition: keys are contents of parts of the universe; huge sets have one key.
+    """The scheme partition: a key is a set's content in a part of the universe.
+
+    Huge sets have one key for each of their size groups instead.
 
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])

@@ -232,9 +232,10 @@ class SuperShingle(Scheme):
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """A scheme that sends the keys of `inner` and a sample of `size` hashes (`seed`) for each set.
+    """A scheme that sends the keys of `inner` and a sample of up to `size` hashes for each set.
 
-    Reducers get the keys of the whole set with its sample (`similarity.estimated`).
+    Reducers get the keys of the whole set with its sample (`similarity.estimated`), whose hash
+    `seed` draws.
 
     >>> from neardup.similarity.measures import NINE_TENTHS
     >>> scheme = Sketched.of(Request(NINE_TENTHS, NINE_TENTHS))

@@ -73,7 +73,7 @@ class Request(NamedTuple):
         return self.resemblance
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed for keys that differs if scheme, --seed, threshold or counts differ."""
+        """Return a seed for keys that differs if scheme, --seed, resemblance or counts differ."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
