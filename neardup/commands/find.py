@@ -13,7 +13,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import QUIET, judged, many
 from neardup.similarity.measures import Threshold, fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
@@ -52,6 +52,8 @@ def main() -> None:
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
+    if args.index == "":
+        raise UsageError("INDEX: expected the name of a folder, got ''")
     index = Path(args.index)
     if not index.exists():
         raise StageError(f"{index}: no such file")

@@ -231,7 +231,7 @@ def roots(names: list[str]) -> Iterator[str]:
             os.path.commonpath([path, other]) == other for other in map(real.__getitem__, taken)
         ):
             taken.append(name)
-    yield from (name.rstrip("/") or "/" for name in real if name in taken)
+    yield from (name.rstrip("/") or name[:1] for name in real if name in taken)
 
 
 def _command_line() -> argparse.Namespace:

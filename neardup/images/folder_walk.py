@@ -101,7 +101,8 @@ class Walk:
                 status = os.stat(path)
             except OSError as error:
                 said = "no such file" if error.errno == ENOENT else error.strerror
-                raise StageError(f"{os.fsdecode(path)}: {said}") from None
+                name = os.fsdecode(path) or "''"
+                raise StageError(f"{name}: {said}") from None
             if stat.S_ISDIR(status.st_mode):
                 yield from self._folder(path)
             else:

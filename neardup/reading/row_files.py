@@ -76,7 +76,7 @@ def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
         return table.line_of(
             {name: _value(row[name], kind) for name, kind in table.columns.items()}
         )
-    except (StopIteration, ValueError, TypeError, KeyError):
+    except (StopIteration, ValueError, TypeError, KeyError, OverflowError):
         names = ", or ".join(" ".join(table.columns) for table in reversed(tables))
         raise WireError(
             f"expected a row with {names}, as -o writes them, got {shown(json_row(row)[:-1])}"
@@ -84,7 +84,10 @@ def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
 
 
 def _value(value: Any, kind: type) -> Any:
-    """Convert a value to the type of a column; ValueError, TypeError or KeyError if impossible."""
+    """Convert a value to the type of a column.
+
+    If that is impossible: ValueError, TypeError, KeyError or OverflowError.
+    """
     if kind is bool:
         return BOOLEANS[str(value).lower()]
     if kind is not str:

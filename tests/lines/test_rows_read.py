@@ -123,6 +123,7 @@ REFUSED = {
         (b'{"a":"a","b":\n', 'line 1: not a JSON object: \'{"a":"a","b":\''),
         (GOOD + b'{"a":"a","b":"b","similarity":"x"}\n', f"line 2: {FIELDS}"),
         (b'{"a":"a","b":"b","similarity":NaN}\n', "line 1: expected A B SIMILARITY"),
+        (b'{"a":"a","b":"b","similarity":1%s}\n' % (b"0" * 400), f"line 1: {FIELDS}"),
         (b'{"a":"a","b":"b","similarity":1.5}\n', "line 1: expected A B SIMILARITY"),
         (b'{"a":"a","b":"b","similarity":null}\n', "line 1: expected A B SIMILARITY"),
         (b'{"a":null,"b":"b","similarity":0.5}\n', f"line 1: {FIELDS}"),
