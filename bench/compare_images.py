@@ -24,16 +24,16 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.data import picture_files
 from bench.data.picture_edits import EDITS, Edit, Picture
+from bench.report.plots import new_figure, save, with_grid
 from bench.report.tables import markdown
 from bench.workloads import FOLDER, ROOT
 from neardup.images import perceptual_hash, pictures
@@ -267,17 +267,10 @@ def different(kind: str, pair: tuple[str, str, int]) -> bool:
 
 def draw(apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]], to: Path) -> None:
     """Draw histograms of the bits between pictures and their edits, and between all pictures."""
-    try:
-        matplotlib = import_module("matplotlib")
-    except ImportError:
-        print(
-            "bench.compare_images: no plot without matplotlib: pip install '.[bench]'",
-            file=sys.stderr,
-        )
+    figure = new_figure()
+    if not figure:
         return
-    matplotlib.rcParams["svg.hashsalt"] = "neardup"  # same figures, same bytes
-    figure = import_module("matplotlib.figure").Figure((8, 5), layout="constrained")
-    axes: Any = figure.add_subplot()
+    axes = with_grid(figure)
     for label, bits in curves(apart, copies).items():
         shares = np.bincount(bits, minlength=BITS)[:BITS] / len(bits)
         pairs_of_bits = shares.reshape(-1, 2).sum(1)  # most distances of two hashes are even
@@ -289,9 +282,7 @@ def draw(apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]], t
         yscale="log", xlim=(0, 160), xlabel="bits that differ, of 256", ylabel="share of pairs"
     )
     axes.legend(fontsize="small")
-    axes.grid(True, alpha=0.3)
-    to.parent.mkdir(exist_ok=True)
-    figure.savefig(to, metadata={"Date": None})
+    save(figure, to)
 
 
 def curves(

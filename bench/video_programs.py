@@ -6,6 +6,7 @@ The folder, .bench/copies, has every third real source of `bench.video_sources` 
 edits of `bench.video_edits` of them.  An edit is found if it is in a pair with its source.  A pair
 of files of two sources is wrong, unless these share footage.  Programs run one after the other,
 with one process where they can be told; `--python` has the packages of those that are for Python.
+The shares are drawn to docs/videos.svg, where matplotlib is installed.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from tempfile import TemporaryDirectory
 
 from bench.compare_videos import OTHER_CONTENT, SHARED, copy_name, edits_of, seconds_of
 from bench.measure import DONE, measured_apart
+from bench.report.plots import new_figure, save, with_grid
 from bench.report.tables import markdown, seconds
 from bench.video_edits import EDITS
 from bench.video_sources import sources
-from bench.workloads import FOLDER
+from bench.workloads import FOLDER, ROOT
 
 EACH, LIMIT = 3, 3600.0
+PLOT = ROOT / "docs" / "videos.svg"
 # Numbers of edits, by the head of their column.
 KINDS = {
     "codecs, scale, fps": range(8),
@@ -59,6 +62,7 @@ def main() -> int:
     parser.add_argument(
         "--python", default=sys.executable, help="an interpreter that has vpdq and videohash2"
     )
+    parser.add_argument("--plot", type=Path, default=PLOT, metavar="FILE")
     args = parser.parse_args()
     copies = make_folder(args.folder, args.videos)
     names = sorted(file.name for file in args.folder.iterdir())
@@ -71,6 +75,7 @@ def main() -> int:
         "source, and the sources, only. Written by `python3 -m bench.video_programs`.\n\n"
         + markdown(head, rows)
     )
+    draw(rows, args.plot)
     return 0
 
 
@@ -100,6 +105,26 @@ def row(name: str, folder: Path, copies: dict[str, int], python: str) -> list[st
         found, wrong = judged(Path(output).read_bytes(), copies)
     shares = [f"{found[kind]:.2f}" for kind in KINDS]
     return [name, *shares, f"{wrong:,}", seconds(run.cpu), f"{run.mebibytes:.0f}"]
+
+
+def draw(rows: list[list[str]], to: Path) -> None:
+    """Draw the shares that programs found, by kind of edit; `--fast` and failed ones are left out.
+
+    Dots with equal shares are drawn one below the other.
+    """
+    figure = new_figure(8, 6)
+    if not figure:
+        return
+    axes = with_grid(figure)
+    shown = [cells for cells in rows if "fast" not in cells[0] and cells[-1]]
+    for number, (name, *cells) in enumerate(shown):
+        places = [kind + 0.13 * (number - len(shown) / 2) for kind in range(len(KINDS))]
+        own = {"color": "C3", "s": 60} if number == 0 else {"color": f"C{number + number // 3}"}
+        axes.scatter([float(cell) for cell in cells[: len(KINDS)]], places, label=name.replace("`", ""), **own)
+    axes.set(xlabel="share of edits that are found", yticks=range(len(KINDS)), yticklabels=KINDS)
+    axes.invert_yaxis()
+    figure.legend(loc="outside lower center", ncols=len(shown), fontsize="small")
+    save(figure, to)
 
 
 def judged(lines: bytes, copies: dict[str, int]) -> tuple[dict[str, float], int]:

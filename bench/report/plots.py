@@ -24,23 +24,29 @@ NONE = 1e-6  # where a share of nothing stands on a logarithmic axis
 
 def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
     """Draw the plots for which there are figures; return {name: file}."""
+    drawn = {}
+    for name, plot in {"growth": of_growth, "recall": of_recall, "scurve": of_curve}.items():
+        figure = new_figure()
+        if figure and plot(figure, results):
+            drawn[name] = folder / f"{name}.svg"
+            save(figure, drawn[name])
+    return drawn
+
+
+def new_figure(width: float = 8, height: float = 5) -> Any:
+    """Return a matplotlib figure of a size in inches; without matplotlib None, and a note."""
     try:
         matplotlib = import_module("matplotlib")
     except ImportError:
-        print(
-            "bench.report.tables: no plots without matplotlib: pip install '.[bench]'",
-            file=sys.stderr,
-        )
-        return {}
+        print("bench: no plot without matplotlib: pip install '.[bench]'", file=sys.stderr)
+        return None
     matplotlib.rcParams["svg.hashsalt"] = "neardup"  # same figures, same bytes
-    folder.mkdir(exist_ok=True)
-    drawn = {}
-    for name, plot in {"growth": of_growth, "recall": of_recall, "scurve": of_curve}.items():
-        figure = import_module("matplotlib.figure").Figure((8, 5), layout="constrained")
-        if plot(figure, results):
-            drawn[name] = folder / f"{name}.svg"
-            figure.savefig(drawn[name], metadata={"Date": None})
-    return drawn
+    return import_module("matplotlib.figure").Figure((width, height), layout="constrained")
+
+
+def save(figure: Any, file: Path) -> None:
+    file.parent.mkdir(exist_ok=True)
+    figure.savefig(file, metadata={"Date": None})
 
 
 def with_grid(figure: Any) -> Any:
