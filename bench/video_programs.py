@@ -120,7 +120,12 @@ def draw(rows: list[list[str]], to: Path) -> None:
     for number, (name, *cells) in enumerate(shown):
         places = [kind + 0.13 * (number - len(shown) / 2) for kind in range(len(KINDS))]
         own = {"color": "C3", "s": 60} if number == 0 else {"color": f"C{number + number // 3}"}
-        axes.scatter([float(cell) for cell in cells[: len(KINDS)]], places, label=name.replace("`", ""), **own)
+        axes.scatter(
+            [float(cell) for cell in cells[: len(KINDS)]],
+            places,
+            label=name.replace("`", ""),
+            **own,
+        )
     axes.set(xlabel="share of edits that are found", yticks=range(len(KINDS)), yticklabels=KINDS)
     axes.invert_yaxis()
     figure.legend(loc="outside lower center", ncols=len(shown), fontsize="small")
