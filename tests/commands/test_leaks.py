@@ -146,7 +146,7 @@ def test_one_file_for_both(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("q 2 3 4\nr 8 9\n")
     result = run([*LEAKS, "a.txt", "--test", "a.txt", "a.txt"], tmp_path, cwd=tmp_path)
     assert b"a.txt: 2 of 2 records leaked (100.00%)" in result.err.encode()
-    assert b"2 of 2 training records contain" in result.err.encode()
+    assert b"2 of 2 training records have a leak" in result.err.encode()
 
 
 def test_shingles_are_counted(tmp_path: Path) -> None:
