@@ -160,7 +160,7 @@ def test_the_audit_as_it_was_printed(folder: Path) -> None:
     audit = [*NEARDUP, "audit", *flags, f"{folder}/records.txt", f"{folder}/pairs.tsv"]
     (folder / "audit.txt").write_bytes(succeed(audit, folder).out)
     text = page(folder, *flags, "--audit={folder}/audit.txt")
-    assert "<dt>Audited recall</dt><dd><b>1.000000</b>; from 3 ids, all of them: these" in text
+    assert "<dt>Audited recall</dt><dd><b>1.000000</b>; from 3 ids, all, so the values" in text
 
 
 @pytest.mark.slow
