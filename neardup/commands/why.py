@@ -20,7 +20,7 @@ from neardup.stages.pairs import parsed
 
 SHORT = {
     **command_parser.SHORT,
-    "--run": "the file that run_local.sh -o PAIRS wrote; options and files are those of this run",
+    "--run": "the file that run_local.sh -o PAIRS wrote; options and files are those of that run",
 }
 DESCRIPTION = """Explain what two records share, how similar they are, and whether they share a key.
 

@@ -47,7 +47,7 @@ class Lines(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """The contents of the page for one pair; `strips` lists the moments shown for each run."""
+    """The contents of the page for one pair; `strips`: the moments shown of each common stretch."""
 
     couple: Couple
     lines: Lines

@@ -59,7 +59,7 @@ def segments_of(store: FrameStore) -> Indices:
 
 
 def _starts(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Mark the first of the frames in a row that look alike; hashes: uint64 (n, 4), by time.
+    """Mark the first frame of each run of similar frames; hashes: uint64 (n, 4), by time.
 
     >>> _starts(np.array([[0] * 4, [1] * 4, [2**40 - 1] * 4], np.uint64)).tolist()
     [True, False, True]

@@ -107,7 +107,7 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"threshold": "1/0"}, "written by neardup 0.1.0, whose field threshold differs"),
+        ({"threshold": "1/0"}, "written by neardup 0.1.0, and its field threshold is missing"),
         (
             {"options": ["--new=1"]},
             "written by neardup 0.1.0: '--new=1' is not an option of this version",

@@ -114,7 +114,10 @@ def test_no_flipped_bit_goes_unseen(byte, sketched, tmp_path):
         (["sketch", "{}", "--to", "{}"], "already exists; name another file, or remove it"),
         (["sketch", "x", "--to", "new", "--kind", "min"], "--kind: 'min': expected min:S, mod:M"),
         (["sketch", "x", "--to", "new", "--kind", "min:0"], "--kind: 'min:0': expected"),
-        (["sketch", "x", "--to", "new", "--kind", "signature:8:33"], "B, the bits of each min-hash"),
+        (
+            ["sketch", "x", "--to", "new", "--kind", "signature:8:33"],
+            "B, the bits of each min-hash",
+        ),
         (["sketch", "x", "--to", ""], "--to: expected the name of a file, got ''"),
         (["similar", "{}", "--threshold", "0"], "--threshold: 0 is outside 0 < t <= 1"),
         (["similar", "{}", "--confidence", "1"], "--confidence: 1 is outside 0 < P < 1"),

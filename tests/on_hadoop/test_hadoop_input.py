@@ -1,4 +1,4 @@
-"""On a real Hadoop, bad lines are counted or end the job, and very large input gives its pairs."""
+"""On a real Hadoop, bad lines are counted or end the job; hot keys and huge records work."""
 
 from __future__ import annotations
 

@@ -51,19 +51,19 @@ def _without(name: str) -> bytes:
         (b"[" * 100_000, "damaged: not JSON"),
         (b"[1]", "is not a file of a run's options and counts"),
         (b'{"options": []}', "is not a file of a run's options and counts"),
-        (_without("files"), "written by neardup 0.1.0, whose field files differs"),
+        (_without("files"), "written by neardup 0.1.0, and its field files is missing"),
         (
             TOLD.format().replace(b"2000", b'"x"'),
-            "written by neardup 0.1.0, whose field counts differs",
+            "written by neardup 0.1.0, and its field counts is missing",
         ),
         (
             TOLD.format().replace(b'"4/5"', b"0.8"),
-            "written by neardup 0.1.0, whose field threshold differs",
+            "written by neardup 0.1.0, and its field threshold is missing",
         ),
         *[
             (
                 TOLD.format().replace(b"4/5", wrong),
-                "written by neardup 0.1.0, whose field threshold differs",
+                "written by neardup 0.1.0, and its field threshold is missing",
             )
             for wrong in (
                 b"1/0",

@@ -77,7 +77,7 @@ def test_some_dimensions_have_the_signs_that_they_have_among_all(low, more):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])
 def test_neither_side_is_favoured(size):
-    """Zeros and ones are equally frequent within 0.6 %, even if every second sum is 0."""
+    """Zeros and ones are equally frequent within 0.6 %, even if half of the sums are 0."""
     ones = popcount(signs(random_sets([size] * 4000), None, 0, 0, 64)[:, 0]).sum()
     assert abs(ones / (64 * 4000) - 0.5) < 0.006
 

@@ -35,7 +35,7 @@ def words(hash_bytes: np.ndarray) -> list[int]:
 
 
 def worst(a: np.ndarray, b: np.ndarray, variant: str = "whole") -> int:
-    """Return the most bits by which a frame's whole hash in a differs from b's `variant` hash."""
+    """Return the maximum distance in bits from a frame's whole hash in `a` to its hash in `b`."""
     v = VARIANTS.index(variant)
     return max(apart(x, y) for x, y in zip(hashes(a)[0][:, 0], hashes(b)[0][:, v]))
 
