@@ -65,8 +65,8 @@ class RunFile:
             value = values.get(field.name)
             if not _holds("threshold" if field.name == "threshold" else str(field.type), value):
                 raise ValueError(
-                    f"written by neardup {values[MARK]}, and its field {field.name} is missing or of "
-                    "another type"
+                    f"written by neardup {values[MARK]}, and its field {field.name} is missing or "
+                    "of another type"
                 )
         return cls(**{field.name: values[field.name] for field in fields(cls)})
 

@@ -49,9 +49,9 @@ HAIR = 1e-9  # a share of bits, computed as a float, may be slightly too small
 BITS = Option(
     "--bits",
     "F",
-    f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}, or of a record's vector with --scheme simhash, "
-    "or with --scheme projection and --measure agreement; more bits measure angles more precisely (default: "
-    "256; simhash 64; projection 384)",
+    f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}, or of a record's vector with --scheme "
+    "simhash, or with --scheme projection and --measure agreement; more bits measure angles more "
+    "precisely (default: 256; simhash 64; projection 384)",
     scheme.whole(MIN_BITS, MAX_BITS),
 )
 DISTANCE = Option(
