@@ -107,7 +107,10 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"threshold": "1/0"}, "written by neardup 0.1.0, and its field threshold is missing"),
+        (
+            {"threshold": "1/0"},
+            "written by neardup 0.1.0, and its field threshold is missing or of another type",
+        ),
         (
             {"options": ["--new=1"]},
             "written by neardup 0.1.0: '--new=1' is not an option of this version",
