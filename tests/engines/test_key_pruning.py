@@ -225,7 +225,7 @@ prune([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse(
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.slow
 def test_a_key_of_millions_needs_little_memory(tmp_path: Path) -> None:
-    """A key of three million records is pruned with at most 60 MiB more of address space."""
+    """Pruning a key of three million records takes at most 60 MiB of additional address space."""
     command = [sys.executable, "-c", HOT_AND_OTHERS, str(tmp_path)]
     one = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     subprocess.run(command, check=True, cwd=ROOT, env=one, timeout=100)

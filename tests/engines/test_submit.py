@@ -446,7 +446,7 @@ def test_installations_that_share_a_cache(
 
 
 def test_a_python_without_numpy(tmp_path: Path) -> None:
-    """Without numpy, the program reports it before anything else is imported."""
+    """Without numpy, the program that run_hadoop.sh starts fails with a message that names it."""
     submit = ROOT / "neardup" / "engines" / "hadoop" / "submit.py"
     result = run([sys.executable, "-S", submit, "in", "out"], tmp_path, PYTHONPATH="")
     assert result.code == 1
