@@ -120,7 +120,7 @@ def test_a_quick_run_fails_where_an_answer_is_wrong(
 
 
 def quick_main(tmp_path: Path, records: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Run bench.run --quick on one program that prints answer.tsv; return the exit code of bench.run."""
+    """Return the exit code of bench.run --quick on one program that prints answer.tsv."""
     workload = Workload("mine", "quick", str(records), [], [])
     (tmp_path / "records.pairs.tsv").write_bytes(TRUTH)
     command = ["cat", str(tmp_path / "answer.tsv")]
