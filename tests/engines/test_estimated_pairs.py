@@ -1,4 +1,4 @@
-"""--verify sketch gives the same bytes on every engine; at most one interval misses the truth."""
+"""--verify sketch gives the same lines on every engine, and at most one interval is wrong."""
 
 from __future__ import annotations
 
