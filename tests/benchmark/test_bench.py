@@ -97,7 +97,7 @@ def test_the_partition_join_agrees_on_the_videos() -> None:
 
 
 def random_sets(seed: int, smallest: int, largest: int, universe: int) -> Ragged:
-    """Return 60 sets; two thirds are copies of earlier ones, most with some elements changed."""
+    """Return 60 sets; two thirds are copies of earlier ones, many with some elements changed."""
     words = iter(random_words(seed, 60 * (largest + 20)).tolist())
     sets: list[list[int]] = []
     for i in range(60):

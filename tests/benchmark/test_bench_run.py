@@ -108,7 +108,7 @@ def test_a_quick_run_fails_where_an_answer_is_wrong(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture,
 ) -> None:
-    """A quick run returns 1 if a contestant's answer lacks a pair or has a wrong one."""
+    """bench.run --quick returns 1 if a program's answer lacks a pair or has a wrong one."""
     answer = {"missing": b"", "wrong": TRUTH + b"a\ty\t0.900000\n"}[fault]
     records = truth.with_name("records.txt")
     records.write_bytes(b"a 1\n")
@@ -120,7 +120,7 @@ def test_a_quick_run_fails_where_an_answer_is_wrong(
 
 
 def quick_main(tmp_path: Path, records: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Run bench.run --quick on one contestant that prints answer.tsv; return its exit code."""
+    """Return the exit code of bench.run --quick on one program that prints answer.tsv."""
     workload = Workload("mine", "quick", str(records), [], [])
     (tmp_path / "records.pairs.tsv").write_bytes(TRUTH)
     command = ["cat", str(tmp_path / "answer.tsv")]

@@ -41,7 +41,7 @@ PAIRS = b"p0\tp1\t1.000000\np2\tp3\t1.000000\n"
 
 
 def texts() -> list[tuple[str, str]]:
-    """Return sixty pairs of id and text; two of the texts occur twice."""
+    """Return sixty (id, text) tuples; two of the texts occur twice."""
     dice = random.Random(5)
     drawn = [" ".join(dice.choices(WORDS, k=12)) for _ in range(58)]
     both = [drawn[0], drawn[0], drawn[1], drawn[1], *drawn[2:]]

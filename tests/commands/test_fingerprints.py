@@ -24,7 +24,7 @@ OF_64 = [*INPUT, "--bits", "64"]
 
 
 def drawn(count: int, bits: int = BITS, variants: int = 3, seed: int = 3) -> Prints:
-    """Return records; some two fifths of their fingerprints are close to an earlier one."""
+    """Return records; some two fifths of the fingerprints equal or vary an earlier one."""
     rng = random.Random(seed)
     known: list[int] = []
     records = []

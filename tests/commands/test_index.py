@@ -107,7 +107,7 @@ def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
 def test_an_index_of_an_exact_scheme_keeps_its_counts(
     flags: list[str], files: Files, tmp_path: Path
 ) -> None:
-    """An exact scheme's index keeps its token counts when added to; damage to them is an error."""
+    """An exact scheme's index has token counts, also when added to; damaged counts are an error."""
     index = made(tmp_path, "index", [files["old"]], *flags)
     succeed([*INDEX, files["more"], "--to", index, "--add"], tmp_path)
     old = [files["old"], files["more"]]

@@ -1,4 +1,4 @@
-"""`leaks` finds the test records in the training data that a nested loop over word runs finds."""
+"""`leaks` finds the same test records in the training data as a nested loop."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
 
 
 def test_one_file_for_both(tmp_path: Path) -> None:
-    """A file that is named as test set, twice, and as training data is counted once as each."""
+    """A file named twice as test data and once as training data is counted once as each."""
     (tmp_path / "a.txt").write_text("q 2 3 4\nr 8 9\n")
     result = run([*LEAKS, "a.txt", "--test", "a.txt", "a.txt"], tmp_path, cwd=tmp_path)
     assert b"a.txt: 2 of 2 records leaked (100.00%)" in result.err.encode()

@@ -218,7 +218,7 @@ def test_a_weighted_similarity_is_not_that_of_the_sets(tmp_path: Path) -> None:
     ],
 )
 def test_bits_that_agree(flags: list[str], bits: int, least: int, tmp_path: Path) -> None:
-    """`why` reports the number of equal bits of the pairs that the job prints."""
+    """For a pair that the job prints, `why` reports the number of equal bits and the threshold."""
     own = "hamming" if "simhash" in flags else "agreement"
     lines = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
     for a, b, similarity in [line.decode().split() for line in lines[:: len(lines) // 3]]:

@@ -79,7 +79,7 @@ def as_line(rng: random.Random, line: Line) -> bytes:
 
 
 class Kind(NamedTuple):
-    """A file's name, line ends, first bytes and compression."""
+    """How an odd input file is written: its name, line ends, first bytes and compression."""
 
     name: bytes
     end: bytes = b"\n"

@@ -141,7 +141,7 @@ def test_an_encoding(kind: str, encoding: str, tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
 def test_other_programs(encoding: str, tmp_path: Path) -> None:
-    """mapper.py, `convert`, an index and a run that writes another format read one dialect."""
+    """mapper.py, `convert`, `index` and run_local.sh -o read a `;` table in Latin-1 or UTF-16."""
     path = tmp_path / "a.csv"
     path.write_bytes(table(ROWS, ";").encode(encoding))
     flags = ["--delimiter=;", *(["--encoding=latin-1"] * (encoding == "latin-1"))]

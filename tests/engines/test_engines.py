@@ -175,7 +175,7 @@ def test_same_lines(case: tuple[Input, list[str], bytes], engine: str, tmp_path:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_processes(engine: str, tmp_path: Path) -> None:
-    """Programs started as processes, instead of forks of the test server, give the same lines."""
+    """Programs started as new processes, not as forks of the tests, print the expected pairs."""
     flags = ["--scheme=prefix"] if engine == "counted pipe" else []
     found = in_order(ENGINES[engine](videos(), flags, tmp_path, process=True))
     assert found.splitlines() == ANSWER.read_bytes().splitlines()

@@ -1,4 +1,4 @@
-"""--verify sketch gives the same bytes on every engine; at most one interval misses the truth."""
+"""--verify sketch gives the same lines on every engine, and at most one interval is wrong."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SKETCH = ["--verify=sketch:64"]
 
 
 def large_sets() -> dict[bytes, list[int]]:
-    """Return families of five sets, with 20 to 599 elements: two equal ones and near-copies."""
+    """Return families of five near-copies with 20 to 599 elements; at least two are equal."""
     rng = np.random.default_rng(5)
     records: dict[bytes, list[int]] = {}
     for family in range(12):

@@ -79,7 +79,7 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
-    """When `run` ends its command, the processes it started also end, with time to clean up."""
+    """If `cluster.run` is interrupted, its command can clean up, and the command's child ends."""
     script = (
         f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 998 & "
         f"sleep 1; echo $! >{tmp_path}/pid; wait"  # until then it is no more about to start this
@@ -132,7 +132,7 @@ def test_a_taken_port_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_process_with_the_number_of_a_daemon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A number in pids/ is ignored if, after a crash, it belongs to another process."""
+    """A daemon's process id in pids/ is ignored if another process has it now, as after a crash."""
     monkeypatch.setattr(daemons, "HOME", tmp_path)
     (tmp_path / "pids").mkdir()
     (tmp_path / "pids" / "namenode").write_text(f"{os.getpid()} 12345\n")

@@ -148,7 +148,7 @@ def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
 
 
 def test_kill_9_while_a_reducer_sorts(tmp_path: Path) -> None:
-    """After kill -9 of a reducer that sorts a hot bucket in a child process, the child ends too."""
+    """After kill -9 of a reducer that sorts a large bucket in a child process, the child ends."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
     shingles = " ".join(map(str, range(100, 10_000, 7)))
     lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
@@ -238,7 +238,7 @@ def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
 
 
 def test_a_reducer_whose_own_sort_fails(tmp_path: Path) -> None:
-    """A reducer fails if the `sort` that it runs for a hot bucket fails."""
+    """A reducer fails if the `sort` that it runs for a large bucket fails."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexit 2\n")
     shingles = " ".join(map(str, range(100, 10_000, 7)))
     lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))

@@ -89,7 +89,7 @@ def test_order_of_values_in_a_key(flags: list[str], expected: list[bytes], at_on
 
 
 def hot_buckets() -> list[bytes]:
-    """Return keyed lines of 300 near-copies in thirty versions, which make two hot buckets."""
+    """Return keyed lines of 300 near-copies in thirty versions, which make two large buckets."""
     rng = random.Random(4)
     versions = [[*range(50), *rng.sample(range(3000, 3100), 1 + i % 2)] for i in range(30)]
     lines = lines_of([(b"h%03d" % i, rng.choice(versions)) for i in range(300)])
@@ -100,7 +100,7 @@ def hot_buckets() -> list[bytes]:
 @some("at_once", [(600, 299, 70), (600, 1)], (600, 299, 70))
 @pytest.mark.parametrize("output", ["pairs", "links"])
 def test_where_blocks_end_in_a_hot_bucket(output: str, at_once: tuple[int, ...]) -> None:
-    """The answer for hot buckets does not depend on where the reader's blocks end."""
+    """The answer for large buckets does not depend on where the reader's blocks end."""
     settings = settings_of("--bands", "2", "--rows", "1", "--output", output)
     lines = hot_buckets()
     limit = sum(map(len, lines)) // 3  # less than each of the two buckets

@@ -36,7 +36,7 @@ def read(name: str, data: bytes) -> Rows:
 
 
 def kept(folder: Path, files: Sequence[str], name: str, *flags: str) -> Rows:
-    """Return the rows that a run writes to a file with this name."""
+    """Return the kept rows that a run with --output=kept writes to a file with this name."""
     words = [*RUN_LOCAL, "--output=kept", *flags, "-o", f"out/{name}", *files]
     (folder / "out").mkdir(exist_ok=True)
     succeed(words, folder, cwd=folder)

@@ -97,7 +97,7 @@ def test_every_engine(keep: str, engine: Deciding, rule: str, rows: Path, tmp_pa
 @pytest.mark.first_case
 @crossed(keep=KEEPS, kind=["csv", "parquet"])
 def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
-    """--keep orders a table's rows by the values of a field, as text or as Arrow types."""
+    """--keep by fields of CSV or Parquet removes the rows that the oracle removes."""
     path = tmp_path / f"rows.{kind}"
     if kind == "csv":
         with path.open("w", newline="") as file:

@@ -179,7 +179,7 @@ def test_a_large_partition_is_sifted_part_by_part(
 
 @pytest.mark.parametrize("entries", [1, 7, 59])
 def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hot keys are pruned as other keys are, however many entries fit in memory at once."""
+    """Keys of many records are pruned as others are, however few entries fit in memory at once."""
     rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
     monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
     at_once = pruned(rows, partitions=2, batch=7)
@@ -225,7 +225,7 @@ prune([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse(
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.slow
 def test_a_key_of_millions_needs_little_memory(tmp_path: Path) -> None:
-    """A key of three million records is pruned with at most 60 MiB more of address space."""
+    """Pruning a key of three million records takes at most 60 MiB of additional address space."""
     command = [sys.executable, "-c", HOT_AND_OTHERS, str(tmp_path)]
     one = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     subprocess.run(command, check=True, cwd=ROOT, env=one, timeout=100)

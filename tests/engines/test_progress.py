@@ -211,7 +211,7 @@ def test_what_is_left_is_known_after_a_second(monkeypatch: pytest.MonkeyPatch) -
 def test_elsewhere_there_are_lines(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a terminal, a timer prints lines with the workers' counts while the parent waits."""
+    """Without a terminal, a timer prints the workers' progress as lines while the parent waits."""
     monkeypatch.setattr(module, "PLAIN_SECONDS", 0.05)
     handler = signal.getsignal(signal.SIGALRM)
 

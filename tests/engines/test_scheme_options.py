@@ -46,7 +46,7 @@ def test_engines_print_the_same_and_each_pair_once(flags: str, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_pair_of_bits_is_found_wherever_the_masks_are(tmp_path: Path) -> None:
-    """With simhash and an exact promise, another --max-bands finds the same pairs."""
+    """With simhash options that miss no pair, another --max-bands gives the same answer."""
     flags = ["--scheme=simhash", "--bits=128", "--distance=6"]
     given = Input(VIDEOS.read_bytes(), [str(VIDEOS)])
     some, other = (

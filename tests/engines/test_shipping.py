@@ -238,7 +238,7 @@ def test_archives_of_the_cluster_that_the_user_names(home: Path) -> None:
 
 
 def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next run removes what a killed run was installing."""
+    """The next run removes the incomplete numpy installation of a killed run."""
     left = tmp_path / f"{LOCKED}dead"
     left.mkdir()
     (left / OWNER).write_text(MACHINE)

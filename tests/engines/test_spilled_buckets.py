@@ -54,7 +54,7 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
 
 
 def fits(run: SpilledRun, size: int) -> bool:
-    """Return whether a run of records has at most `size` bytes, or only one record."""
+    """Return whether a group of spilled records has at most `size` bytes, or only one record."""
     return len(run.keys) == 1 or record_bytes(run.sizes, run.lengths).sum() <= size
 
 

@@ -220,7 +220,7 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     + [("_temporary/1/task_1_0001_r_000000/part-00000", False)],
 )
 def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_path: Path) -> None:
-    """After a failed job, an OUTPUT that another run has written is left unchanged."""
+    """After a failed job, OUTPUT is removed, unless another run has written to it."""
     listed = f'case "$4" in /out) echo "{FILE} /out/{file}" ;; esac'
     job = 'echo "INFO mapreduce.Job: Running job: job_1_0001" >&2; exit 1'
     hadoop = f'case "$1 $2" in "fs -ls") {listed} ;; jar*) {job} ;; esac'
@@ -317,7 +317,7 @@ def test_what_killed_runs_have_left_among_the_archives(
 
 @pytest.mark.slow
 def test_two_runs_into_one_folder(tmp_path: Path) -> None:
-    """A second run into a folder is refused before Hadoop knows of the first one's folder."""
+    """A run into the OUTPUT of an unfinished run is refused, even with --overwrite."""
     told = waiting(tmp_path)
     with at_work([*RUN_HADOOP, "/in", "/data//out"], tmp_path, told) as first:
         asked = was_asked(tmp_path)
@@ -446,7 +446,7 @@ def test_installations_that_share_a_cache(
 
 
 def test_a_python_without_numpy(tmp_path: Path) -> None:
-    """Without numpy, the program reports it before anything else is imported."""
+    """Without numpy, the program that run_hadoop.sh starts fails with a message that names it."""
     submit = ROOT / "neardup" / "engines" / "hadoop" / "submit.py"
     result = run([sys.executable, "-S", submit, "in", "out"], tmp_path, PYTHONPATH="")
     assert result.code == 1

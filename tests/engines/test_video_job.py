@@ -1,4 +1,4 @@
-"""From drawn video files, a pipe of programs, mrjob and `neardup videos` give the same lines."""
+"""From synthetic videos, a pipe of programs, mrjob and `neardup videos` give the same lines."""
 
 from __future__ import annotations
 

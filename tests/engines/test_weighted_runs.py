@@ -110,7 +110,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
-    """With simhash and weights, three engines agree; pairs by cosine and Jaccard are true."""
+    """With simhash and weights, engines agree; pairs by cosine and Jaccard are true."""
     records = drawn(kind == "own")
     data = given_lines(records, kind == "own")
     flags = ["--scheme=simhash", "--distance=8", f"--weights={kind}", f"--measure={measure}"]
@@ -147,7 +147,7 @@ TEXTS = b"a\tx x x x y\nb\tx y y y y\nc\tz\n"
 def test_two_texts_of_the_same_words(
     engine: str, weights: str, expected: bytes, tmp_path: Path
 ) -> None:
-    """With --weights tf, two texts with the same words in other counts have the cosine 8/17."""
+    """Two texts with the same words in other counts have cosine 8/17 with tf weights, 1 without."""
     flags = ["--input=text", "--shingle=word:1", "--scheme=projection", "--threshold=0.4"]
     given = Input(TEXTS, ["-"])
     assert ENGINES[engine](given, [*flags, f"--weights={weights}"], tmp_path) == expected
@@ -156,7 +156,7 @@ def test_two_texts_of_the_same_words(
 @pytest.mark.first_case
 @pytest.mark.parametrize("engine", ["pipe", "run_local 2", "mrjob inline"])
 def test_weights_of_the_lines_own(engine: str, tmp_path: Path) -> None:
-    """With Σ min / Σ max = 2.25/5 from weights in the lines, two records are a pair up to 0.45."""
+    """By weights in the lines, Σ min / Σ max is 2.25/5: a pair at threshold 0.45, and not above."""
     given = Input(b"a 1:1.5 2:3 \nb 2:0.75 1:2\nc 3\n", ["-"])
     flags = ["--weights=own", "--bands=64", "--rows=1"]
     found = ENGINES[engine](given, [*flags, "--threshold=0.45"], tmp_path)
