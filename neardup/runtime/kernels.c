@@ -217,6 +217,17 @@ void band_words(
     }
 }
 
+/* Copy n rows, of sizes[i] values of `width` bytes from values[starts[i]] on, one behind the other. */
+void take_rows(
+    const char *values, const int64_t *starts, const int64_t *sizes, int64_t n, int64_t width,
+    char *taken)
+{
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(taken, values + starts[i] * width, (size_t)(sizes[i] * width));
+        taken += sizes[i] * width;
+    }
+}
+
 /* Count the common values of the rows left[p] and right[p], ascending and distinct, of P pairs. */
 void shared_sizes(
     const uint64_t *values, const int64_t *offsets, const int64_t *left, const int64_t *right,

@@ -94,6 +94,14 @@ def band_words(
     return words
 
 
+def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return values[starts[i] : starts[i] + sizes[i]] for all i, concatenated (any type)."""
+    values, taken = np.ascontiguousarray(values), np.empty(sizes.sum(), values.dtype)
+    rows = (_signed(starts), _signed(sizes), len(sizes))
+    _call("take_rows", values, *rows, values.itemsize, taken)
+    return taken
+
+
 def shared_sizes(
     values: np.ndarray, offsets: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:

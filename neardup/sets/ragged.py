@@ -19,7 +19,6 @@ from neardup.runtime import kernels
 
 SHORT = 16  # rows are sorted one by one from this mean size
 LONG = 128  # pairs of rows are merged one by one above this mean size of a pair
-TAKEN_AT_ONCE = 1 << 15  # values; their indices stay in the cache
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
@@ -183,11 +182,9 @@ class Ragged:
 
 def _taken(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return values[starts[i] : starts[i] + sizes[i]] for all i, concatenated."""
-    taken, done = np.empty(sizes.sum(), values.dtype), 0
-    for low, high in chunks(sizes, TAKEN_AT_ONCE):
-        index = spans(starts[low:high], sizes[low:high])
-        np.take(values, index, out=taken[done : done + len(index)], mode="clip")  # no second copy
-        done += len(index)
+    if kernels.COMPILED:
+        return kernels.take_rows(values, starts, sizes)
+    taken: np.ndarray = values[spans(starts, sizes)]
     return taken
 
 

@@ -140,12 +140,17 @@ def test_words_of_large_sets(size: int) -> None:
 
 @needs_kernels
 @given(ROWS, st.data())
-def test_common_values(rows: list[list[int]], data: st.DataObject) -> None:
+def test_taken_rows_and_common_values(rows: list[list[int]], data: st.DataObject) -> None:
     sets = Ragged.from_rows(rows)
     indices = st.lists(st.integers(0, len(rows) - 1), max_size=9)
     left = np.array(data.draw(indices), np.int64)
     right = np.array(data.draw(st.permutations(left.tolist())), np.int64)
     the_same(shared_sizes, sets, left, right)
+    the_same(sets.take, left)
+    for kind in (np.uint32, np.uint16, np.int64):
+        narrow = Ragged(sets.values.astype(kind), sets.offsets, np.arange(len(sets.values)))
+        the_same(narrow.take, left[::-1])
+        assert plain(narrow.take(left).weights) == plain(with_numpy(narrow.take, left).weights)
 
 
 @needs_kernels
