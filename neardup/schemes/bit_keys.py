@@ -167,7 +167,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound on the probability of a shared key; see `Ways.by_chance`."""
+        """Return an upper bound for a shared key's probability; bits agree with P = `agreement`."""
         return banding.recall(agreement, self.number, self.width)
 
 
