@@ -123,7 +123,7 @@ def hashed_parts(rows: Ragged, parts: int) -> list[np.ndarray]:
 
 
 def equal_pairs(content: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield batches of about STEP pairs i, j with content[i] == content[j], each pair once.
+    """Yield batches of about STEP pairs (i, j) with `content[i] == content[j]`, each pair once.
 
     >>> [(i.tolist(), j.tolist()) for i, j in equal_pairs(np.array([5, 7, 5, 5]))]
     [([0, 0, 2], [2, 3, 3])]

@@ -1,4 +1,4 @@
-"""Labelled data sets: records whose duplicates people have marked, split into two parts.
+"""Labelled data sets: records whose duplicates people have marked, and a split into two parts.
 
 The files of a folder, each as its publisher has it; a set whose files are missing is left out:
 

@@ -230,7 +230,7 @@ class Fingerprints(bit_keys.BitScheme):
         return Ragged.from_unsorted(keys.values, sizes)
 
     def keys_at(self, prints: Prints, bands: np.ndarray) -> Ragged:
-        """Return the keys of each record i in band bands[i] (int64 (n,))."""
+        """Return the keys of each record i in band `bands[i]` (int64 (n,))."""
         keys = bit_keys.keys_at(self.ways, prints.vectors, np.repeat(bands, prints.counts))
         if len(prints.vectors) == len(prints.counts):
             return Ragged.of_sizes(keys, prints.counts)
