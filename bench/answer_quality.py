@@ -54,7 +54,7 @@ def quality(prints: str, output: Path, truth: Path | None, curve: bool = False) 
 
 @lru_cache(maxsize=3)
 def exact(truth: str, columns: int) -> frozenset[bytes]:
-    """Return the first `columns` fields of all exact pairs; if 1, the ids of both their records."""
+    """Return the first 2 or 3 fields of each exact pair; if `columns` is 1, all ids in pairs."""
     with open(truth, "rb") as file:
         rows = (line.rstrip(b"\n").split(b"\t") for line in file)
         if columns == 1:

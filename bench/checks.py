@@ -1,4 +1,4 @@
-"""The checks of `make bench-quick`: right answers and a small shuffle; times are not checked.
+"""The checks of `make bench-quick`: correct answers and a small shuffle; times are not checked.
 
 * Every run ends well, and its precision is exactly 1: no wrong pair, no wrong similarity, no line
   twice.

@@ -1,4 +1,4 @@
-"""The cost of the job on a cluster, relative to the cheapest possible job: `make cluster-bench`.
+"""The cost of neardup on Hadoop and Spark, relative to an identity job: `make cluster-bench`.
 
 The same made-up videos go, in turn, through an identity job (`cat` as mapper and as reducer) and
 run_hadoop.sh, with the same reducers and the same Hadoop settings, but for maps: each has as many
@@ -101,7 +101,7 @@ def table(workload: Workload, runs: dict[str, list[ClusterRun]]) -> str:
 
 
 def middle(values: Sequence[float | None], unit: int = 1) -> str:
-    """Format the median, divided by `unit`; return a dash if no value is known.
+    """Format the median of the known values, divided by `unit`; return a dash if all are None.
 
     >>> middle([10, 20, 60], 10), middle([None])
     ('2.00', '–')

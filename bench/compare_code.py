@@ -97,7 +97,7 @@ EDITS: dict[str, Callable[[str, random.Random, str], str]] = {
 
 
 def sources(most: int) -> dict[Path, str]:
-    """Return {path: text} of up to `most` random Python files of the library and of packages.
+    """Return {path: text} of up to `most` random Python files of the standard library and packages.
 
     They compile, have LEAST_LINES lines or more, and fewer than 200,000 characters.
     """

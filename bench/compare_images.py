@@ -1,4 +1,4 @@
-"""Measure which edits of pictures are found, and in how many bits different pictures differ.
+"""Measure which edits of pictures are found, and by how many bits hashes of pictures differ.
 
     OPENBLAS_NUM_THREADS=1 python3 -m bench.compare_images > bench/results/images.md
 
@@ -80,7 +80,7 @@ Counts = NDArray[np.int64]
 
 
 class Collection(NamedTuple):
-    """The names and hashes of one kind of pictures; flat ones have no hash and are only counted."""
+    """The names and hashes of pictures of a kind; those with too little detail are only counted."""
 
     names: list[str]
     hashes: Words  # (n, 24, 4)
@@ -114,7 +114,7 @@ def main() -> int:
 
 
 def collection(files: Sequence[Path]) -> Collection:
-    """Hash pictures; flat pictures have no hash and are only counted."""
+    """Hash picture files; pictures with too little detail are left out and counted."""
     found = [(file.name, hashes_of(file)) for file in files]
     kept = [(name, hashes) for name, hashes in found if hashes is not None]
     return Collection(
@@ -123,7 +123,7 @@ def collection(files: Sequence[Path]) -> Collection:
 
 
 def hashes_of(file: Path) -> Words | None:
-    """Return the 24 hashes of a picture as words (24, 4); None if it is flat."""
+    """Return the 24 hashes of a picture as words (24, 4); None if it has too little detail."""
     found = fingerprint(FoundFile(os.fsencode(file), 0, 0), Variants(True, True, True))
     if isinstance(found, Failure):
         raise ValueError(f"{file}: {found.reason}")
@@ -133,14 +133,14 @@ def hashes_of(file: Path) -> Words | None:
 
 
 def bits_between(x: Words, y: Words) -> int:
-    """Return the fewest bits between the first hash of one picture and any hash of the other."""
+    """Return how many bits differ: first hash of one picture, and the nearest of the other's."""
     return int(min(popcount(x[0] ^ y).sum(1).min(), popcount(y[0] ^ x).sum(1).min()))
 
 
 def distances(hashes: Words) -> Counts:
-    """Return a matrix (n, n) of the bits in which pictures i < j differ, from hashes (n, V, 4).
+    """Return a matrix (n, n): the number of bits by which the hashes of pictures i < j differ.
 
-    All other elements are 256.
+    `hashes` has the shape (n, variants, 4); all other elements of the matrix are 256.
     """
     apart = np.full((len(hashes), len(hashes)), BITS)
     for i, own in enumerate(hashes[:, 0]):
@@ -165,9 +165,9 @@ def drawn(of: Collection, most: int) -> list[int]:
 
 
 def edited(files: Sequence[Path], edits: Mapping[str, Edit] = EDITS) -> dict[str, Counts]:
-    """Return, for each edit, the bits between pictures and their edited copies: int64 (n, 2).
+    """Return, for each edit, how many bits differ between pictures and their copies: int64 (n, 2).
 
-    The columns are the bits without and with variants; -1 stands for a flat picture.
+    The columns are the bits without and with variants; -1 stands for a copy with too little detail.
     """
     found: dict[str, list[tuple[int, int]]] = {name: [] for name in edits}
     with TemporaryDirectory() as folder:
@@ -266,7 +266,7 @@ def different(kind: str, pair: tuple[str, str, int]) -> bool:
 
 
 def draw(apart: dict[str, list[Counts]], copies: dict[str, dict[str, Counts]], to: Path) -> None:
-    """Draw histograms of the bits between pictures and their edits, and between all pictures."""
+    """Draw histograms of how many bits differ, for pictures and their edits, and for all pairs."""
     figure = new_figure()
     if not figure:
         return

@@ -1,4 +1,4 @@
-"""Measure time and recall: 10,000 new records against 1,000,000 old ones, with or without an index.
+"""Measure time and recall of comparing 10,000 new records with old ones, with or without an index.
 
     python3 -m bench.compare_increments
     python3 -m bench.compare_increments --old 100000 --peers-python /opt/peers/bin/python
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def split(old: int, new: int) -> tuple[Path, Path]:
-    """Write files of old and new records, which are evenly mixed; return the paths."""
+    """Split synthetic videos into a file of old and a file of new records; return the paths."""
     workload = videos(old + new)._replace(answer=[])
     prepare(workload)
     step = (old + new) // new

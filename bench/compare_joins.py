@@ -1,4 +1,4 @@
-"""Time the joins in memory, and All-Pairs of SetSimilaritySearch, on package descriptions.
+"""Time neardup's in-memory joins, and that of SetSimilaritySearch, on package descriptions.
 
     python3 -m bench.compare_joins --rounds 3
 

@@ -1,4 +1,4 @@
-"""Runs on Hadoop with /bench/videos.txt: our job, and an identity job, which is the cheapest."""
+"""Runs on Hadoop with /bench/videos.txt as input: our job, and an identity job to compare with."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def ours(rounds: int, output: str) -> ClusterRun:
 
 
 def identity(output: str) -> ClusterRun:
-    """Run `cat` as mapper and reducer, with the Hadoop settings of our job.
+    """Run `cat` as mapper and reducer, with most Hadoop settings of our job.
 
     Two settings differ: keys are Streaming's default, and there are as many maps as it takes to
     sort what they read.
@@ -85,7 +85,7 @@ def measured(command: list[str]) -> ClusterRun:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of the nodes, their containers, and the commands run from here.
+    """Return the CPU seconds of the node managers, their containers, and commands run from here.
 
     Hadoop's own counter looks every three seconds, and misses what has ended in between.
     """

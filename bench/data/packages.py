@@ -53,7 +53,7 @@ Stanza = dict[str, str]  # values by name of field
 
 
 def lines(index: str) -> Iterator[bytes]:
-    r"""Yield the record lines of all packages, as hashed words, sorted by id.
+    r"""Yield the record lines of the packages in an index, as hashed words, sorted by id.
 
     >>> list(lines("Package: cat\nFilename: c.deb\nDescription: Cat\n\nPackage: installed"))
     [b'cat 15687922857948742306\n']
@@ -64,7 +64,7 @@ def lines(index: str) -> Iterator[bytes]:
 
 
 def text_lines_of(index: str) -> Iterator[bytes]:
-    r"""Yield the text lines `ID TAB TEXT` of all packages, sorted by id.
+    r"""Yield the text lines `ID TAB TEXT` of the packages in an index, sorted by id.
 
     >>> list(text_lines_of("Package: cat\nFilename: c.deb\nDescription: A cat,\n for Unix\n"))
     [b'cat\tcat A cat, for Unix\n']
@@ -75,7 +75,7 @@ def text_lines_of(index: str) -> Iterator[bytes]:
 
 
 def sets_of_texts(index: str) -> Iterator[bytes]:
-    r"""Yield the record lines of all packages, as shingles of their texts, sorted by id.
+    r"""Yield the record lines of the packages in an index, as sets of shingles, sorted by id.
 
     >>> [line.split()[0] for line in sets_of_texts("Package: cat\nFilename: c.deb\n")]
     [b'cat']
@@ -95,7 +95,7 @@ def stanzas(index: str) -> Iterator[Stanza]:
 
 
 def words(stanza: Stanza) -> list[str]:
-    """Return the words of a stanza in order, with repeats; the shingler folds their case.
+    """Return the words of a stanza, except in LEFT_OUT fields, in order and with repeats.
 
     >>> words({"Package": " libcat-1", "Size": " 99", "Description": " a Cat,\\n for Unix"})
     ['libcat', '1', 'a', 'Cat', 'for', 'Unix']

@@ -59,7 +59,7 @@ def lines_of_wheel(wheel: Path, release: str, shingler: Shingler) -> Iterator[by
 
 
 def python_files(wheel: Path, release: str) -> Iterator[tuple[str, str]]:
-    """Yield (id, text) of each Python file; bytes that are not UTF-8 turn into U+FFFD.
+    """Yield (id, text) of each Python file in a wheel; bytes that are not UTF-8 turn into U+FFFD.
 
     Blanks in a path are written %20, since an id has none.
     """

@@ -56,7 +56,7 @@ def write_verified(records: Records, pairs: np.ndarray, threshold: Threshold) ->
 
 
 def write_pairs(ids: list[bytes], pairs: Iterable[Sequence[int]]) -> None:
-    """Print `A TAB B` with A < B bytewise for each of the distinct pairs of row numbers."""
+    """Print a line `A TAB B` for each pair of row numbers: the two ids, A < B bytewise."""
     names = (sorted((ids[i], ids[j])) for i, j in pairs)
     sys.stdout.buffer.writelines(b"%b\t%b\n" % (a, b) for a, b in names)
 

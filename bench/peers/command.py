@@ -63,7 +63,7 @@ def load(module: str, threads: int = 1) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Context manager: a peer and its child processes write to stderr only if the peer fails."""
+    """Context manager: what is written to stderr is shown only if an exception is raised."""
     with tempfile.TemporaryFile() as chatter:
         sys.stderr.flush()
         stderr = os.dup(STDERR)

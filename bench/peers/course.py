@@ -59,7 +59,7 @@ def pipe(args: argparse.Namespace) -> int:
 
 
 def mapped(lines: TextIO, bands: int, rows: int) -> Iterator[str]:
-    """Yield the keyed lines of all records, one for each band."""
+    """Yield a line with a key for each record and band."""
     generator = random.Random(SEED)
     hashes = [
         (generator.randrange(1, MODULUS), generator.randrange(MODULUS)) for _ in range(bands * rows)

@@ -34,7 +34,7 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
 
 
 def new_figure(width: float = 8, height: float = 5) -> Any:
-    """Return a matplotlib figure of a size in inches; without matplotlib None, and a note."""
+    """Return a figure of a size in inches; print a note and return None without matplotlib."""
     try:
         matplotlib = import_module("matplotlib")
     except ImportError:

@@ -80,7 +80,7 @@ def of_size(of: dict[str, Table]) -> Iterator[Target]:
 
 
 def of_decisions(of: dict[str, Table]) -> Iterator[Target]:
-    """Yield targets for the time of each decision, relative to pairs or links of the same file."""
+    """Yield targets for the time of --output kept, removed and clusters, against pairs or links."""
     for workload in ("W1 100k", "W2"):
         table = of.get(f"{workload} decisions", {})
         for output in DECISIONS:

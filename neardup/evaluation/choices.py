@@ -153,7 +153,7 @@ def best(costs: list[Cost]) -> Cost:
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """Return `always`, and the `how_many` settings of least work that no other dominates.
+    """Return `always`, and up to `how_many` settings of least work that no other setting dominates.
 
     A setting dominates another if it has no more keys, and fewer candidates.  They are returned in
     the order of `costs`.

@@ -85,7 +85,7 @@ class Distances:
         return chance * self.records * (self.records - 1) / 2 * (2 * self.variants - 1)
 
     def strangers_from(self) -> int:
-        """Return the smallest distance with at least one expected pair of unrelated records."""
+        """Return the smallest distance at which a pair or more is expected by chance."""
         return next((d for d in range(self.bits) if self.by_chance(d) >= 1), self.bits)
 
     def candidates(self, scheme: Fingerprints) -> float:

@@ -190,7 +190,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, from two halves of the sample unless it is the input.
+        """Return a survey and token counts, each of half the sample unless it is the whole input.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  Otherwise a token that two compared records share would never be rare.

@@ -109,7 +109,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
 
 
 def check_files(files: list[str]) -> None:
-    """Raise StageError for missing files and folders, UsageError for two standard inputs."""
+    """Raise StageError for folders and missing files, UsageError if `-` is given twice."""
     if files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     check_inputs(files)
@@ -195,7 +195,7 @@ def refuse_others(
 def pair_lines(
     records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
 ) -> Iterator[bytes]:
-    r"""Yield pair lines for the pairs left[p], right[p] (int64) that reach the threshold.
+    r"""Yield pair lines for the pairs `left[p], right[p]` (int64) that reach the threshold.
 
     An id is never paired with itself; an id of several records may form a pair several times.
 

@@ -175,7 +175,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield index pairs (i, j) of a common subsequence, the longest one unless a and b are long."""
+    """Yield index pairs (i, j) of a common subsequence: a longest one unless texts are long."""
     shorter = min(len(a), len(b))
     head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
     rest = shorter - head
@@ -191,7 +191,7 @@ def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the index pairs (i, j) of a longest common subsequence of a and b."""
+    """Return the index pairs (i, j) of a longest common subsequence of `a` and `b`."""
     at: dict[str, int] = defaultdict(int)  # for each word of b, an integer with a bit per place
     for j, word in enumerate(b):
         at[word] |= 1 << j

@@ -167,7 +167,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound on the probability of a shared key; see `Ways.by_chance`."""
+        """Return an upper bound for a shared key's probability; bits agree with P = `agreement`."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -269,12 +269,12 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
 
 
 def keys_at(ways: Ways, vectors: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    """Return the key of each vector i in band bands[i] (int64 (n,)): uint64 (n,)."""
+    """Return the key of each vector i in band `bands[i]` (int64 (n,)): uint64 (n,)."""
     return scheme.numbered(_hashed((vectors & ways.masks[bands]).T), bands)
 
 
 def _hashed(chosen: np.ndarray) -> np.ndarray:
-    """Hash n vectors of W words, uint64 (W, n), to n words; the columns are overwritten."""
+    """Hash n vectors of W words, uint64 (W, n), to n words; `chosen` may be overwritten."""
     if len(chosen) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
         chosen ^= chosen >> np.uint64(32)
     return combine(chosen, seed=0)

@@ -61,7 +61,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: "Threshold | None") -> np.ndarray
 
 
 def rarest(sets: Ragged, counts: "TokenCounts | None", take: np.ndarray) -> Ragged:
-    """Return the take[i] (int64) rarest tokens of set i; without counts, the smallest hashes.
+    """Return the `take[i]` rarest tokens of set i; without counts, those with the smallest hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
@@ -215,7 +215,7 @@ class Parts:
         first: np.ndarray,
         last: np.ndarray,
     ) -> RowKeys:
-        """Return the keys of the parts first[i] … last[i]-1 of each row i."""
+        """Return the keys of the parts `first[i]` … `last[i] - 1` of each row i."""
         slots, seed = last - first, random_words(self.seed, 1, stream=4)
         if kernels.COMPILED:
             sums = kernels.part_sums(sets.values, sets.offsets, int(seed[0]), parts, first, last)
@@ -232,7 +232,7 @@ class Parts:
 def _part_sums(
     sets: Ragged, hashes: np.ndarray, parts: np.ndarray, first: np.ndarray, last: np.ndarray
 ) -> np.ndarray:
-    """Sum the lower halves of the hashes in each part first[i] … last[i]-1 of row i (float64)."""
+    """Sum the lower halves of the hashes in each part `first[i]` … `last[i] - 1` of row i."""
     row = np.repeat(np.arange(len(sets)), sets.sizes)
     part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
     part = part.astype(np.int64)
@@ -285,7 +285,7 @@ Way = Union[Parts, InAllGroups, All]
 
 @dataclass(eq=False)
 class BySize(Scheme):
-    """A scheme with one way of making keys for each size group g: ways[choice[g]] (int64 (G,))."""
+    """A scheme with one way of making keys for each size group g: `ways[choice[g]]`."""
 
     groups: Groups
     ways: tuple[Way, ...]

@@ -77,7 +77,7 @@ class Hamming(UnboundedMeasure):
 
 @dataclass(frozen=True)
 class NearBlocks:
-    """Masks that select one of m blocks without e of its bits; at most D bits of a pair differ.
+    """Masks of one of `number` blocks each, without some of its bits; `distance` bits may differ.
 
     >>> ways = NearBlocks(bits=256, number=16, distance=31)
     >>> len(ways), ways.recall(225), ways.recall(224), round(ways.by_chance(0.5), 4)
@@ -230,7 +230,7 @@ class Fingerprints(bit_keys.BitScheme):
         return Ragged.from_unsorted(keys.values, sizes)
 
     def keys_at(self, prints: Prints, bands: np.ndarray) -> Ragged:
-        """Return the keys of each record i in band bands[i] (int64 (n,))."""
+        """Return the keys of each record i in band `bands[i]` (int64 (n,))."""
         keys = bit_keys.keys_at(self.ways, prints.vectors, np.repeat(bands, prints.counts))
         if len(prints.vectors) == len(prints.counts):
             return Ragged.of_sizes(keys, prints.counts)

@@ -177,7 +177,7 @@ SUPERSHINGLES = Option(
 
 @dataclass
 class SuperShingle(Scheme):
-    """The scheme supershingle: each combination of B super-shingles is a key.
+    """The scheme supershingle: each combination of `supers.agree` super-shingles is a key.
 
     `seed` (0 … 2^64-1) draws the hash functions.
 

@@ -205,7 +205,7 @@ class Scheme(ABC):
 
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Return the keys of bands low … high-1: one row for each set, in ascending order.
+        """Return the keys of bands low … high-1: one row for each set, each in ascending order.
 
         A row depends on its set alone, not on the batch.  No set may be empty.
         """
