@@ -264,7 +264,7 @@ def longest_passage(form: InputFormat, a: str, b: str) -> str:
 
 
 def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
-    """Return the start in `a` and the length of the longest common run that a short search finds.
+    """Return start in `a` and length of the longest common sequence that a short search finds.
 
     Only the first 16 places of each value in `a` are tried.
     """

@@ -139,7 +139,7 @@ def kind_by_name(name: str) -> "str | None":
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError for names like a.csv with --input shingles, or, without it, beside a.txt.
+    """Raise UsageError for names like a.csv with --input shingles, or beside a.txt without --input.
 
     An extension of rows needs an --input of rows (any), except that a file .tsv may have lines.
     """

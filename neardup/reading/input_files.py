@@ -39,7 +39,7 @@ def is_index(path: "str | os.PathLike[str]") -> bool:
 
 
 class InputFile(NamedTuple):
-    """An input file: its path, the user's name for it, and the place of its first record."""
+    """An input file: its path, the user's name for it, and the place of its first line or row."""
 
     path: str
     name: str

@@ -150,7 +150,7 @@ def parse_shingle_lines(
 
 
 def _with_single_blanks(block: bytes) -> bytes:
-    """Return a block, with each run of blanks reduced to its first if the block is long."""
+    """Return a block; in a long one, successive blanks are reduced to the first of them."""
     return re.sub(BLANKS, rb"\1", block) if len(block) > 2 * BLOCK_BYTES else block
 
 

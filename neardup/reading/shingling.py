@@ -1,4 +1,4 @@
-"""Shingles of texts as 64-bit hashes: runs of words or characters, or spots (SpotSigs).
+"""Shingles of texts as 64-bit hashes: sequences of words or characters, or spots (SpotSigs).
 
     word:K  char:K          the set of all runs of K words or characters (Broder 1997)
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
@@ -128,7 +128,7 @@ def joined(words: Iterable[str]) -> str:
 
 
 def words_in_lines(text: str) -> list[str]:
-    r"""Return the words of a text; after line 1, a line's first word has the line's indentation.
+    r"""Return the words of a text; from line 2 on, the first word of a line keeps its indentation.
 
     That word begins with a line end and blanks.
 
@@ -198,7 +198,7 @@ def bare_words(words: Iterable[str]) -> list[str]:
 def spots(
     words: Sequence[str], ids: np.ndarray, sizes: np.ndarray, chain: int, distance: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hashes of the spots (SpotSigs) of texts (uint64), and how many each has (int64).
+    """Return the hashes (uint64) of texts' spots (SpotSigs), and how many each text has (int64).
 
     Spots may be repeated.
     words, ids: of all texts end to end, and their hashes (uint64); sizes: words of each (int64).
@@ -253,7 +253,7 @@ def utf8_words(text: str) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Shingler:
-    """The function from texts to shingles: runs of `width` words or characters, or SpotSigs spots.
+    """Converts texts to shingles: sequences of `width` words or characters, or SpotSigs spots.
 
     >>> words = Shingler.parse("word:2")
     >>> shingles = words("to be or not to be")
@@ -319,10 +319,10 @@ def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hashes of all runs of `width` units, and the number of runs in each row (int64).
+    """Return hashes of all sequences of `width` units (uint64), and how many each row has (int64).
 
     units: of all rows end to end (uint64); sizes: units of each row (int64).  A row with fewer
-    units has one run, and an empty one none.
+    units has one sequence, and an empty one none.
     """
     counts = np.where(sizes < width, np.minimum(sizes, 1), sizes - width + 1)
     starts, places = np.cumsum(sizes) - sizes, np.cumsum(counts) - counts

@@ -85,7 +85,7 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Keep at most two copies of each row; replace rows of very frequent keys by two `SHARED` rows.
+    """Keep at most two copies of a row; replace the rows of a very frequent key by two `SHARED` ones.
 
     rows: sorted by key.
 
@@ -173,7 +173,7 @@ def words_in_text(words: int) -> np.ndarray:
 
 
 def place_in_text(word: _Places) -> _Places:
-    """Return the index of a filter word, or of several, in the text.
+    """Return the index of a filter word, or of several, in the text of the filter.
 
     >>> place_in_text(8190), place_in_text(8191)
     (8190, 8192)

@@ -36,7 +36,7 @@ Source = Union[Path, IO[bytes]]  # a file of rows
 
 
 def partitions_for(input_bytes: int) -> int:
-    """Return the number of files that each mapper writes: a power of two.
+    """Return the number of partitions of keys for an input's size: a power of two, at most 256.
 
     >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
     (1, 4, 256)

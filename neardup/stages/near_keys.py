@@ -81,7 +81,7 @@ class NearRecords:
         return [marks[low:high] - start for low, high, start in zip(cuts, cuts[1:], starts)]
 
     def _mark(self, left: np.ndarray, right: np.ndarray) -> None:
-        """Mark the first band, or every band, in which left[p] and right[p] (int64) share a key.
+        """Mark the first, or every, band in which `left[p]` and `right[p]` (int64) share a key.
 
         As in `pair_join`, keys of more and more bands are made for fewer and fewer pairs.
         """

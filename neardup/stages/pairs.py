@@ -72,7 +72,7 @@ def keyed(
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """Yield batches of at most a million keys each, with sets in the form that reducers receive."""
+    """Yield batches of up to about a million keys, with sets in the form that reducers receive."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             whole = high - low == len(batch.ids)

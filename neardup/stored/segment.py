@@ -137,7 +137,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """Yield the bytes from starts[i] up to stops[i]; ranges must ascend without overlaps."""
+        """Yield the bytes from `starts[i]` up to `stops[i]`; ranges ascend and must not overlap."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -185,7 +185,7 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of an index; `about` is its description in the manifest."""
+    """A segment of an index: the records that one build added; `about`: its manifest entry."""
 
     folder: Path
     about: dict[str, Any]

@@ -178,7 +178,7 @@ def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
 
 
 def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the first counts[i] values of each row i, end to end; offsets bound the rows."""
+    """Return the first `counts[i]` values of each row i, end to end; `offsets` bound the rows."""
     place = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
     return values[place < np.repeat(counts, np.diff(offsets))]
 
@@ -270,7 +270,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Return an index of a file's sketches, or some `rows`, by first tokens, or all if `every`."""
+    """Return an index of a file's sketches, or some `rows`, by first tokens, or by all if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

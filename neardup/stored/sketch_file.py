@@ -89,7 +89,7 @@ def probe(kind: Kind) -> str:
 
 
 class SketchFile:
-    """A file of sketches that is open for reading; StageError if it is invalid."""
+    """A reader of a file of sketches; StageError if the file is invalid."""
 
     def __init__(self, name: str):
         self.name = name

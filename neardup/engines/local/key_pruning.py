@@ -52,7 +52,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return sizes and bitmaps, uint64 (n, 2); the sizes of old records have the top bit set."""
+    """Return the sets' sizes and bitmaps, uint64 (n, 2); an old record's size has the top bit set."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -108,7 +108,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Read the postings of a partition; write those whose record may be in a pair at that key.
+    """Read the postings (key, record) of a partition; write those that may be needed for a pair.
 
     The files are TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once; rows
     are uint64 (key, record, group), in the order of the source.

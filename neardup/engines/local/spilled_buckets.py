@@ -34,7 +34,7 @@ _WEIGHTS = np.dtype(np.int64)
 
 
 class SpilledRun(NamedTuple):
-    """One run of a bucket file: n records with their keys, sets and ids, in order of keys."""
+    """A part of a bucket file, in order of keys: n records with their keys, sets and ids."""
 
     file: BinaryIO
     keys: np.ndarray  # uint64 (n,), below 2^52, ascending
@@ -82,7 +82,7 @@ class SpilledRun(NamedTuple):
 
 
 def files_for(partitions: int, jobs: int) -> int:
-    """Return how many files each mapper writes: a power of two, usually several per reducer.
+    """Return how many files of records each mapper writes: a power of two, often several a reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)

@@ -81,7 +81,7 @@ def shingles_of(sources: PrintSources, folder: Path, jobs: int) -> Iterator[byte
 
 
 class Sinks:
-    """Outputs: files that options name, each put in place once complete, or standard output."""
+    """Outputs: files that options name, put in place if the run succeeds, or standard output."""
 
     def __init__(self, stack: ExitStack, names: Mapping[str, str | None], inputs: Sequence[str]):
         """Open the files; they get their names when `stack` closes without an error."""

@@ -140,7 +140,7 @@ class SparkJob:
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """Return the kept lines of `new`; this call also finds the removed records."""
+        """Return the kept lines of `new` as a DataFrame; the call also finds the removed records."""
         places = [found.value for found in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
@@ -163,7 +163,7 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return the columns of ids and texts under default names; UsageError for an unusable one."""
+    """Return the columns of ids and texts under default names; UsageError if one cannot be used."""
     for name in (id_, text):
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; the columns are {', '.join(df.columns)}")

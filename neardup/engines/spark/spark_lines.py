@@ -162,7 +162,7 @@ def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> 
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
-    """Yield (low, high) for each run of successive rows with the same file path and split start."""
+    """Yield (low, high) for each group of successive rows with one file path and split start."""
     if not len(paths):
         return
     firsts = starts.to_numpy()
