@@ -85,7 +85,7 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Keep at most two copies of a row; replace the rows of a very frequent key by two `SHARED` ones.
+    """Keep at most two copies of a row; replace rows of a very frequent key by two `SHARED` ones.
 
     rows: sorted by key.
 

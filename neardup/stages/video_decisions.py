@@ -65,7 +65,7 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
-    """Return a line for each video in a cluster: the cluster's first by `keep`, a tab, the video."""
+    """Return a line for each video in a cluster: the cluster's first by `keep`, tab, the video."""
     videos = found.videos
     order, ranks = _order(videos, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)

@@ -270,7 +270,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Return an index of a file's sketches, or some `rows`, by first tokens, or by all if `every`."""
+    """Index a file's sketches, or some `rows` of it, by first tokens, or by all if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

@@ -52,7 +52,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:
-    """Return the sets' sizes and bitmaps, uint64 (n, 2); an old record's size has the top bit set."""
+    """Return sets' sizes and bitmaps, uint64 (n, 2); an old record's size has the top bit set."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))

@@ -140,7 +140,7 @@ class SparkJob:
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """Return the kept lines of `new` as a DataFrame; the call also finds the removed records."""
+        """Return the kept lines of `new` as a DataFrame; this also finds the removed records."""
         places = [found.value for found in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
