@@ -84,9 +84,9 @@ class KeyRange(NamedTuple):
 def key_ranges(
     sources: Sequence[Source], bits: int = KEY_BITS, most: int = sys.maxsize
 ) -> list[KeyRange]:
-    """Divide the keys of files into ranges, each with at most ROWS_AT_ONCE rows or one hot key.
+    """Divide the keys of files into ranges of bounded size; a hot key is a range of its own.
 
-    Ranges are larger if there would be more than `most` ranges.
+    A range has at most ROWS_AT_ONCE rows, or more if there would be more than `most` ranges.
     """
     sizes = (x.stat().st_size if isinstance(x, Path) else x.seek(0, 2) for x in sources)
     count = sum(sizes) // ROW_BYTES

@@ -228,7 +228,7 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Find keys in postings start:stop; return (keys, first posting of each, counts)."""
+        """Find keys in postings `start` to `stop`; return (keys, first posting of each, counts)."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         low, high = held.searchsorted(keys, "left"), held.searchsorted(keys, "right")
         return keys, start + low, high - low

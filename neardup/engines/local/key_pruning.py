@@ -201,7 +201,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask of records with a possible partner; bucket i is the next members[i] records."""
+    """Return a mask of records with a possible partner; bucket i is the next `members[i]`."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)

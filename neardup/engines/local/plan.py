@@ -124,7 +124,7 @@ def workers_for(asked: "int | None", input_bytes: int) -> int:
 
 
 def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, int], None]) -> None:
-    """Run task(plan, k) for each worker k, each in a process of its own, and wait for all."""
+    """Run `task(plan, k)` for each worker k, each in a process of its own, and wait for all."""
     for k in range(plan.jobs):
         workers.start(f"{name} {k + 1}", partial(task, plan, k))
     workers.together()
@@ -140,7 +140,7 @@ def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) ->
 def sorted_through(
     workers: Workers, plan: Plan, files: list[Path], name: str, task: Callable[[int], None]
 ) -> None:
-    """Start `sort` on files, and a process that runs task(descriptor) on its output."""
+    """Start `sort` on files, and a process that runs `task(descriptor)` on its output."""
     read, write = os.pipe()
     sort_to(workers, plan, files, write)
     os.close(write)

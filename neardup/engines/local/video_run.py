@@ -92,7 +92,7 @@ class Sinks:
         }
 
     def write(self, flag: str, write: Callable[[IO[bytes], str], None]) -> None:
-        """Call write(file, name) for the file that option `flag` names, or for standard output."""
+        """Call `write(file, name)` for the file that option `flag` names, or for stdout."""
         if flag in self._files:
             write(self._files[flag], self._names[flag])
             return
