@@ -112,14 +112,15 @@ def draw(rows: list[list[str]], to: Path) -> None:
 
     Dots with equal shares are drawn one below the other.
     """
-    figure = new_figure(8, 6)
+    shown = [cells for cells in rows if "fast" not in cells[0] and cells[-1]]
+    figure = new_figure(8, 6) if shown else None
     if not figure:
         return
     axes = with_grid(figure)
-    shown = [cells for cells in rows if "fast" not in cells[0] and cells[-1]]
     for number, (name, *cells) in enumerate(shown):
-        places = [kind + 0.13 * (number - len(shown) / 2) for kind in range(len(KINDS))]
-        own = {"color": "C3", "s": 60} if number == 0 else {"color": f"C{number + number // 3}"}
+        places = [kind + 0.13 * (number - (len(shown) - 1) / 2) for kind in range(len(KINDS))]
+        color = {"color": f"C{number + number // 3}"}
+        own = {"color": "C3", "s": 60} if PROGRAMS[name] is OURS else color
         axes.scatter(
             [float(cell) for cell in cells[: len(KINDS)]],
             places,

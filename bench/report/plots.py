@@ -27,7 +27,9 @@ def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
     drawn = {}
     for name, plot in {"growth": of_growth, "recall": of_recall, "scurve": of_curve}.items():
         figure = new_figure()
-        if figure and plot(figure, results):
+        if not figure:
+            break
+        if plot(figure, results):
             drawn[name] = folder / f"{name}.svg"
             save(figure, drawn[name])
     return drawn

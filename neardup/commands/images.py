@@ -28,7 +28,15 @@ from neardup.images.results import Failure, Outcome
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.runtime.program import UsageError, cores, not_one_of, write_all, write_to
+from neardup.runtime.program import (
+    NOT_FILES,
+    UsageError,
+    check_file_name,
+    cores,
+    not_one_of,
+    write_all,
+    write_to,
+)
 from neardup.runtime.summary import QUIET, VERBOSE, many
 from neardup.verification import OUTPUTS
 
@@ -188,8 +196,7 @@ def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
     """Return the path of the cache that the options ask for, or None with --no-cache."""
     if args.no_cache and args.cache is not None:
         raise UsageError("--no-cache and --cache exclude each other; give one of them")
-    if args.cache in ("", "-"):
-        raise UsageError(f"--cache: expected the name of a file, got {args.cache!r}")
+    check_file_name("--cache", args.cache, NOT_FILES)
     if args.no_cache:
         return None
     return default_file(store) if args.cache is None else Path(args.cache)

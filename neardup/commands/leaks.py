@@ -5,6 +5,7 @@ test and training files ── `neardup run --exact --against TEST --between` �
 """
 
 import argparse
+import os
 import re
 import sys
 from collections import Counter
@@ -288,7 +289,8 @@ def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -
     for name in tests:
         leaked = len({leak.test.line for leak in leaks if leak.test.file == name})
         share = f" ({leaked / counts[name]:.2%})" if leaked else ""
-        lines.append(f"{name}: {leaked:,} of {counts[name]:,} records leaked{share}")
+        shown = escaped(os.fsencode(name), MOST_PLACE)
+        lines.append(f"{shown}: {leaked:,} of {counts[name]:,} records leaked{share}")
     gone = f"{len({leak.train.place for leak in leaks}):,} of {counts[TRAINING]:,}"
     return [*lines, f"{gone} training records have a leak"]
 

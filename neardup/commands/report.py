@@ -29,7 +29,14 @@ from neardup.report.video_page import times_of, video_page
 from neardup.report.video_sights import look
 from neardup.runtime import atomic_write, manifest
 from neardup.runtime.manifest import RunFile
-from neardup.runtime.program import StageError, UsageError, cores, write_to
+from neardup.runtime.program import (
+    NOT_FILES,
+    StageError,
+    UsageError,
+    check_file_name,
+    cores,
+    write_to,
+)
 from neardup.verification import RECORDS
 from neardup.videos.containers import require_av
 from neardup.videos.pair_lines import RUNS
@@ -137,8 +144,7 @@ def _command_line() -> argparse.Namespace:
     parser.add_argument("-o", metavar="FILE", required=True, help=SHORT["-o"])
     args = parser.parse_intermixed_args()
     args.files = args.records
-    if args.o in ("", "-"):
-        raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
+    check_file_name("-o", args.o, NOT_FILES)
     return args
 
 
@@ -156,7 +162,7 @@ def _videos(args: argparse.Namespace) -> None:
     folders = args.folder or [os.curdir]
     for folder in folders:
         if not os.path.isdir(folder):
-            raise UsageError(f"--folder {folder}: not a folder")
+            raise UsageError(f"""--folder {folder or "''"}: not a folder""")
     with atomic_write.whole_or_not("-o", args.o, [*pairs, *common]) as file:
         answer = answer_of(parsed_lines(pairs, found_run, (RUNS,)))
         stretches = stretches_of(parsed_lines(common, parse_common))

@@ -28,9 +28,11 @@ from neardup.reading.row_files import (
     format_by_name,
 )
 from neardup.runtime.program import (
+    NOT_FILES,
     STDOUT,
     StageError,
     UsageError,
+    check_file_name,
     cores,
     interrupted,
     not_one_of,
@@ -259,8 +261,7 @@ def _check(args: argparse.Namespace) -> None:
             raise UsageError(f"{flag}: {not_one_of(value, values)}")
     files = {"-o": args.answer, "--removed": args.removed, "--common": args.common}
     for flag, name in files.items():
-        if name in ("", "-"):
-            raise UsageError(f"{flag}: expected the name of a file, got {name!r}")
+        check_file_name(flag, name, NOT_FILES)
     if args.removed and args.output != "kept":
         raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
     if args.at_least and args.measure != "common":
@@ -284,6 +285,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.format == PARQUET and args.answer is None and os.isatty(STDOUT):
         raise UsageError("--format parquet cannot be printed on a terminal; add -o FILE.parquet")
     for name in args.against:
+        check_file_name("--against", name)
         if os.path.isdir(name) or (os.path.isfile(name) and not is_print_file(name)):
             raise UsageError(
                 f"--against {name}: was not written by --output prints; make such a file: "

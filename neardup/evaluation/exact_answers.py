@@ -19,7 +19,7 @@ from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
-from neardup.runtime.program import StageError, UsageError, not_one_of
+from neardup.runtime.program import StageError, UsageError, check_file_name, not_one_of
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
@@ -147,8 +147,7 @@ class AskedRun(NamedTuple):
     @classmethod
     def of(cls, name: str) -> AskedRun:
         """Read the file that a run wrote beside its answer; StageError if missing or damaged."""
-        if not name:
-            raise UsageError(f"{RUN}: expected the name of a file, got ''")
+        check_file_name(RUN, name)
         run = RunFile.of(name)
         options = options_of(run, name)
         arguments = [

@@ -19,7 +19,7 @@ from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, not_one_of
+from neardup.runtime.program import UsageError, check_file_name, not_one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import is_too_low
@@ -61,8 +61,8 @@ class Settings(NamedTuple):
         """Parse options; UsageError if one is invalid.  `counts`, if given, replace --counts."""
         names = {"--counts": [options.counts], "--input-files": [options.input_files]}
         for flag, given in {**names, "--against": options.against}.items():
-            if "" in given:
-                raise UsageError(f"{flag}: expected the name of a file, got ''")
+            for name in given:
+                check_file_name(flag, name)
         max_bad = Fraction(0) if options.strict else MAX_BAD
         if options.max_bad is not None:
             max_bad = read("--max-bad", table.fraction, options.max_bad)

@@ -37,6 +37,7 @@ PROGRAMS = {
 AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
 TASK = "mapreduce_map_input_file"
 LONGEST = 300  # characters; of a longer command only the options are shown
+NOT_FILES = ("", "-")  # names that an option cannot give where a file is needed
 
 
 class StageError(Exception):
@@ -76,6 +77,12 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
     """
     names = list(names)
     return f"{word!r} is not one of {', '.join(names)}{nearest(word, names)}"
+
+
+def check_file_name(option: str, name: str | None, refused: Sequence[str] = ("",)) -> None:
+    """Raise UsageError if the name that an option gives is one of those refused."""
+    if name in refused:
+        raise UsageError(f"{option}: expected the name of a file, got {name!r}")
 
 
 def shown(line: bytes, limit: int = 60) -> str:

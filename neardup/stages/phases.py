@@ -40,7 +40,7 @@ from neardup.lines.keyed_lines import KEY_BITS
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, shown
+from neardup.runtime.program import StageError, check_file_name, shown
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages import candidate_keys
 from neardup.stages.candidate_keys import (
@@ -201,8 +201,7 @@ def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> 
 
 def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
     """Read the filter of shared keys from a file, or from a folder that Hadoop has written."""
-    if not path:
-        raise UsageError("--shared-keys: expected the name of a file, got ''")
+    check_file_name("--shared-keys", path)
     given = Path(path)
     files = [given]
     if given.is_dir():

@@ -100,7 +100,7 @@ def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
 def _mask(key: bytes) -> int:
     """Return the number of the mask in the first field of a block; WireError for other fields."""
     mask, _, share = key.partition(b".")
-    if not (mask.isdigit() and share.isdigit() and int(mask) < MASKS):
+    if not (mask.isdigit() and share.isdigit() and len(mask) < 3 and int(mask) < MASKS):
         raise WireError(f"expected the blocks that the step blocks prints, got {shown(key)}")
     return int(mask)
 

@@ -19,6 +19,7 @@ Letters: n rows of a block, m seeds.
 from __future__ import annotations
 
 import json
+import math
 import re
 import zlib
 from base64 import b64decode, b64encode
@@ -36,6 +37,7 @@ from neardup.videos.video_prints import VideoPrint, from_line
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
 LEVEL = 1
 ID = re.compile(rb"[^\0\t\r\n]+")
+SECONDS = re.compile(rb"\d+(\.\d+)?(e[+-]?\d+)?")
 PAIR = re.compile(OTHER + rb"(%b) ([01])" % ID.pattern)
 COLUMNS = (
     ("hashes", "<u8", 4),
@@ -113,10 +115,10 @@ def parse_numbers(field: bytes, columns: int) -> Indices:
 
 def parse_seconds(field: bytes) -> float:
     """Parse a field with a length in seconds; WireError for any other field."""
-    try:
-        return float(field)
-    except ValueError:
-        raise WireError(f"expected a number of seconds, got {shown(field)}") from None
+    seconds = float(field) if SECONDS.fullmatch(field) else math.inf
+    if not math.isfinite(seconds):
+        raise WireError(f"expected a number of seconds, got {shown(field)}")
+    return seconds
 
 
 def format_print(video: VideoPrint) -> bytes:
@@ -173,12 +175,28 @@ def parse_block(field: bytes) -> FrameBlock:
         names = json.loads(head)
         n, at, rows = names["rows"], 0, []
         for _, dtype, width in COLUMNS:
-            column = np.frombuffer(numbers, dtype, n * width, at)
+            column = np.frombuffer(numbers[at : at + n * width * np.dtype(dtype).itemsize], dtype)
             at += column.nbytes
             rows.append(column.reshape(n, width) if width > 1 else column)
-        return FrameBlock(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
+        block = FrameBlock(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
+        whole = at == len(numbers) and _is_consistent(block)
     except (ValueError, KeyError, TypeError):
-        raise WireError(f"expected a block of fingerprints, got {shown(field)}") from None
+        whole = False
+    if not whole:
+        raise WireError(f"expected a block of fingerprints, got {shown(field)}")
+    return block
+
+
+def _is_consistent(block: FrameBlock) -> bool:
+    """Return whether each row has a video and a variant, and each video an id and a length."""
+    return (
+        all(isinstance(name, str) for name in (*block.ids, *block.variants))
+        and all(isinstance(s, (int, float)) and math.isfinite(s) for s in block.seconds)
+        and len(block.ids) == len(block.seconds)
+        and bool((block.videos < len(block.ids)).all())
+        and bool((block.variant < len(block.variants)).all())
+        and len({len(column) for column in block[3:]}) == 1
+    )
 
 
 def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:

@@ -23,6 +23,7 @@ The lines are those of `step_lines`.  Letters: m seeds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
@@ -68,6 +69,7 @@ from neardup.videos.video_prints import MIRROR, VideoPrint, length_of, owns
 
 FASTEST = 1.2  # a rate higher than any of a line
 ABOUT, SEEDS_LINE, REQUEST = 3, 4, 6  # fields of lines: prints and common frames, seeds, requests
+NUMBER = re.compile(rb"\d{1,18}")  # of a cluster: an int64
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
 
 Indices = NDArray[np.int64]
@@ -130,8 +132,10 @@ def _met(
 def _rows(lines: Iterable[bytes], count: int, what: str) -> Iterator[list[bytes]]:
     for text in lines:
         row = text.rstrip(b"\n").split(b"\t")
-        if len(row) < (ABOUT if row[1:2] in ([PRINT], [COMMON]) else count):
-            raise WireError(f"expected {what}, got a line with {len(row)}")
+        of_print = row[1:2] in ([PRINT], [COMMON])
+        if len(row) < (ABOUT if of_print else count):
+            expected = "an id, 0 or 0+, and a print or starts" if of_print else what
+            raise WireError(f"expected {expected}, got a line with {len(row)} fields")
         yield row
 
 
@@ -272,7 +276,7 @@ class Clusters(NamedTuple):
     @classmethod
     def read(cls, lines: Iterable[bytes]) -> Clusters:
         rows = [fields_of(text, 2, "an id and the number of its cluster") for text in lines]
-        of = {id_: int(number) for id_, number in rows if number.isdigit()}
+        of = {id_: int(number) for id_, number in rows if NUMBER.fullmatch(number)}
         if b"" not in of or len(of) < len(rows):
             raise WireError("expected the clusters of videos, as `step.py videos clusters` prints")
         return cls(of.pop(b""), of)

@@ -141,6 +141,13 @@ def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, b'id,text\n1,"a b c\nd"\n')
 
 
+def test_names_of_files_are_escaped(tmp_path: Path) -> None:
+    for name in ("a\nb.txt", "train.txt"):
+        (tmp_path / name).write_text("q 2 3 4\n")
+    result = run([*LEAKS, "train.txt", "--test", "a\nb.txt"], tmp_path, cwd=tmp_path)
+    assert "a\\nb.txt: 1 of 1 records leaked" in result.err
+
+
 def test_one_file_for_both(tmp_path: Path) -> None:
     """A file named twice as test data and once as training data is counted once as each."""
     (tmp_path / "a.txt").write_text("q 2 3 4\nr 8 9\n")

@@ -363,6 +363,7 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
             ["{}", "--against={}/notes.txt"],
             "notes.txt: was not written by --output prints; make such a file: ",
         ),
+        (["{}", "--against="], "--against: expected the name of a file, got ''"),
         (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
         (["{}", "--cache="], "--cache: expected the name of a file, got ''"),
         (["{}", "--cache={}/notes.txt"], "notes.txt: is not a cache of videos"),

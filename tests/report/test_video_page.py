@@ -289,6 +289,7 @@ def test_lines_that_are_no_common_stretches(line: bytes, folder: Path) -> None:
         (["--threshold", "0.5"], "--threshold does not apply to --videos; leave one of them out"),
         (["--pictures"], "--pictures does not apply to --videos; leave one of them out"),
         (["--folder", "nowhere"], "--folder nowhere: not a folder"),
+        (["--folder", ""], "--folder '': not a folder"),
     ],
 )
 def test_what_it_refuses(words: list[str], said: str, folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from neardup.runtime.program import StageError, WireError
 from neardup.videos import seed_steps, video_steps
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.pair_lines import format_run, pair_runs
-from neardup.videos.step_lines import format_numbers
+from neardup.videos.step_lines import format_numbers, parse_seconds
 from neardup.videos.video_join import JoinOptions, find
 from neardup.videos.video_prints import VideoPrint, to_line
 from neardup.videos.video_steps import Clusters
@@ -257,3 +259,77 @@ def test_damaged_lines_are_refused() -> None:
             except StageError:
                 refused[name] += 1
     assert min(refused.values()) > 5, refused
+
+
+def head_of(**fields: object) -> Callable[[bytes], bytes]:
+    """Return an edit of a block's first line."""
+
+    def edited(block: bytes) -> bytes:
+        head, _, rows = block.partition(b"\n")
+        return json.dumps({**json.loads(head), **fields}).encode() + b"\n" + rows
+
+    return edited
+
+
+WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
+    "a video fewer": head_of(ids=["film"], seconds=[20.0]),
+    "an id that is a number": head_of(ids=["film", 1]),
+    "a length fewer": head_of(seconds=[20.0]),
+    "a length that is no number": head_of(seconds=[20.0, float("nan")]),
+    "no variants": head_of(variants=[]),
+    "a row fewer": head_of(rows=3),
+    "rows below 0": head_of(rows=-1),
+    "half a row": head_of(rows=0.5),
+    "bytes after the rows": lambda block: block + b"x",
+    "a byte fewer": lambda block: block[:-1],
+    "a variant that has no name": lambda block: block[:-1] + b"\xff",
+    "no first line": lambda block: block.partition(b"\n")[2],
+}
+
+
+def two_in_a_block() -> bytes:
+    """Return a line with the only block of two prints by the first mask."""
+    random = np.random.default_rng(5)
+    film = made.made_up(random, "film", 20)
+    lines = [to_line(video) for video in (film, made.copied(random, film, "copy"))]
+    return next(seed_steps.blocks(lines, 1))
+
+
+@pytest.mark.parametrize("edit", WRONG_BLOCKS.values(), ids=WRONG_BLOCKS.keys())
+def test_wrong_blocks_are_refused(edit: Callable[[bytes], bytes]) -> None:
+    key, field, _ = two_in_a_block().split(b"\t")
+    wrong = b"\t".join((key, b64encode(edit(b64decode(field))), b"\n"))
+    with pytest.raises(WireError, match="expected a block of fingerprints"):
+        list(seed_steps.seeds([wrong], DEFAULT))
+
+
+def test_any_byte_of_a_block_may_be_damaged() -> None:
+    key, field, _ = two_in_a_block().split(b"\t")
+    block, random, refused = b64decode(field), np.random.default_rng(6), 0
+    for _ in range(200):
+        damaged = bytearray(block)
+        damaged[random.integers(len(block))] = random.integers(256)
+        try:
+            list(seed_steps.seeds([b"\t".join((key, b64encode(damaged), b"\n"))], DEFAULT))
+        except StageError:
+            refused += 1
+    assert 0 < refused < 200
+
+
+@pytest.mark.parametrize("number", [b"9" * 5000, b"-1", b"1_0", b"1.0", b""])
+def test_wrong_numbers_of_clusters_are_refused(number: bytes) -> None:
+    with pytest.raises(WireError, match="expected the clusters of videos"):
+        Clusters.read([b"\t2\n", b"film\t" + number + b"\n"])
+
+
+@pytest.mark.parametrize("seconds", [b"inf", b"nan", b"-1.0", b"1_0", b"1e999", b"", b"9" * 5000])
+def test_wrong_lengths_are_refused(seconds: bytes) -> None:
+    with pytest.raises(WireError, match="expected a number of seconds"):
+        parse_seconds(seconds)
+
+
+@pytest.mark.parametrize("key", [b"9" * 5000 + b".1", b"40.1", b"0.", b"0", b"-1.0"])
+def test_wrong_keys_of_blocks_are_refused(key: bytes) -> None:
+    line = b"\t".join((key, *two_in_a_block().split(b"\t")[1:]))
+    with pytest.raises(WireError, match="expected the blocks that the step blocks prints"):
+        list(seed_steps.seeds([line], DEFAULT))

@@ -26,7 +26,7 @@ from neardup.reading.row_files import (
     write_answer,
 )
 from neardup.runtime import VERSION, atomic_write, manifest, summary
-from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming
+from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, check_file_name, naming
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
@@ -96,8 +96,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         raise UsageError(f"--report {args.report}: --removed is written there; name another file")
     if name is None or name == STDOUT_NAME:
         return
-    if name == "":
-        raise UsageError("-o: expected the name of a file, got ''")
+    check_file_name("-o", name)
     if name.startswith("utput"):
         raise UsageError(f"-o{name}: type two dashes, -{'-o' + name}, or a blank after -o")
     own, answers = manifest.run_file_name(name), [name]
@@ -156,8 +155,7 @@ def file_answer(
     if name is None or name == STDOUT_NAME:
         yield Answer(table=table)
         return
-    if not name:
-        raise UsageError(f"{option}: expected the name of a file, got ''")
+    check_file_name(option, name)
     check_row_file(option, name)
     with atomic_write.whole_or_not(option, name, inputs) as file:
         yield Answer(name, table=table, descriptor=file.fileno())

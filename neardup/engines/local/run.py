@@ -37,7 +37,7 @@ from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged, is_index
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
-from neardup.runtime.program import UsageError, interrupted, run, write_to
+from neardup.runtime.program import UsageError, check_file_name, interrupted, run, write_to
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
@@ -152,8 +152,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser.add_argument("--report", **answer_file.REPORT_OPTION)
     parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(words))
-    if args.removed == "":
-        raise UsageError("--removed: expected the name of a file, got ''")
+    check_file_name("--removed", args.removed)
     if args.removed and args.output != "kept":
         raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
     if args.input_files is not None:
@@ -178,8 +177,7 @@ def written_whole(
 
 def check_report(name: str, options: table.Options) -> None:
     """Raise an error if --report cannot work: no file name, estimated pairs, or no jinja2."""
-    if name == "":
-        raise UsageError("--report: expected the name of a file, got ''")
+    check_file_name("--report", name)
     if options.verify != table.EXACT:
         raise UsageError("--report shows exact pairs; leave out --verify")
     import_module(PAGE).check_jinja()
