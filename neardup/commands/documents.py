@@ -184,7 +184,7 @@ def check_failures(tally: Tally, settings: Settings) -> None:
     every = tally.failed + tally.results
     if tally.failed > settings.max_bad * every:
         raise StageError(
-            f"{tally.failed:,} of {every:,} files could not be read; --max-bad "
+            f"{tally.failed:,} of {every:,} documents could not be read; --max-bad "
             f"{in_words(settings.max_bad)} allows fewer; --max-bad 1 allows any number"
         )
 

@@ -61,8 +61,8 @@ class Settings(NamedTuple):
         """Parse options; UsageError if one is invalid.  `counts`, if given, replace --counts."""
         names = {"--counts": [options.counts], "--input-files": [options.input_files]}
         for flag, given in {**names, "--against": options.against}.items():
-            for name in given:
-                check_file_name(flag, name)
+            if "" in given:
+                check_file_name(flag, "")
         max_bad = Fraction(0) if options.strict else MAX_BAD
         if options.max_bad is not None:
             max_bad = read("--max-bad", table.fraction, options.max_bad)

@@ -18,16 +18,18 @@ SEEN_ROWS, LISTED = 100, 20
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Yield pieces of JSON lines unchanged; StageError if the first piece lacks the fields.
+    """Yield pieces of JSON lines unchanged; StageError if the first one read lacks the fields.
 
     In a task each row needs an id.
     """
-    for first in pieces:
-        if not first.flaw:
-            lines = next(iter(first.parts()))
-            check_rows(lines, fields, name, in_task)
-            check_ranked(lines, fields, name)
-        yield from chain([first], pieces)
+    for piece in pieces:
+        if piece.flaw:  # a line that is too long is not read
+            yield piece
+            continue
+        lines = next(iter(piece.parts()))
+        check_rows(lines, fields, name, in_task)
+        check_ranked(lines, fields, name)
+        yield from chain([piece], pieces)
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:

@@ -213,7 +213,7 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
     assert "found no document that could be read; name a folder of documents" in result.err
     result = documents(tmp_path, "--max-bad=0.1", folder)
     assert result.code == 1
-    assert "1 of 6 files could not be read; --max-bad 0.1 allows fewer" in result.err
+    assert "1 of 6 documents could not be read; --max-bad 0.1 allows fewer" in result.err
     assert result.out == documents(tmp_path, folder).out
 
 

@@ -120,6 +120,15 @@ def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> 
     assert succeed([*RUN_LOCAL, "--max-bad=1", late], tmp_path).count("bad lines") == 30_000
 
 
+def test_a_first_line_that_is_too_long_does_not_hide_that_the_field_is_missing(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path / "rows.jsonl", rows())
+    path.write_bytes(b'{"text": "%b"}\n' % (b"x" * (1 << 20)) + path.read_bytes())
+    told = run([*RUN_LOCAL, "--max-line=1", path], tmp_path)
+    assert "has no field 'text'" in told.err
+
+
 def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Path) -> None:
     bad = b'{"id": "d%d", "deleted": true}\n'
     good = b'{"id": "%b", "text": "one two three four"}\n'
