@@ -55,6 +55,16 @@ def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
 # Against the oracle.
 
 
+@pytest.mark.parametrize("edge_bytes", [250, 500, 1000])
+def test_removed_records_are_in_order_of_priority(edge_bytes: int) -> None:
+    """Some records of a batch are decided at once, others one by one; the lines are in order."""
+    sets = [*path(0, 12), *star(100, 8), *copies(200, 4), *path(300, 9)]
+    random.Random(0).shuffle(sets)
+    lines = decide(named(sets), flags_of("0.8"), Sizes(edge_bytes=edge_bytes)).lines
+    assert len(lines) == 22
+    assert lines == sorted(lines)  # the first field is the place, which is the priority
+
+
 @pytest.mark.slow
 @given(SOME_KEEP, records(), THRESHOLDS, SIZES)
 @example(
