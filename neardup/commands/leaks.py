@@ -173,7 +173,7 @@ def run_options(args: argparse.Namespace) -> Options:
 
 
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
-    """Read pair lines; return {id of a training record: ids of the test records that it leaks}."""
+    """Read pair lines; return {id of a training record: ids of the test records leaked in it}."""
     found: dict[bytes, set[bytes]] = {}
     with pairs.open("rb") as lines:
         for line in lines:
@@ -265,7 +265,7 @@ def longest_passage(form: InputFormat, a: str, b: str) -> str:
 
 
 def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
-    """Return start in `a` and length of the longest common sequence that a short search finds.
+    """Return the start in `a` and the length of the longest common run that a short search finds.
 
     Only the first 16 places of each value in `a` are tried.
     """

@@ -238,7 +238,7 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
 
 
 def links(plan: Plan) -> Iterator[Found]:
-    """Yield the similar pairs behind a decision; in dense clusters, only removed with kept records.
+    """Yield the pairs of a decision; in dense clusters, only pairs of a removed and a kept record.
 
     The pairs of a dense cluster are too many to list (see `decisions.decide`).  A kept member of it
     that no removed record duplicates has no link.

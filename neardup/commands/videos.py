@@ -251,7 +251,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise UsageError or StageError for invalid option values and contradicting options."""
+    """Raise UsageError or StageError for invalid option values and contradictory options."""
     for flag, value, values in (
         ("--output", args.output, OUTPUTS),
         ("--measure", args.measure, MEASURES),

@@ -1,4 +1,4 @@
-"""The main functions of mapper.py, reducer.py, dedup_reducer.py and step.py, in pipes or tasks.
+"""Main functions of mapper.py, reducer.py, dedup_reducer.py and step.py, in pipes and on clusters.
 
 In a pipe, a program reads the files that the user names; in a task of a cluster, it reads a part
 of the input.  step.py runs the steps that are neither mapper nor reducer:
@@ -314,7 +314,7 @@ def cluster_parser(
 def checked(
     args: Namespace, no_xz: str, reducers: str | None, flag: str, given: list[str]
 ) -> Settings:
-    """Return the settings, without token counts yet; UsageError for invalid arguments.
+    """Return the checked settings, still without token counts; UsageError for invalid arguments.
 
     `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
     properties of the cluster that `flag` sets.

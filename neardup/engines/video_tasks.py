@@ -1,4 +1,4 @@
-"""frames_mapper.py and `step.py videos`: find pairs of videos in steps, in pipes or clusters."""
+"""frames_mapper.py and `step.py videos`: find pairs of videos in steps, in pipes or on clusters."""
 
 from __future__ import annotations
 

@@ -77,9 +77,9 @@ class Counters:
                 self._show(text)
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        """Count a line that is not a record, and remember the first ten.
+        """Count a line that is not a record; remember the first ten such lines.
 
-        They are also printed, unless a report is written to a folder or the verbosity is QUIET.
+        These are also printed, unless a report is written to a folder or the verbosity is QUIET.
         """
         self.add(f"{summary.BAD}{reason}", 1)
         if len(self.bad_lines) < summary.SHOWN_BAD_LINES:
@@ -132,7 +132,7 @@ class Counters:
     def as_dict(self) -> dict[str, Any]:
         """Return the report as a dict of JSON values.
 
-        One id is named and counted if a quarter of the records of this process have it.
+        One id is named and counted if more than a quarter of this process's records have it.
         """
         many = 4 * self._of_one_id > self.counts.get("records", 0)
         one_id = (self._one_id or b"") if many else b""

@@ -80,7 +80,7 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
 
 
 def check_file_name(option: str, name: str | None, refused: Sequence[str] = ("",)) -> None:
-    """Raise UsageError if the name that an option gives is one of those refused."""
+    """Raise UsageError if an option's file name is in `refused`, by default only the empty name."""
     if name in refused:
         raise UsageError(f"{option}: expected the name of a file, got {name!r}")
 
@@ -102,7 +102,7 @@ def escaped(line: bytes, limit: int = 60) -> str:
 
 
 def typed_with(*options: str) -> str:
-    """Return the user's command with further options; only these if it is unknown or too long.
+    """Return the user's command with options added; only the options if it is unknown or too long.
 
     >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'

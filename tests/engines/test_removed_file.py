@@ -236,7 +236,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     ("name", "message"),
     [
         (".", "is a directory; name a file in it"),
-        ("-", "the kept lines go to standard output"),
+        ("-", "standard output is for the kept lines"),
         ("counts.tsv", "is an input; name another file"),
         ("old.index/manifest.json", "is an input; name another file"),
     ],

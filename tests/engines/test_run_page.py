@@ -97,7 +97,7 @@ def test_standard_input_can_be_shown(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--report="], "--report: expected the name of a file, got ''"),
-        (["--report=-"], "--report -: the answer goes to standard output; name a file"),
+        (["--report=-"], "--report -: standard output is for the answer; name a file"),
         (["--report=x", "--verify=sketch"], "--report shows exact pairs; leave out --verify"),
         (["--report=x", "-ox"], "-o x: --report is written there; name another file"),
         (

@@ -317,7 +317,7 @@ def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[
 
 
 def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) -> None:
-    """End a failed or interrupted run's last job and remove its folders; with `detach`, print how.
+    """Kill the job of an unsuccessful run and remove its folders; if `detach`, only print commands.
 
     Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
     """

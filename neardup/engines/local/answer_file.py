@@ -86,11 +86,11 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     """Raise UsageError if -o, --removed or --report is unusable, or two of them name one file."""
     name = args.answer
     if args.removed == STDOUT_NAME:
-        raise UsageError("--removed -: the kept lines go to standard output; name a file")
+        raise UsageError("--removed -: standard output is for the kept lines; name a file")
     if args.removed:
         check_row_file("--removed", args.removed)
     if args.report == STDOUT_NAME:
-        raise UsageError("--report -: the answer goes to standard output; name a file")
+        raise UsageError("--report -: standard output is for the answer; name a file")
     both = [args.removed, args.report]
     if all(both) and len(set(map(os.path.realpath, both))) == 1:
         raise UsageError(f"--report {args.report}: --removed is written there; name another file")

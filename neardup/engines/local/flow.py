@@ -2,7 +2,7 @@
 
     find_pairs    count    parse a share of the input, and write the postings of its records
                   prune    in some partitions, keep only postings that may lead to a pair
-                  send     write each record with each of its keys that are left
+                  send     write each record with each of its keys that pruning kept
                   reduce   verify the pairs of some partitions
     write_answer  dedup    write each of the sorted pairs once
               or  decide   write which records are removed, from the sorted edges
@@ -136,7 +136,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write mapper k's records and its share of index records, once for each key that is left."""
+    """Write mapper k's records and its share of index records, once per key that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]

@@ -201,7 +201,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return a mask of records with a possible partner; bucket i is the next `members[i]`."""
+    """Return a mask of records with a possible partner; `members`: records per bucket, in order."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
@@ -230,7 +230,7 @@ class SharedKeys:
         return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> ragged.Ragged:
-        """Return the keys (uint64) with which records are sent; records must ascend over calls."""
+        """Return keys (uint64) to send records with; record numbers must ascend across calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Read ahead for several batches: each of hundreds of files has few rows of one batch.

@@ -23,7 +23,7 @@ from neardup.verification import OUTPUTS
 
 
 def find_marks(workers: Workers, plan: Plan) -> None:
-    """Parse the records, find those within --distance, and write which shared keys to use."""
+    """Parse the records, find pairs within --distance, and write which shared keys to use."""
     plan.progress.stage("parse", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", _write_prints)
     plan.progress.stage("near", 0)

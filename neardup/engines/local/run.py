@@ -197,7 +197,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Add the options that --against indexes store; return a line for each index that adds some."""
+    """Return options with those of --against indexes, and a line per index that adds options."""
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:

@@ -82,7 +82,7 @@ class SpilledRun(NamedTuple):
 
 
 def files_for(partitions: int, jobs: int) -> int:
-    """Return how many files of records each mapper writes: a power of two, often several a reducer.
+    """Return the number of record files per mapper: a power of two, usually several per reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)

@@ -148,7 +148,7 @@ class SparkJob:
         return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict[str, Any]]:
-        """Return the counts of all tasks; call this after all results have been computed."""
+        """Return the reports of all tasks; call this after all results have been computed."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
     def _shared_keys(self, lines: DataFrame) -> "Callable[[], BloomFilter | None]":
