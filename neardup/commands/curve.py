@@ -50,8 +50,7 @@ def main() -> None:
     parser = table.parser("python3 -m neardup curve", DESCRIPTION, ASKED, SHORT)
     parser.add_argument("--svg", metavar="FILE", help=SHORT["--svg"])
     args = parser.parse_args()
-    if args.svg == "":
-        raise UsageError("--svg: the name of the file is empty")
+    check_file_name("--svg", args.svg, NOT_FILES)
     options = table.Options.of(args)
     if args.scheme == FINGERPRINTS:
         options = replace(options, input=FINGERPRINTS)
@@ -73,7 +72,8 @@ def main() -> None:
         raise UsageError(f"no curve, because no chance is involved: {scheme.promise}")
     if args.svg is not None:
         svg = picture(points, mark, f"{axis} similarity", scheme.promise)
-        Path(args.svg).write_text(svg, encoding="utf-8")
+        with whole_or_not("--svg", args.svg, []) as file:
+            file.write(svg.encode())
     print(f"{scheme.promise}\n\n{'bits apart' if bits else axis:<10}  probability of sharing a key")
     for place in sorted(places, reverse=bits > 0):
         shown_at = round((1 - place) * bits) if bits else place

@@ -21,6 +21,7 @@ from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally
 from neardup.lines.answer_lines import parse_removed
 from neardup.options import table
+from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
 from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
@@ -205,7 +206,7 @@ def _command_line() -> argparse.Namespace:
     about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
     parser.add_verbosity()
-    args = parser.parse_intermixed_args(run.plain_names(sys.argv[1:]))
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.output not in kinds:
         raise UsageError(f"--output: {not_one_of(args.output, kinds)}")
     if args.scheme == FINGERPRINTS:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from neardup.engines.local.answer_file import LINES_OPTION, file_answer
-from neardup.engines.local.run import plain_names
 from neardup.evaluation.exact_answers import check_files
 from neardup.lines.answer_tables import PAIRS
 from neardup.options import command_parser, table
@@ -50,7 +49,7 @@ def main() -> None:
     parser.add_argument("--threshold", metavar="T", help=SHORT["--threshold"])
     parser.add_argument("-o", **LINES_OPTION)
     parser.add_verbosity()
-    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    args = parser.parse_intermixed_args(command_parser.plain_names(sys.argv[1:]))
     top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
     if args.index == "":
         raise UsageError("INDEX: expected the name of a folder, got ''")
@@ -72,7 +71,7 @@ def main() -> None:
         least = table.read("--threshold", Threshold.parse, wanted)
         measure = settings.scheme.measure(settings.request.measure, least)
     segments = manifest.segments_at(index, 0)
-    counters = Counters("find")
+    counters = Counters("find", progress="records", verbosity=args.verbosity)
 
     def lines() -> Iterator[bytes]:
         batches = portions(parsed(settings.blocks(args.files), settings, counters), settings)

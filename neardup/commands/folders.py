@@ -18,7 +18,6 @@ import numpy as np
 from neardup.commands.documents import add_patterns
 from neardup.commands.images import cache_file
 from neardup.engines.local.answer_file import LINES_OPTION, file_answer
-from neardup.engines.local.run import plain_names
 from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache, Store
@@ -36,7 +35,7 @@ from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally, listed
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD
 from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import CommandParser, plain_names
 from neardup.options.table import read
 from neardup.reading.document_files import CHANGED, EMPTY, UNREADABLE
 from neardup.reading.row_files import fields_table
@@ -81,8 +80,10 @@ def main() -> None:
     file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
     tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
+    answered = args.answer is not None and walk.knows(os.fsencode(args.answer))
+    inputs = [args.answer] if answered else []
     with (
-        file_answer("-o", args.answer, [], FOLDERS) as answer,
+        file_answer("-o", args.answer, inputs, FOLDERS) as answer,
         closing(ResultCache(CONTENTS, file, HASH, named)) as cache,
     ):
         contents = Contents(tally, cache, args.strict)

@@ -3,7 +3,6 @@
 import sys
 
 from neardup.engines.local.index_build import build
-from neardup.engines.local.run import plain_names
 from neardup.evaluation.exact_answers import add_files
 from neardup.options import command_parser, table
 from neardup.runtime.program import UsageError, cores
@@ -38,7 +37,7 @@ def main() -> None:
         help="number of processes; fewer if the input is small (default: one per core)",
     )
     parser.add_verbosity()
-    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    args = parser.parse_intermixed_args(command_parser.plain_names(sys.argv[1:]))
     if args.to == "":
         raise UsageError("--to: expected the name of a folder, got ''")
     build(args)

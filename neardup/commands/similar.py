@@ -44,7 +44,7 @@ def main() -> None:
     if other:
         check_agreement(file, other)
     if args.measure not in (JACCARD, CONTAINMENT):
-        raise UsageError(f"--measure: {args.measure!r} is not {JACCARD} or {CONTAINMENT}")
+        raise UsageError(f"--measure: {not_one_of(args.measure, (JACCARD, CONTAINMENT))}")
     if args.measure not in file.kind.measures:
         raise UsageError(
             f"--measure {args.measure} needs sketches of --kind mod:M, and {args.sketches} has "

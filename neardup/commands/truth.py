@@ -76,7 +76,7 @@ def _join(
     args: argparse.Namespace, measure_name: str, measure: "SetMeasure | Hamming", weighted: bool
 ) -> Join:
     if args.join not in (None, *JOINS):
-        raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
+        raise UsageError(f"--join: {not_one_of(args.join, JOINS)}")
     if isinstance(measure, Hamming):
         if args.join is not None:
             raise UsageError(f"--join {args.join}: is for sets, not fingerprints; leave it out")

@@ -160,3 +160,18 @@ class _ShortHelp(argparse.Action):
     def __call__(self, parser: Any, *_: Any) -> None:
         print(parser.short_help(), end="")
         parser.exit()
+
+
+def plain_names(words: list[str]) -> list[str]:
+    """Remove `--` from a command line, and put ./ before later names that begin with -.
+
+    From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
+
+    >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
+    ['--strict', './-x.txt', '-', 'y.txt']
+    """
+    if "--" not in words:
+        return words
+    end = words.index("--")
+    names = [f"./{name}" if name[:1] == "-" != name else name for name in words[end + 1 :]]
+    return words[:end] + names

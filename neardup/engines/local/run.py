@@ -32,6 +32,7 @@ from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
+from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged, is_index
@@ -181,19 +182,6 @@ def check_report(name: str, options: table.Options) -> None:
     if options.verify != table.EXACT:
         raise UsageError("--report shows exact pairs; leave out --verify")
     import_module(PAGE).check_jinja()
-
-
-def plain_names(words: list[str]) -> list[str]:
-    """Remove `--` from a command line, and put ./ before later names that begin with -.
-
-    >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
-    ['--strict', './-x.txt', '-', 'y.txt']
-    """
-    if "--" not in words:
-        return words
-    end = words.index("--")
-    names = [f"./{name}" if name[:1] == "-" != name else name for name in words[end + 1 :]]
-    return words[:end] + names
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:

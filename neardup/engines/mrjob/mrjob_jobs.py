@@ -19,6 +19,7 @@ from mrjob.step import MRStep
 
 from neardup.engines.hadoop import shipping
 from neardup.engines.pipe import input_blocks
+from neardup.options.command_parser import plain_names
 from neardup.options.settings import settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import Counters
@@ -61,7 +62,7 @@ class NearDuplicates(MRJob):
             if any(word.partition("=")[0] == flag for word in args):
                 raise UsageError(f"job.py has no {flag}; use ./run_local.sh or ./run_hadoop.sh")
         self._cl_args = shipping.with_value(args)  # mrjob parses them again
-        super().load_args(with_plain_names(self._cl_args))
+        super().load_args(plain_names(self._cl_args))
         if self.options.ship_numpy is not None:
             there = {"PYTHONPATH": shipping.NUMPY}
             self.options.cmdenv = combine_envs(there, self.options.cmdenv)
@@ -157,17 +158,3 @@ class NearDuplicates(MRJob):
             counters.report()
         for name, count in counters.as_dict()["counts"].items():
             self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
-
-
-def with_plain_names(arguments: list[str]) -> list[str]:
-    """Remove `--` from the arguments, and put ./ before later names that begin with -.
-
-    From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
-
-    >>> with_plain_names(["-q", "--", "a", "-x", "-"])
-    ['-q', 'a', './-x', '-']
-    """
-    cut = arguments.index("--") if "--" in arguments else len(arguments)
-    names = arguments[cut + 1 :]
-    plain = [f"./{name}" if name.startswith("-") and name != "-" else name for name in names]
-    return [*arguments[:cut], *plain]
