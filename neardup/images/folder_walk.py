@@ -109,7 +109,7 @@ class Walk:
                 yield from self._file(path, status)
 
     def knows(self, path: bytes) -> bool:
-        """Return whether a path leads to a file that was already yielded; not with `each_link`."""
+        """Return whether a path leads to a file already yielded; always False with `each_link`."""
         try:
             status = os.stat(path)
         except (OSError, ValueError):
