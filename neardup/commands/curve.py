@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import ROUND_UP, Context
 from math import nextafter
-from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 from xml.sax.saxutils import escape
@@ -25,7 +24,8 @@ import numpy as np
 from neardup.options import command_parser, table
 from neardup.options.settings import settings_before_counts
 from neardup.reading.fingerprint_lines import FINGERPRINTS
-from neardup.runtime.program import UsageError
+from neardup.runtime.atomic_write import whole_or_not
+from neardup.runtime.program import NOT_FILES, UsageError, check_file_name
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES, Threshold

@@ -13,7 +13,7 @@ from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
-from neardup.runtime.summary import QUIET, judged, many
+from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
 from neardup.similarity.measures import Threshold, fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
@@ -71,7 +71,7 @@ def main() -> None:
         least = table.read("--threshold", Threshold.parse, wanted)
         measure = settings.scheme.measure(settings.request.measure, least)
     segments = manifest.segments_at(index, 0)
-    counters = Counters("find", progress="records", verbosity=args.verbosity)
+    counters = Counters("find", verbosity=args.verbosity)
 
     def lines() -> Iterator[bytes]:
         batches = portions(parsed(settings.blocks(args.files), settings, counters), settings)
@@ -84,9 +84,12 @@ def main() -> None:
 
     with file_answer("-o", args.answer, [str(index), *args.files], PAIRS) as answer:
         answer.write(lines())
-    counts = counters.as_dict()["counts"]
+    own = counters.as_dict()
+    counts = own["counts"]
     if args.verbosity > QUIET:
         records, found = counts["records"], counts.get("similar", 0)
         said = f"{many(found, 'matches')} for {many(records, 'records')}, in an index of "
         print(f"{said}{many(manifest.records, 'records')}", file=sys.stderr)
+    if args.verbosity >= VERBOSE:
+        print(describe([own], VERBOSE), file=sys.stderr)
     judged(counts, settings.max_bad)

@@ -10,7 +10,7 @@ from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
 from neardup.joins.near_bits import each_once, near_records
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, write_all
+from neardup.runtime.program import UsageError, not_one_of, write_all
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
 from neardup.sets.bit_vectors import Prints

@@ -81,7 +81,7 @@ class Tally:
             print(f"{self._rules.program}: {message}", file=sys.stderr)
 
     def report(self, skipped: Mapping[str, int], note: str, found: Sequence[str] = ()) -> None:
-        """Print lines `found` and the summary, unless -q; StageError if no file could be read."""
+        """Print lines `found` and the summary, unless -q; StageError if there is no result."""
         if self._rules.verbosity > QUIET:
             print("\n".join([*found, self.summary(skipped, note)]), file=sys.stderr)
         if not self.results:

@@ -123,7 +123,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """Format a part of a whole as a percentage in brackets; "" if the whole is 0."""
+    """Format a part of a whole as a percentage in parentheses; "" if the whole is 0."""
     return f" ({100 * part / whole:.1f} %)" if whole else ""
 
 

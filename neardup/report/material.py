@@ -214,7 +214,7 @@ class Material:
         return self.difference(Node(gone.id), Node(gone.kept, old))
 
     def most_similar(self) -> list[Found]:
-        """Return the most similar pairs below 1; if few, also pairs of 1 whose words differ."""
+        """Return the most similar pairs below 1; if few, also pairs at 1 whose words differ."""
         known = (pair for pair in self.facts.same if {pair.a, pair.b} <= self.texts.keys())
         others = [pair for pair in known if words(self.texts[pair.a]) != words(self.texts[pair.b])]
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]

@@ -131,7 +131,7 @@ def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
-    """Yield parts, with gaps for words far from a difference or after the first words of one."""
+    """Yield parts, with gaps for words far from a difference, or beyond its first RUN words."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
         words = shingling.words_in_lines(text)

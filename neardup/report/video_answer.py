@@ -164,7 +164,7 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
 
 
 def _place(line: bytes) -> tuple[int, float, Place]:
-    """Parse a line into a stretch's number and seconds, and a place; ValueError for others."""
+    """Parse a line into a stretch's number, seconds and place; ValueError for any other line."""
     found = _COMMON.fullmatch(line)
     if not found:
         raise ValueError

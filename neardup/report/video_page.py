@@ -1,4 +1,4 @@
-"""The report page of a video run: for the first pairs, frames of both at the matched times.
+"""The report page of a video run: for the first pairs, frames of both videos at the matched times.
 
     lines ─▶ counts, first pairs ─▶ times, by video ─▶ pictures ─▶ page
 
@@ -47,7 +47,7 @@ class Lines(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """The contents of the page for one pair; `strips`: the moments shown of each common stretch."""
+    """The contents of the page for a pair; `strips`: the moments shown of its first runs."""
 
     couple: Couple
     lines: Lines
@@ -137,7 +137,7 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
 
 
 def _interval(start: float, end: float) -> tuple[float, float]:
-    """Widen an interval to at least LEAST units, within the timeline."""
+    """Widen an interval to at least LEAST units, within the longer timeline."""
     start = max(0.0, min(start, WIDE - LEAST))
     return start, max(end, start + LEAST)
 

@@ -1,4 +1,4 @@
-"""Get the pictures for the page of videos; each file is opened once, in a process that may fail.
+"""Get the pictures for the page of videos, file by file, in child processes that may crash.
 
 Only files below given folders are opened: the lines of an answer may come from elsewhere.  A file
 may take 30 seconds on the clock and 2 GiB.
@@ -18,7 +18,7 @@ from neardup.report.html_page import data_uri
 from neardup.videos.moments import Sight, sight_of
 
 TIME_LIMIT = 30  # seconds, for a file
-OUTSIDE = "is not below the current folder; name its folder with --folder"
+OUTSIDE = "is not below a folder that may be opened; name its folder with --folder"
 
 
 class Seen(NamedTuple):

@@ -125,7 +125,7 @@ def least_of_run(shorter: float) -> float:
 
 
 def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
-    """Return a weight for each pair of matching frames, 0 … 1: halved for every HALF bits apart.
+    """Return the weight of each pair of matching frames: 0.5 to the power of differing bits / HALF.
 
     In a calm scene, all frames match, and only the nearest ones are on the right line.
     """
@@ -134,7 +134,7 @@ def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
 
 
 def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
-    """Return at most `most` seeds and their weights: those with the most votes, in their order.
+    """Return at most `most` seeds and their weights: those with the most votes, in input order.
 
     A seed is a pair of matching frames.
     """
@@ -145,7 +145,7 @@ def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
 
 
 def _enough(on: Floats, seconds: Floats) -> bool:
-    """Return whether matching frames are enough, in number and seconds, to search for a stretch."""
+    """Return whether matching frames suffice, in number and seconds, to search for a run."""
     frames = min(len(np.unique(on[:, 0])), len(np.unique(on[:, 2])))
     return (
         frames >= 1
@@ -155,7 +155,7 @@ def _enough(on: Floats, seconds: Floats) -> bool:
 
 
 def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
-    """Mark the matching frames that overlap a run in both videos, even if on another line."""
+    """Mark the pairs of matching frames that overlap a run in both videos, on any line."""
     inside = np.zeros(len(seeds), bool)
     for run in runs:
         of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)
@@ -253,7 +253,7 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
 
 
 def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
-    """Return whether a run joins two still videos that show the same picture.
+    """Return whether a run is long enough, and its two videos show the same still picture.
 
     Such videos may have few frames that vote, for example where the picture is nearly flat.
     """

@@ -131,7 +131,7 @@ class Decoder:
                 self.clock.pass_by(packet.pts * self._unit)
 
     def _chosen(self, packets: Iterable[Packet]) -> Iterator[Packet]:
-        """Yield the packets; set before each whether a decoder that can skip may skip its frame."""
+        """Yield the packets; before each, turn the skipping of frames on or off, if supported."""
         if self._context.name not in SKIPS:
             yield from packets
             return

@@ -175,7 +175,9 @@ def _waves(pictures: NDArray[np.float32], boxes: Sequence[Box]) -> NDArray[np.fl
 
 
 def borders(pictures: Bytes) -> tuple[Integers, Integers]:
-    """Return boxes inside bars, and boxes inside plain margins, in quarters of pixels: (n, 4) each.
+    """Return the box of each picture without bars, and without bars and margins: (n, 4) each.
+
+    Unit: a quarter of a pixel.
 
     >>> picture = np.full((1, 64, 64), 40, np.uint8)
     >>> picture[0, 8:56] = np.arange(48 * 64).reshape(48, 64) ** 1.5 % 255
@@ -206,7 +208,7 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 
 
 def _steady(sure: Integers, most: Integers) -> Integers:
-    """Return the widest bars (n, 2) that are possible in a picture, and certain in a neighbour.
+    """Return the widest bars (n, 2) possible in each picture, and certain in it or a neighbour.
 
     So a dark scene has the bars of the scene before or after it.
     """

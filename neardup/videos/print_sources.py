@@ -98,7 +98,7 @@ class PrintSources:
         yield from self._spool.prints(map(str.encode, self._ids))
 
     def old_prints(self, names: Iterable[str]) -> Iterator[VideoPrint]:
-        """Yield the prints in files of old videos, each once, but none that this run has read."""
+        """Yield the prints in files of old videos, each video once, except videos already read."""
         old: set[str] = set()
         for name in names:
             for video in self._of_file_of_prints(name):

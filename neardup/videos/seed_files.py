@@ -57,7 +57,7 @@ Seeds = NDArray[np.uint64]
 
 
 class SeedSearch(NamedTuple):
-    """A search for seeds (matching frames): the videos, the distance, and where to write them."""
+    """A search for seeds (matching frames): videos, maximum distance, and the output folder."""
 
     store: FrameStore
     folder: Path  # of the files of seeds
@@ -191,7 +191,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
 def _compare(
     search: SeedSearch, mask: int, rows: Indices, starts: Indices, owns: Indices, sizes: Indices
 ) -> None:
-    """Write the matches in buckets."""
+    """Find the matches within buckets of rows, and write them to the files of seeds."""
     rows = rows[spans(starts, sizes)]
     videos = search.video_of(rows)
     several = np.flatnonzero(_with_two_videos(videos, np.cumsum(sizes) - sizes, search.old))

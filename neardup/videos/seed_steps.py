@@ -57,7 +57,7 @@ def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Itera
 
 
 def _parts(video: VideoPrint) -> Iterator[FrameBlock]:
-    """Yield for each variant of a video its fingerprints that no earlier variant of a frame has."""
+    """Yield for each variant the fingerprints that no earlier variant of the same frame has."""
     fresh, seconds = fresh_variants(video.hashes), seconds_of(video.spans)
     for v in range(len(video.variants)):
         kept = np.flatnonzero(fresh >> np.uint32(v) & np.uint32(1))
@@ -88,7 +88,7 @@ def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
-    """Yield the seeds in sorted blocks: a line for each block key and pair (a, b, mirrored)."""
+    """Read sorted blocks; yield the seeds, a line for each block key and pair (a, b, mirrored)."""
     for key, group in groupby(lines, first_field):
         mask = _mask(key)
         texts = (fields_of(text, 2, "a block of fingerprints")[1] for text in group)
@@ -101,7 +101,9 @@ def _mask(key: bytes) -> int:
     """Return the number of the mask in the first field of a block; WireError for other fields."""
     mask, _, share = key.partition(b".")
     if not (mask.isdigit() and share.isdigit() and len(mask) < 3 and int(mask) < MASKS):
-        raise WireError(f"expected the blocks that the step blocks prints, got {shown(key)}")
+        raise WireError(
+            f"expected the blocks that `step.py videos blocks` prints, got {shown(key)}"
+        )
     return int(mask)
 
 

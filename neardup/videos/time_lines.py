@@ -75,7 +75,7 @@ def best_line(seeds: Floats, weights: Floats) -> Line:
 
 
 def overlaps(seeds: Floats, rate: float, offset: float) -> Floats:
-    """Return the seconds of b for which each match is on the line; negative: its distance."""
+    """Return the seconds of b for which each match is on the line, or minus its distance to it."""
     a0, a1, b0, b1 = seeds.T
     return np.asarray(
         np.minimum(rate * a1 + offset, b1) - np.maximum(rate * a0 + offset, b0), np.float64
@@ -108,7 +108,7 @@ def _fitted(line: Line, seeds: Floats, weights: Floats) -> Line:
 
 
 def _exact_lines(seeds: Floats, weights: Floats, rates: Floats) -> list[Line]:
-    """Return the best line for each rate, among all offsets at which the slope of votes changes."""
+    """Return the exact best line for each rate, from the offsets where the votes' slope changes."""
     at, slopes = _corners(seeds, weights, rates)
     order = np.argsort(at, axis=1, kind="stable")
     at = np.take_along_axis(at, order, 1)

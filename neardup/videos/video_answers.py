@@ -78,7 +78,7 @@ def _rule(name: str) -> Rule:
 
 
 class Videos(NamedTuple):
-    """The N videos of a run, by number; the first `old` of them are from an index."""
+    """The N videos of a run, by number; the first `old` of them are those of --against."""
 
     ids: Sequence[str]
     facts: Sequence[Facts]

@@ -84,7 +84,7 @@ class VideoClock:
         return time
 
     def distrust(self) -> None:
-        """From now on, treat long stills as wrong time stamps."""
+        """From now on, treat a jump of over 10 s as a wrong time stamp, not as a long still."""
         self._ahead = AHEAD
 
     def pass_by(self, stamp: float) -> None:

@@ -72,7 +72,7 @@ def find(
 ) -> tuple[list[VideoPair], list[CommonStretch]]:
     """Return pairs in byte order of their ids, and common stretches, the longest first.
 
-    The first `old` videos are those of an index: pairs among them are not looked for.  The answer
+    The first `old` videos are those of --against; pairs of two of them are left out.  The answer
     does not depend on `jobs` or on the order of the videos.  `done` is called now and then with the
     share of the work that is done, 0 to 1.
     """
@@ -84,7 +84,7 @@ def find(
 
 
 def is_pair(pair: VideoPair, whole: Sequence[float], options: JoinOptions) -> bool:
-    """Return whether two videos with runs are a pair by the measure asked for.
+    """Return whether two videos with runs are a pair by the measure in `options`.
 
     whole: the seconds of both from the first frame to the last.
     """
@@ -135,7 +135,7 @@ def _search(
     folder: Path,
     done: Callable[[float], object],
 ) -> SeedSearch:
-    """Find matching frames of new videos and, with an index, of the old videos that match them."""
+    """Find matching frames; with old videos, only of new ones and of old ones that match them."""
     search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
     find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
@@ -207,7 +207,7 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return pairs that may be copies, and pairs whose frames mostly match, by a file of seeds.
+        """Return possible copies, and pairs whose frames mostly match, for a part of the seeds.
 
         All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
         one video.
@@ -266,7 +266,7 @@ class _Join:
     def _aligned(
         self, a: int, b: int, mirrored: bool, i: Indices, j: Indices
     ) -> Iterator[VideoPair]:
-        """Yield the pair of two videos, if they have runs; frames i of a match j of b."""
+        """Yield the pair of two videos, if they have runs; frames i[k] of a and j[k] of b match."""
         if len(i):
             seeds = np.hstack((self.store.spans[i], self.store.spans[j]))
             pair = pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))

@@ -196,7 +196,7 @@ def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterato
 
     copies: yield each video, and its copies, instead of pairs.
     """
-    what = "the requests that the step meet prints, with 6 fields"
+    what = "the requests that `step.py videos meet` prints, with 6 fields"
     for key, b, rows in _met(lines, REQUEST, what):
         if copies:
             yield line(key, b"")
@@ -307,7 +307,7 @@ def common_frames(
     """Yield the starts, by video, of frames that many clusters show and of frames matching them."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
     for key, group in groupby(lines, first_field):
-        rows = [fields_of(text, 3, "frames and those that match") for text in group]
+        rows = [fields_of(text, 3, "the matching frames of two videos") for text in group]
         ids = [key.rpartition(b" ")[0], *dict.fromkeys(row[1] for row in rows)]
         places = {id_: place for place, id_ in enumerate(ids)}
         starts = [parse_numbers(row[2], 2) for row in rows]

@@ -121,7 +121,7 @@ def test_no_flipped_bit_goes_unseen(byte, sketched, tmp_path):
         (["sketch", "x", "--to", ""], "--to: expected the name of a file, got ''"),
         (["similar", "{}", "--threshold", "0"], "--threshold: 0 is outside 0 < t <= 1"),
         (["similar", "{}", "--confidence", "1"], "--confidence: 1 is outside 0 < P < 1"),
-        (["similar", "{}", "--measure", "dice"], "'dice' is not jaccard or containment"),
+        (["similar", "{}", "--measure", "dice"], "'dice' is not one of jaccard, containment"),
         (["similar", "{}", "--measure", "containment"], "needs sketches of --kind mod:M, and"),
         (["similar", "{}", "--of", "nobody"], "none of 4 records has id 'nobody'"),
     ],

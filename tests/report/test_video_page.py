@@ -168,7 +168,7 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
         "films/broken.mp4 : damaged (PyAV does not recognise it)",
         "films/gone.mp4 : cannot be read (No such file or directory)",
         "films/pipe.mp4 : cannot be read (not a regular file)",
-        "⟨U+0000⟩ : is not below the current folder",
+        "⟨U+0000⟩ : is not below a folder that may be opened",
     ):
         assert said in words
     assert len(pictures(text)) == 4 * 4

@@ -34,7 +34,7 @@ def runs_of(x: VideoPrint, y: VideoPrint, mirror: bool = False) -> tuple[Run, ..
 
 
 def seeds_of(a: Frames, b: Frames) -> np.ndarray:
-    """Return all pairs of frames that differ in at most 31 bits."""
+    """Return the spans (m, 4) of all pairs of frames that differ in at most 31 bits."""
     i, j = (side.ravel() for side in np.indices((len(a.spans), len(b.spans))))
     near = distances(a, i, b, j) <= 31
     return np.hstack((a.spans[i[near]], b.spans[j[near]]))

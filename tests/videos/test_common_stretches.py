@@ -85,7 +85,7 @@ def test_copies_of_one_video_keep_their_votes(random: np.random.Generator, tmp_p
 
 @pytest.mark.slow
 def test_copies_in_an_index_keep_their_votes(random: np.random.Generator, tmp_path: Path) -> None:
-    """A clip is found in all 12 copies of its video in an index."""
+    """A clip is found in all 12 copies of its video among the old videos."""
     video = made_up(random, "v", 40)
     prints = [copied(random, video, f"w{k:02}", 4) for k in range(12)]
     prints += [made_up(random, "x", 20), copied(random, cut(video, "", 20, 28), "clip")]

@@ -1,4 +1,4 @@
-"""Hashes of frames are those of single pictures, but for two bits, and stay near after edits."""
+"""Frame hashes are within two bits of those of single pictures, and change little after edits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def words(hash_bytes: np.ndarray) -> list[int]:
 
 
 def worst(a: np.ndarray, b: np.ndarray, variant: str = "whole") -> int:
-    """Return the maximum distance in bits from a frame's whole hash in `a` to its hash in `b`."""
+    """Return the maximum distance in bits from a `whole` hash in `a` to the `variant` in `b`."""
     v = VARIANTS.index(variant)
     return max(apart(x, y) for x, y in zip(hashes(a)[0][:, 0], hashes(b)[0][:, v]))
 

@@ -1,4 +1,4 @@
-"""Spans of similar frames equal those of a slow definition, in whatever batches frames come."""
+"""Spans of similar frames equal those of a slow definition, whatever the size of the batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line of times that matches of frames vote for is about as good as an exhaustive search's."""
+"""The line in time for matching frames is about as good as one found by exhaustive search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neardup.videos.time_lines import RATES, Floats, best_line, overlaps, weight
 
 
 def seeds_on(random: np.random.Generator, count: int, rate: float, offset: float) -> Floats:
-    """Return matches of frames near a line of times, each moved by up to an eighth of a second."""
+    """Return matches of frames near a line in time, each moved by up to an eighth of a second."""
     a = np.sort(random.random(count)) * count / 2
     b = rate * a + offset + random.uniform(-0.125, 0.125, count)
     return np.stack((a, a + 0.25, b, b + 0.25), axis=1)
@@ -22,7 +22,7 @@ def strays(random: np.random.Generator, count: int, seconds: float) -> Floats:
 
 
 def most_votes(seeds: Floats, weights: Floats) -> float:
-    """Return the most votes of any rate and offset, by trying the offsets where slopes change."""
+    """Return the maximum votes over all rates, trying every offset at which the slope changes."""
     most = 0.0
     for rate in RATES.tolist():
         a0, a1, b0, b1 = seeds.T

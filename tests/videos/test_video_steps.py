@@ -331,5 +331,5 @@ def test_wrong_lengths_are_refused(seconds: bytes) -> None:
 @pytest.mark.parametrize("key", [b"9" * 5000 + b".1", b"40.1", b"0.", b"0", b"-1.0"])
 def test_wrong_keys_of_blocks_are_refused(key: bytes) -> None:
     line = b"\t".join((key, *two_in_a_block().split(b"\t")[1:]))
-    with pytest.raises(WireError, match="expected the blocks that the step blocks prints"):
+    with pytest.raises(WireError, match=r"expected the blocks that `step\.py videos blocks`"):
         list(seed_steps.seeds([line], DEFAULT))
