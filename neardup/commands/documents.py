@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ from neardup.reading import document_files
 from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.atomic_write import check_new
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_all, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.verification import OUTPUTS
@@ -89,12 +91,21 @@ def main() -> None:
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     check_keep(settings)
+    outputs = {"--removed": args.removed, "--report": args.report}
+    if not args.lines:
+        asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
+        run.check_outputs(asked, checked, settings.form)
+    for flag in filter(outputs.get, outputs if args.lines else ()):
+        raise UsageError(f"{flag} cannot be used with --output {LINES}; leave it out")
     walk = Walk(Patterns.of(args.include, args.exclude), is_archive)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder:
         progress = Progress(NAME, ["documents"], 1)
         tally = Tally(rules, progress.clear)
         files = list(walk.files(args.files))
+        for flag, name in outputs.items():
+            if name and walk.knows(os.fsencode(name)):
+                check_new(flag, name, [name])
         for path, why in walk.closed:
             tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         lines = folder / "documents"
@@ -103,7 +114,7 @@ def main() -> None:
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally))
         if tally.results:
-            find(lines, args, replace(options, encoding=None))  # the lines are UTF-8
+            find(lines, args, options)
     tally.report(walk.skipped, "")
     check_failures(tally, settings)
 
@@ -114,10 +125,7 @@ def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
         with lines.open("rb") as source:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
         return
-    words = ["--input=jsonl", *options.given_arguments(), f"--sort-memory={args.sort_memory}"]
-    words += [f"--jobs={args.jobs}"] if args.jobs else []
-    words += [f"--removed={args.removed}"] if args.removed is not None else []
-    words += [f"--report={args.report}"] if args.report is not None else []
+    words = _words(args, options)
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
     if args.output not in WITH_PATHS or (args.output == "removed" and not args.null):
         run.main(NAME, PROGRAM, [*words, *loud, str(lines)])
@@ -130,6 +138,15 @@ def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
     write_all(path + b"\0" if args.null else path_id(path).encode() + b"\n" for path in paths)
     if args.verbosity > QUIET:
         print(f"{many(len(paths), 'documents')} {args.output}", file=sys.stderr)
+
+
+def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
+    """Return the options of a run that finds the pairs among the documents' lines."""
+    # The lines are UTF-8.
+    words = ["--input=jsonl", *replace(options, encoding=None).given_arguments()]
+    given = {"--sort-memory": args.sort_memory, "--jobs": args.jobs}
+    given.update({"--removed": args.removed, "--report": args.report})
+    return words + [f"{flag}={value}" for flag, value in given.items() if value is not None]
 
 
 def _kept_path(line: bytes) -> bytes:

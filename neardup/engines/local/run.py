@@ -36,6 +36,7 @@ from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged, is_index
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, check_file_name, interrupted, run, write_to
@@ -73,11 +74,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     if not settings.scheme.joined_in_memory:
         with_cost_printed(settings, options.verbosity)
     options = with_input(options)
-    if args.report is not None:
-        check_report(args.report, options)
-    if args.answer is not None or args.removed or args.report:
-        answer_file.check_answer(args, settings.form)
-    jobs = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    check_outputs(args, options, settings.form)
     names, places, segments = inputs_of(args.files, options, settings)
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
@@ -90,7 +87,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         with interrupted(left), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)
             stages = steps(options, settings, bool(segments))
-            inputs = settings, names, places, folder, jobs, segments
+            inputs = settings, names, places, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "answer": answer}
             plan = Plan.of(name, stages, *inputs, unchanged=Unchanged(names), **more)
             if options.output == "kept" and not (answer.folder or answer.rows):
@@ -166,7 +163,17 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
         parser.error("the following arguments are required: FILE")
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
+    if args.jobs is not None:
+        args.jobs = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     return args
+
+
+def check_outputs(args: argparse.Namespace, options: table.Options, form: InputFormat) -> None:
+    """Raise UsageError if the files of -o, --removed and --report cannot be written as asked."""
+    if args.report is not None:
+        check_report(args.report, options)
+    if args.answer is not None or args.removed or args.report:
+        answer_file.check_answer(args, form)
 
 
 def written_whole(
