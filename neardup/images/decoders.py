@@ -119,6 +119,7 @@ class _Process(Generic[Item]):
         try:
             self.pid = os.fork()
         except OSError as error:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             raise StageError(
                 f"cannot start a process: {error.strerror}; try fewer --jobs"
             ) from None

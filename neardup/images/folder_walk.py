@@ -136,6 +136,10 @@ class Walk:
                     status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:  # removed since
                     continue
+                except PermissionError as error:  # the folder may be listed, but not entered
+                    self.closed.append((os.path.dirname(entry.path), error.strerror or ""))
+                    waiting.pop()
+                    continue
                 yield from self._file(entry.path, status)
 
     def _allowed(self, entry: os.DirEntry[bytes]) -> bool:

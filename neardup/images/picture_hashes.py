@@ -22,6 +22,7 @@ Memory: about 250 bytes for each picture beside those of the walk, and 32 for ea
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -121,7 +122,7 @@ def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
     rest, _, hashes = value.partition(b"\n")
     try:
         fields = json.loads(rest)
-        return Fingerprint(hashes, *fields) if hashes else Failure(*fields)
+        return Fingerprint(hashes, *fields) if hashes else Failure.of(fields)
     except (ValueError, TypeError):
         return None
 
@@ -129,7 +130,7 @@ def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
 def _date(file: FoundFile, of: Fingerprint) -> int:
     """Return the date of a picture, or else of its file, in local time, such as 20240531180000."""
     if of.date:
-        return int("".join(filter(str.isdigit, of.date)))
+        return int("0" + re.sub("[^0-9]", "", of.date))
     return int(time.strftime("%Y%m%d%H%M%S", time.localtime(file.mtime_ns // 10**9)))
 
 

@@ -24,6 +24,13 @@ class Failure(NamedTuple):
     reason: str
     detail: str
 
+    @classmethod
+    def of(cls, stored: Any) -> Failure:
+        """Return the failure that was stored as a list of two texts; TypeError for other values."""
+        if not isinstance(stored, list) or not all(isinstance(text, str) for text in stored):
+            raise TypeError
+        return cls(*stored)
+
 
 class Outcome(NamedTuple):
     """A file, and its result or the reason why it has none."""

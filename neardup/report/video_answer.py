@@ -157,7 +157,7 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
         )
         parsed = [_place(line) for line in lines]
         return 0, Stretch(parsed[0][1], len(parsed), [place for _, _, place in parsed])
-    except (ValueError, TypeError, KeyError, IndexError):
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError):
         raise WireError(
             f"expected a line that `neardup videos --common` wrote, got {shown(line)}"
         ) from None

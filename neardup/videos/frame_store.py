@@ -127,7 +127,9 @@ class FrameStore:
 
 
 def _check_variants(video: VideoPrint, variants: tuple[str, ...]) -> None:
-    if video.variants != variants or len(variants) > MAX_VARIANTS:
+    if len(variants) > MAX_VARIANTS:
+        raise UsageError(f"the print of {video.id} has more than {MAX_VARIANTS} variants")
+    if video.variants != variants:
         raise UsageError(
             f"the print of {video.id} has the variants {' '.join(video.variants)}, and others have "
             f"{' '.join(variants)}: make all prints with one version of `neardup videos`"

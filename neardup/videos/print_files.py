@@ -27,7 +27,7 @@ import numpy as np
 from neardup.reading.compressed import kind_by_name, opened, packing
 from neardup.reading.parquet_rows import check_pyarrow, damage_named, opened_parquet
 from neardup.runtime.program import StageError, WireError, write_to
-from neardup.videos.video_prints import HEX_DIGITS, WORDS, VideoPrint, from_line, to_line
+from neardup.videos.video_prints import HEX_DIGITS, VideoPrint, checked, from_line, to_line
 
 BAD_LINE = "bad line"  # the reason of a failure
 PARQUET = b"PAR1"
@@ -98,18 +98,15 @@ def _tried(
 def _of_row(row: dict[str, Any]) -> VideoPrint:
     """Convert a row of Arrow values to a `VideoPrint`; WireError if it is invalid."""
     try:
-        variants = tuple(row["variants"].as_py())
+        variants = row["variants"].as_py()
         starts, ends = (np.array(row[name].as_py(), np.int64) for name in ("starts", "ends"))
         values = b"".join(row["hashes"].as_py())
-        hashes = np.frombuffer(values, ">u8").reshape(len(starts), len(variants), WORDS)
+        hashes = np.frombuffer(values, ">u8").astype(np.uint64)
         facts = json.loads(row["facts"].as_py())
         spans = np.stack((starts, ends), axis=1)
-        ordered = (starts < ends).all() and (np.diff(starts) > 0).all()
-        if ordered and variants and isinstance(facts, dict) and row["id"].as_py():
-            return VideoPrint(row["id"].as_py(), facts, variants, spans, hashes.astype(np.uint64))
-    except (ValueError, TypeError, OverflowError):
-        pass  # reported below
-    raise WireError("expected the print of a video") from None
+        return checked(row["id"].as_py(), facts, variants, spans, hashes)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        raise WireError("expected the print of a video") from None
 
 
 def write_prints(sink: IO[bytes], name: str, prints: Iterable[VideoPrint]) -> None:

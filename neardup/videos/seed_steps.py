@@ -30,10 +30,9 @@ from neardup.videos.step_lines import (
     joined,
     line,
     parse_block,
-    print_in,
 )
 from neardup.videos.video_join import JoinOptions, seconds_of
-from neardup.videos.video_prints import MIRROR, VideoPrint, owns
+from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, owns
 
 SHARES = 16  # parts into which the keys of a mask are divided
 ROWS = 1 << 18  # that `blocks` holds
@@ -46,7 +45,7 @@ def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Itera
     held: list[FrameBlock] = []
     rows = 0
     for text in lines:
-        for part in _parts(print_in(text)):
+        for part in _parts(from_line(text)):
             held.append(part)
             rows += len(part.keys)
             if rows >= ROWS:

@@ -32,11 +32,10 @@ from numpy.typing import NDArray
 
 from neardup.runtime.program import StageError, WireError, shown
 from neardup.videos.stored_prints import from_bytes, to_bytes
-from neardup.videos.video_prints import VideoPrint, from_line
+from neardup.videos.video_prints import ID, VideoPrint
 
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
 LEVEL = 1
-ID = re.compile(rb"[^\0\t\r\n]+")
 SECONDS = re.compile(rb"\d+(\.\d+)?(e[+-]?\d+)?")
 PAIR = re.compile(OTHER + rb"(%b) ([01])" % ID.pattern)
 COLUMNS = (
@@ -68,17 +67,6 @@ class MirroredPair(NamedTuple):
 
     other: bytes
     mirrored: bool
-
-
-def checked_id(video: VideoPrint) -> bytes:
-    """Return the id of a video as a field of a line; StageError if the id is not allowed there."""
-    id_ = video.id.encode()
-    if not ID.fullmatch(id_):
-        raise StageError(
-            f"the id {video.id!r} is empty, or has a tab or a line end; change it in the file of "
-            "prints"
-        )
-    return id_
 
 
 def line(*fields: bytes) -> bytes:
@@ -218,13 +206,6 @@ def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     ]
     columns[2] = np.concatenate(videos)
     return FrameBlock([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)
-
-
-def print_in(text: bytes) -> VideoPrint:
-    """Parse a JSON line into a video print; StageError if its id cannot be a field."""
-    video = from_line(text)
-    checked_id(video)
-    return video
 
 
 def grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:

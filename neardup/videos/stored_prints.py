@@ -50,7 +50,7 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
     try:
         fields = json.loads(head)
         if not isinstance(fields, dict):
-            return Failure(*fields)
+            return Failure.of(fields)
         return _print(fields, zlib.decompress(packed))
     except (ValueError, TypeError, KeyError, zlib.error):
         return None
@@ -61,6 +61,8 @@ def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
     n, variants = int(str(fields["spans"])), fields["variants"]
     if not isinstance(variants, list) or not isinstance(fields["facts"], dict):
         raise TypeError("variants or facts")
+    if not all(isinstance(name, str) for name in variants):
+        raise TypeError("names of variants")
     spans = np.frombuffer(numbers, "<i8", 2 * n).reshape(n, 2)
     shape = n, len(variants), WORDS
     hashes = np.frombuffer(numbers, "<u8", offset=16 * n).reshape(shape).astype(np.uint64)

@@ -30,7 +30,7 @@ LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
 
 def _date(facts: Facts) -> int:
     """Return the date of a video as a number, such as 20240531180000; 0 if it has none."""
-    return int("0" + "".join(filter(str.isdigit, str(facts.get("date", ""))))[:14])
+    return int("0" + re.sub("[^0-9]", "", str(facts.get("date", "")))[:14])
 
 
 def _pixels(facts: Facts) -> float:

@@ -15,6 +15,9 @@ Letters: n spans, V variants.
 from __future__ import annotations
 
 import json
+import re
+import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,7 @@ from neardup.runtime.program import WireError
 
 WORDS = 4  # of 64 bits, of a fingerprint
 HEX_DIGITS = 64
+ID = re.compile(rb"[^\0\t\r\n]+")
 REGIONS = ("upper", "lower")
 OWN = ("whole", "tight", *REGIONS)  # variants, each of which is compared with the same variant
 MIRROR = " mirror"  # how the names of mirrored variants end
@@ -46,7 +50,7 @@ def number(facts: dict[str, Any], name: str) -> float:
     (640.0, 0.0)
     """
     value = facts.get(name, 0)
-    good = isinstance(value, (int, float)) and value - value == 0
+    good = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
     return float(value) if good else 0.0
 
 
@@ -97,6 +101,26 @@ def compared(variants: tuple[str, ...], mirrored: bool) -> list[tuple[int, int]]
     return pairs
 
 
+def checked(
+    id_: object,
+    facts: object,
+    variants: Sequence[object],
+    spans: NDArray[np.int64],
+    hashes: NDArray[np.uint64],
+) -> VideoPrint:
+    """Return the print with these values, read from a file; ValueError if there is none.
+
+    spans: (n, 2); hashes: of any shape.
+    """
+    names = tuple(str(name) for name in variants if isinstance(name, str))
+    whole = len(names) == len(variants) > 0 and isinstance(facts, dict)
+    ordered = (spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) > 0).all()
+    if not (whole and ordered and isinstance(id_, str) and ID.fullmatch(id_.encode())):
+        raise ValueError
+    assert isinstance(facts, dict)
+    return VideoPrint(id_, facts, names, spans, hashes.reshape(len(spans), len(names), WORDS))
+
+
 def to_line(video: VideoPrint) -> bytes:
     r"""Format a video print as a JSON line.
 
@@ -127,17 +151,13 @@ def from_line(line: bytes) -> VideoPrint:
     """
     try:
         fields = json.loads(line)
-        variants = tuple(fields["variants"])
         rows = [frame.split(" ") for frame in fields["frames"]]
         spans = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2)
         digits = [digits for row in rows for digits in row[2:]]
         hashes = np.frombuffer(bytes.fromhex("".join(digits)), ">u8").astype(np.uint64)
-        shaped = hashes.reshape(len(rows), len(variants), WORDS)
-        good = bool(variants) and all(len(each) == HEX_DIGITS for each in digits)
-        good = good and bool((spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) > 0).all())
-        if good and isinstance(fields["id"], str) and isinstance(fields["facts"], dict):
-            return VideoPrint(fields["id"], fields["facts"], variants, spans, shaped)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        if all(len(each) == HEX_DIGITS for each in digits):
+            return checked(fields["id"], fields["facts"], fields["variants"], spans, hashes)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         pass  # reported below
     some = line[:60].decode("utf-8", "replace").rstrip()
     raise WireError(f"expected the print of a video, got {some!r}") from None

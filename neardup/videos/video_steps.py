@@ -41,7 +41,6 @@ from neardup.videos.step_lines import (
     COMMON,
     PRINT,
     MirroredPair,
-    checked_id,
     fields_of,
     first_field,
     format_numbers,
@@ -53,7 +52,6 @@ from neardup.videos.step_lines import (
     parse_pair,
     parse_print,
     parse_seconds,
-    print_in,
 )
 from neardup.videos.video_join import (
     COPIES,
@@ -65,7 +63,7 @@ from neardup.videos.video_join import (
     seconds_of,
     whole_seconds,
 )
-from neardup.videos.video_prints import MIRROR, VideoPrint, length_of, owns
+from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, length_of, owns
 
 FASTEST = 1.2  # a rate higher than any of a line
 ABOUT, SEEDS_LINE, REQUEST = 3, 4, 6  # fields of lines: prints and common frames, seeds, requests
@@ -79,8 +77,8 @@ def keyed(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield prints as lines with their id as key, and all other lines unchanged."""
     for text in lines:
         if text.startswith(b"{"):
-            video = print_in(text)
-            yield line(checked_id(video), PRINT, format_print(video))
+            video = from_line(text)
+            yield line(video.id.encode(), PRINT, format_print(video))
         else:
             yield text
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import signal
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from neardup.images import cache
 from neardup.images.cache import PICTURES, ResultCache, default_file
 from neardup.images.folder_walk import FoundFile
 from neardup.runtime.program import UsageError
+from tests.support.failing import as_nobody
 
 FILE = FoundFile(b"/p/a\xff.png", 10, 99)
 
@@ -229,27 +228,10 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
     assert found() is None
 
 
-def as_nobody(task: Callable[[], None]) -> None:
-    """Run a task in a child process, as the user nobody where possible; fail if it fails."""
-    pid = os.fork()
-    if not pid:
-        with contextlib.suppress(PermissionError):
-            os.setuid(65534)
-        code = 1
-        try:
-            task()
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitpid(pid, 0)[1] == 0
-
-
 def test_a_file_of_another_user(tmp_path: Path) -> None:
     """Another user's cache file, which cannot be written, causes no error."""
     path = filled(tmp_path / "c")
     path.chmod(0o444)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o555)
 
     def use() -> None:
         it = ResultCache(PICTURES, path, "k")
@@ -258,8 +240,7 @@ def test_a_file_of_another_user(tmp_path: Path) -> None:
         it.close()
         assert it.note.startswith("no cache: ")
 
-    if os.geteuid() == 0:
-        as_nobody(use)
+    as_nobody(use, tmp_path)
     tmp_path.chmod(0o755)
     assert opened(path).get(FILE) == FILE.path
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from neardup.images import folder_walk
 from neardup.images.folder_walk import Walk, path_id, path_of
 from neardup.runtime.program import StageError
+from tests.support.failing import as_nobody
 
 
 def walked(*names: Path | str) -> tuple[list[bytes], dict[str, int]]:
@@ -125,6 +126,30 @@ def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     walk = Walk()
     assert [os.path.basename(file.path) for file in walk.files([str(tmp_path)])] == [b"y"]
     assert walk.closed == [(os.fsencode(tmp_path / "a"), "Permission denied")]
+
+
+def test_a_folder_that_may_be_listed_but_not_entered(tmp_path: Path) -> None:
+    make(tmp_path, b"a/x", b"a/y", b"b/z")
+    (tmp_path / "a").chmod(0o444)
+
+    def walked() -> None:
+        walk = Walk()
+        assert [os.path.basename(file.path) for file in walk.files([str(tmp_path)])] == [b"z"]
+        assert walk.closed == [(os.fsencode(tmp_path / "a"), "Permission denied")]
+
+    as_nobody(walked, tmp_path)
+
+
+@pytest.mark.parametrize("each_link", [False, True])
+def test_files_are_known_by_every_name(each_link: bool, tmp_path: Path) -> None:
+    make(tmp_path, b"a/x", b"y")
+    os.link(tmp_path / "a/x", tmp_path / "other")
+    os.symlink("a/x", tmp_path / "link")
+    walk = Walk(each_link=each_link)
+    assert list(walk.files([str(tmp_path / "a")]))
+    names = ["a/x", "other", "link", "y", "none"]
+    known = [name for name in names if walk.knows(os.fsencode(tmp_path / name))]
+    assert known == ["a/x", "other", "link"]
 
 
 def test_a_name_that_does_not_exist() -> None:

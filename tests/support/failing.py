@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +21,29 @@ MEASURED = [
     "sys.exit(status != 0)",
 ]
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+
+
+def as_nobody(task: Callable[[], None], folder: Path) -> None:
+    """Run a task in a child process, as the user nobody where possible; fail if it fails.
+
+    It may enter `folder`, a test's own, and read in it; nobody can write in it meanwhile.
+    """
+    for path in folder.parents:
+        if path.stat().st_mode & 0o555 != 0o555:  # those that pytest has made
+            path.chmod(0o755)
+    mode = folder.stat().st_mode
+    try:
+        folder.chmod(0o555)
+        pid = os.fork()
+        if not pid:
+            with suppress(PermissionError):
+                os.setuid(65534)
+            code = 1
+            try:
+                task()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        folder.chmod(mode)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.images.results import Failure
@@ -39,8 +39,11 @@ def test_as_bytes(frames: int) -> None:
 
 
 @given(st.binary(max_size=60))
+@example(b'"ab"')
+@example(b"[1,2]")
 def test_other_bytes(value: bytes) -> None:
-    assert from_bytes(value) is None or value.startswith(b"[")
+    found = from_bytes(value)
+    assert found is None or (isinstance(found, Failure) and value.startswith(b'["'))
 
 
 @given(st.integers(0, 500), st.integers(0, 255))
@@ -112,7 +115,7 @@ def test_bad_rows(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = str(tmp_path / "p")
     with open(path, "wb") as sink:
-        write_prints(sink, "p.parquet", [made_up(seed) for seed in range(9)])
+        write_prints(sink, "p.parquet", [made_up(seed) for seed in range(11)])
     table = parquet.read_table(path).to_pylist()
     table[1]["facts"] = "x"
     table[2]["hashes"] = table[2]["hashes"][:-1]
@@ -120,12 +123,14 @@ def test_bad_rows(tmp_path: Path) -> None:
     table[4]["id"] = None
     table[5]["variants"] = []
     table[6]["facts"] = None
+    table[7]["id"] = "a\tb"
+    table[8]["variants"] = [None] * len(table[8]["variants"])
     parquet.write_table(arrow.Table.from_pylist(table, parquet.read_schema(path)), path)
     bad: list[str] = []
     assert [video.id for video in prints_in(path, bad.append)] == [
-        made_up(seed).id for seed in (0, 7, 8)
+        made_up(seed).id for seed in (0, 9, 10)
     ]
-    assert bad == [f"row {k}: expected the print of a video" for k in range(2, 8)]
+    assert bad == [f"row {k}: expected the print of a video" for k in range(2, 10)]
     parquet.write_table(arrow.table({"id": ["a"]}), path)
     with pytest.raises(StageError, match="has no column facts; expected a table of prints, as"):
         list(prints_in(path, bad.append))

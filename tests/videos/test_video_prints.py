@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neardup.runtime.program import WireError
-from neardup.videos.video_prints import VideoPrint, from_line, to_line
+from neardup.videos.video_prints import VideoPrint, from_line, number, to_line
 
 HASH = "00ff" * 16
 GOOD = {"id": "a", "facts": {}, "variants": ["whole"], "frames": [f"0 250 {HASH}"]}
@@ -37,6 +37,13 @@ def test_hex_is_that_of_the_words_in_order() -> None:
     "changed",
     [
         {"id": 7},
+        {"id": ""},
+        {"id": "a\tb"},
+        {"id": "a\nb"},
+        {"id": "a\0b"},
+        {"id": "\ud800"},
+        {"variants": [1]},
+        {"variants": [None]},
         {"facts": []},
         {"variants": []},
         {"variants": ["whole", "mirror"]},
@@ -55,7 +62,17 @@ def test_a_line_that_is_no_print_is_told(changed: dict[str, Any]) -> None:
         from_line(json.dumps({**GOOD, **changed}).encode())
 
 
-@pytest.mark.parametrize("line", [b"", b"{}", b"[]", b"7", b"\xff", b'{"id":' + b"9" * 5000 + b"}"])
+def test_a_fact_that_is_no_number_of_a_float_is_0() -> None:
+    for value in (10**400, -(10**400), float("nan"), float("inf"), "7", None):
+        assert number({"seconds": value}, "seconds") == 0
+
+
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{}", b"[]", b"7", b"\xff", b'{"id":' + b"9" * 5000 + b"}", DEEP]
+)
 def test_so_is_a_line_that_is_something_else(line: bytes) -> None:
     with pytest.raises(WireError):
         from_line(line)
