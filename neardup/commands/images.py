@@ -24,7 +24,7 @@ from neardup.images.picture_hashes import (
     in_order,
     keep_rules,
 )
-from neardup.images.results import Failure, Outcome
+from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
@@ -52,7 +52,6 @@ OUTPUT_HELP = (
     "first path of the cluster in byte order, tab, path; "
     f"{LINES}: the fingerprints, one line per picture"
 )
-LONGEST_LIMIT = 86400  # seconds
 READ_AT_ONCE = 1 << 20
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 
@@ -83,7 +82,7 @@ def main() -> None:
     variants = Variants(args.mirror, args.rotate, args.crops)
     rules = Rules(NAME, "picture", args.strict, args.verbosity)
     quality = integer("--quality", args.quality, 0, 100)
-    jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
+    jobs = cores() if args.jobs is None else integer("--jobs", args.jobs, 1, MOST_JOBS)
     seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
     keep = read("--keep", keep_rules, args.keep)
     integer("--distance", args.distance, 0, BITS // 2)
@@ -122,7 +121,7 @@ def find(lines: Path, args: argparse.Namespace) -> None:
             write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
         return
     words = ["--input=fingerprints", "--exact", f"--distance={args.distance}"]
-    words += [f"--output={args.output}", *([f"--jobs={args.jobs}"] if args.jobs else [])]
+    words += [f"--output={args.output}", *([] if args.jobs is None else [f"--jobs={args.jobs}"])]
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
     if args.output not in ("pairs", "kept"):
         run.main(NAME, PROGRAM, [*words, *loud, str(lines)])

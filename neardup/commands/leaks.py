@@ -125,7 +125,7 @@ def main() -> None:
             check_kind(args.answer, settings.form.kind_of(args.files[0]))
         pairs = folder / "pairs"
         said = "-v" if args.verbosity >= VERBOSE else "-q"
-        jobs = [f"--jobs={args.jobs}"] if args.jobs else []
+        jobs = [] if args.jobs is None else [f"--jobs={args.jobs}"]
         words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
         run.main(NAME, PROGRAM, [*words, "--", *args.files])
         counts: Counter[str] = Counter()

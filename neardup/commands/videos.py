@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.commands.images import LONGEST_LIMIT, cache_file
+from neardup.commands.images import cache_file
 from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, shingles_of, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache
+from neardup.images.results import LONGEST_LIMIT
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
@@ -40,9 +41,17 @@ from neardup.runtime.program import (
 from neardup.runtime.summary import many
 from neardup.stages import video_decisions
 from neardup.stages.video_decisions import FoundPairs
-from neardup.stages.video_options import MEASURE_HELP, read_share, read_time
+from neardup.stages.video_options import (
+    AT_LEAST,
+    AT_LEAST_HELP,
+    MEASURE_HELP,
+    MOST_TICKS,
+    THRESHOLD,
+    read_share,
+    read_time,
+)
 from neardup.videos import video_answers
-from neardup.videos.containers import require_av
+from neardup.videos.containers import is_video, require_av
 from neardup.videos.pair_lines import RUNS, format_run
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
@@ -66,8 +75,7 @@ TABLES = {
     "removed": fields_table(id=str, kept=str, share=float),
     "clusters": fields_table(cluster=str, id=str),
 }
-MOST_TICKS = 25
-THRESHOLD, TO_REMOVE, AT_LEAST = "0.5", "0.8", "3s"
+TO_REMOVE = "0.8"  # the threshold of kept and removed
 DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
     f"which of several similar videos is kept: {', '.join(video_answers.KEEP)}, prefer:REGEX (a "
@@ -116,10 +124,6 @@ THRESHOLD_HELP = (
     f"of the removed video in the kept one (default: {THRESHOLD}; {TO_REMOVE} with kept and "
     "removed)"
 )
-AT_LEAST_HELP = (
-    "with --measure common: the minimum time that two videos have in common, such as 10s or 2m "
-    f"(default: {AT_LEAST})"
-)
 FORMAT_HELP = (
     f"format of the answer: {', '.join(FORMATS)} (default: by the extension of -o: .jsonl, .csv or "
     ".parquet; else lines)"
@@ -158,6 +162,9 @@ def main() -> None:
     asked = _asked(args)
     require_av()
     names = {"-o": args.answer, "--removed": args.removed, "--common": args.common}
+    for flag, name in names.items():
+        if name and os.path.isfile(name) and is_video(os.fsencode(name)):
+            raise UsageError(f"{flag} {name}: is a video; name another file")
     wrote = " and ".join(filter(None, names.values()))
     left = f"{wrote} left as before" if wrote else "the answer is not complete"
     with interrupted(left), working_folder() as folder, ExitStack() as stack:
@@ -233,7 +240,7 @@ def _command_line() -> argparse.Namespace:
         add_option(parser, flag, metavar, default, about)
     for flag, metavar, about in (
         ("--threshold", "T", THRESHOLD_HELP),
-        ("--at-least", "TIME", AT_LEAST_HELP),
+        ("--at-least", "TIME", f"with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})"),
         ("--format", "NAME", FORMAT_HELP),
         ("--removed", "FILE", REMOVED_HELP),
         ("--common", "FILE", COMMON_HELP),
@@ -296,7 +303,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _asked(args: argparse.Namespace) -> VideoOptions:
-    jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else cores()
+    jobs = cores() if args.jobs is None else integer("--jobs", args.jobs, 1, MOST_JOBS)
     limit = args.time_limit
     default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
     return VideoOptions(

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
@@ -16,7 +17,7 @@ from neardup.engines.local.video_run import work
 from neardup.engines.local.workers import working_folder
 from neardup.images.decoders import Lost, outcomes
 from neardup.images.folder_walk import FoundFile, path_id
-from neardup.images.results import Failure, Outcome
+from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer
@@ -25,8 +26,10 @@ from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, cores, run, write_all
 from neardup.stages.video_options import (
+    AT_LEAST,
     AT_LEAST_HELP,
     MEASURE_HELP,
+    MOST_TICKS,
     THRESHOLD,
     join_options,
 )
@@ -38,7 +41,8 @@ from neardup.videos.video_files import Reading
 from neardup.videos.video_prints import VideoPrint, number, to_line
 from neardup.videos.video_steps import Clusters
 
-MOST_TICKS, MOST_JOBS, LONGEST_LIMIT, MOST_SHARES = 25, 1024, 10**6, 4096
+MOST_JOBS, MOST_SHARES = 999, 4096
+SPECIAL = re.compile(rb"[*?\[\]{}\\]")
 ON_CLUSTER = re.compile(rb"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://")
 NO_FILE = "cannot be read"
 
@@ -98,7 +102,7 @@ STEP_OPTIONS: dict[str, dict[str, Any]] = {
     "--shares": _option("N", str(SHARES), "for blocks: number of ranges of keys"),
     "--measure": _option("NAME", "copy", f"for align: {MEASURE_HELP}"),
     "--threshold": _option("T", THRESHOLD, "for align: the minimum share of the shorter video"),
-    "--at-least": _option("TIME", "3s", f"for align: {AT_LEAST_HELP}"),
+    "--at-least": _option("TIME", AT_LEAST, f"for align: {AT_LEAST_HELP}"),
 }
 
 
@@ -140,8 +144,11 @@ def _frames() -> None:
     asked.add_verbosity()
     args = asked.parse_args()
     how = Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast)
-    jobs = integer("--jobs", args.jobs, 1, MOST_JOBS) if args.jobs else _default_jobs()
-    limit = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT) if args.time_limit else None
+    jobs, limit = 1 if blocks.in_task() else cores(), None
+    if args.jobs is not None:
+        jobs = integer("--jobs", args.jobs, 1, MOST_JOBS)
+    if args.time_limit is not None:
+        limit = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
     require_av()
     tally = Tally(Rules("frames_mapper.py", "video", args.strict, args.verbosity))
     with working_folder() as folder:
@@ -159,19 +166,17 @@ def _frames() -> None:
     counters.report()
 
 
-def _default_jobs() -> int:
-    return 1 if blocks.in_task() else cores()
-
-
 def _name(text: bytes) -> bytes:
     """Return the path of a video that an input line names.
 
     NLineInputFormat puts an offset before it, unless stream.map.input.ignoreKey is set.
     """
     name = text.rstrip(b"\r\n")
-    if blocks.in_task():
-        name = re.sub(rb"^[0-9]+\t", b"", name).rstrip(b"\t")
-    return name
+    if not blocks.in_task():
+        return name
+    if os.environ.get("stream_map_input_ignoreKey") != "true":
+        name = re.sub(rb"^[0-9]+\t", b"", name)
+    return name.rstrip(b"\t")
 
 
 class _Files:
@@ -208,16 +213,21 @@ class _Files:
             try:
                 status = os.stat(path)
             except OSError as error:
-                self._named.pop(path, None)
-                self._tally.files += 1
-                self._tally.fail(path_id(name), Failure(NO_FILE, why or error.strerror or ""))
-            else:
+                why = why or error.strerror or ""
+            if not why:
                 yield FoundFile(path, status.st_size, status.st_mtime_ns)
+                continue
+            if self._named.pop(path, None):
+                with suppress(FileNotFoundError):
+                    os.unlink(path)  # a copy that is not complete
+            self._tally.files += 1
+            self._tally.fail(path_id(name), Failure(NO_FILE, why))
 
 
 def _copy(name: bytes, path: bytes) -> str:
     """Copy a file from the cluster to `path`; return the reason for a failure, or ""."""
-    done = fs("-get", os.fsdecode(name), os.fsdecode(path))
+    plain = SPECIAL.sub(rb"\\\g<0>", name)  # Hadoop takes the name for a pattern
+    done = fs("-get", os.fsdecode(plain), os.fsdecode(path))
     said = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return (said[-1] if said else "hadoop failed") if done.returncode else ""
 
@@ -258,6 +268,12 @@ def step_of(step: str, args: argparse.Namespace) -> Step:
         "shown": video_steps.shown,
     }
     return steps[step]
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that a step of a job would refuse."""
+    for step in ("align", "blocks"):
+        step_of(step, args)
 
 
 def lines_of(names: Sequence[str]) -> Iterator[bytes]:

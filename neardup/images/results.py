@@ -17,6 +17,8 @@ from neardup.images.folder_walk import FoundFile
 if TYPE_CHECKING:
     from neardup.images.cache import ResultCache
 
+LONGEST_LIMIT = 86400  # seconds, for one file
+
 
 class Failure(NamedTuple):
     """The reason why a file has no result, from a short list, and a detail in free text."""

@@ -13,13 +13,14 @@ from neardup.options.table import read
 from neardup.runtime.program import UsageError, not_one_of
 from neardup.videos.video_join import MEASURES, JoinOptions
 
-THRESHOLD = "0.5"
+THRESHOLD, AT_LEAST = "0.5", "3s"
+MOST_TICKS = 25  # a second
 MEASURE_HELP = (
     "which videos are a pair: copy, if enough of the shorter one is in the other (--threshold); "
     "containment, if one stretch alone covers that share; common, if they have stretches of "
     "enough time in common (--at-least)"
 )
-AT_LEAST_HELP = "the minimum time that two videos have in common"
+AT_LEAST_HELP = "the minimum time that two videos have in common, such as 10s or 2m"
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 

@@ -99,6 +99,15 @@ def decoder_versions() -> str:
     return f"av {av.__version__}"
 
 
+def is_video(path: bytes) -> bool:
+    """Return whether a file is a video, even a damaged one."""
+    try:
+        with opened(path):
+            return True
+    except RefusedError as error:
+        return error.reason not in (NOT_A_VIDEO, UNREADABLE)
+
+
 @contextmanager
 def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
     """Context manager: open a video file; yield container and video stream, or raise RefusedError.

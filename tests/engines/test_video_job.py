@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from neardup.engines import video_tasks
 from tests.support.drawn_videos import encode, scene
 from tests.support.engines import NEARDUP, ROOT, RUN_LOCAL, in_order, run, succeed
+from tests.support.fake_hadoop import fake_hadoop, was_asked
 from tests.support.programs import program
 
 pytest.importorskip("av")
@@ -83,7 +86,7 @@ def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runner", ["inline", pytest.param("local", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runner", ["inline", "local"])
 def test_mrjob_finds_the_same_pairs(runner: str, prints: Path, tmp_path: Path) -> None:
     cores = ["--num-cores=1"] if runner == "local" else []
     result = run([*MRJOB, f"-r{runner}", *cores, "--shares=1", str(prints)], tmp_path)
@@ -105,17 +108,24 @@ def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_pat
 
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:
     """Files on a cluster are copied by `hadoop fs -get`; the copies are removed after use."""
+    (tmp_path / "f[1].mp4").write_bytes((films / "film1.mp4").read_bytes())
     script = 'test "$1 $2" = "fs -get" && cp "${3#hdfs://}" "$4" && echo "$4" >> copies'
-    program(tmp_path / "bin" / "hadoop", script)
-    names = [f"hdfs://{films}/film1.mp4", "hdfs:///missing.mp4", str(films / "clip.mp4")]
+    plain = 'set -- "$1" "$2" "$(printf %s "$3" | sed \'s/[\\]\\(.\\)/\\1/g\')" "$4"'
+    half = 'case $3 in *half.mp4) echo half > "$4"; echo "get: I/O error" >&2; exit 1;; esac'
+    program(
+        tmp_path / "bin" / "hadoop", "case $3 in *[^\\\\][[]*) exit 1;; esac", plain, half, script
+    )
+    names = [f"hdfs://{tmp_path}/f[1].mp4", "hdfs:///missing.mp4", str(films / "clip.mp4")]
+    names.append("hdfs:///half.mp4")
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     given = "".join(f"{name}\n" for name in names).encode()
     result = run([*FRAMES, "--jobs=2"], tmp_path, given, PATH=path, cwd=tmp_path)
     assert result.code == 0, result.err
     assert sorted(line.split(b'"')[3] for line in result.out.splitlines()) == [
         os.fsencode(films / "clip.mp4"),
-        b"hdfs://" + os.fsencode(films) + b"/film1.mp4",
+        b"hdfs://" + os.fsencode(tmp_path) + b"/f[1].mp4",
     ]
+    assert "frames_mapper.py: hdfs:///half.mp4: cannot be read: get: I/O error" in result.err
     assert "frames_mapper.py: hdfs:///missing.mp4: cannot be read: " in result.err
     (copy,) = (tmp_path / "copies").read_text().splitlines()
     assert not os.path.exists(copy)
@@ -137,6 +147,60 @@ def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
     assert result.out == b""
     assert said in result.err
     assert "step.py videos: " in result.err
+
+
+def test_names_of_videos_in_the_lines_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a name may be an offset, unless Hadoop was told to leave it out."""
+    assert video_tasks._name(b"7\tfilms/a.mp4\n") == b"7\tfilms/a.mp4"
+    monkeypatch.setenv("mapreduce_map_input_file", "/in")
+    assert video_tasks._name(b"7\tfilms/a.mp4\t\n") == b"films/a.mp4"
+    monkeypatch.setenv("stream_map_input_ignoreKey", "true")
+    assert video_tasks._name(b"7\tfilms/a.mp4\t\n") == b"7\tfilms/a.mp4"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--threshold=2"], 2, "video_job.py: --threshold: expected 0 < T <= 1, such as 0.8"),
+        (["--shares=0"], 2, "video_job.py: --shares: "),
+        ([], 1, "video_job.py: expected the print of a video, got '{}'\n"),
+    ],
+)
+def test_mrjob_says_what_is_wrong(words: list[str], code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "prints").write_text("{}\n")
+    result = run([*MRJOB, "-rlocal", *words, str(tmp_path / "prints")], tmp_path)
+    assert (result.code, result.out) == (code, b"")
+    assert result.err.startswith(said)
+
+
+VIDEO_JOBS = [sys.executable, str(ROOT / "neardup/engines/hadoop/video_jobs.py")]
+RUNS = "echo 'Running job: job_1_0001' >&2"
+
+
+def test_after_a_failure_its_own_folders_are_removed(tmp_path: Path) -> None:
+    """The folder between the jobs goes; OUTPUT goes only if the last job has written to it."""
+    exists = 'if [ "$1 $2" = "fs -test" ]; then exit 1; fi'
+    for fails, removed in (("/drafts ", False), ("/out ", True)):
+        made = tmp_path / fails.strip("/ ")
+        made.mkdir()
+        seen = f'if [ "$1" = jar ]; then {RUNS}; case "$*" in *"-output "*"{fails}"*)'
+        ends = "echo 'Job job_1_0001 failed with state FAILED' >&2; exit 1;; esac; fi"
+        env = fake_hadoop(made, exists, f"{seen} {ends}")
+        result = run([*VIDEO_JOBS, "/in", "/out"], tmp_path, **env)
+        assert result.code == 1
+        (clean_up,) = [line for line in was_asked(made) if line.startswith("fs -rm")]
+        assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out( /out)?", clean_up)
+        assert clean_up.endswith(" /out") == removed
+        assert not any(line.startswith("fs -touchz") for line in was_asked(made))
+
+
+def test_words_that_hadoop_would_split_are_refused(tmp_path: Path) -> None:
+    exists = 'if [ "$1 $2" = "fs -test" ]; then exit 1; fi'
+    env = fake_hadoop(tmp_path, exists)
+    result = run([*VIDEO_JOBS, "--python", "/my python", "/in", "/out"], tmp_path, **env)
+    assert result.code == 2
+    assert "Hadoop cannot pass '/my python' to a task" in result.err
 
 
 @pytest.mark.slow

@@ -144,6 +144,35 @@ def remove(folders: list[str], trash: bool = False) -> None:
         watching.say(f"Clean-up failed; run: {shlex.join(command)}")
 
 
+def clean_up(
+    jobs: Sequence[watching.Job],
+    between: str,
+    answers: dict[str, watching.Job],
+    detach: bool = False,
+) -> None:
+    """Kill the job of an unsuccessful run and remove its folders; if `detach`, only print commands.
+
+    between: the folder between jobs, or ""; answers: by folder, the job that writes it.
+    Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
+    """
+    own = [between] * bool(between)
+    made = {folder: job for folder, job in answers.items() if job.number}
+    last = jobs[-1] if jobs else None
+    if last and last.may_run and (detach or not last.kill()):
+        watching.say(f"The job is still running; to end it: {shlex.join(last.killing())}")
+        removing = shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
+        if own or made:
+            watching.say(f"and then, to remove what it has written: {removing}")
+        return
+    for folder, job in made.items():
+        if job.succeeded or is_of_job(folder, job.number):
+            own.append(folder)
+        else:
+            watching.say(f"{folder} was written by another run; left unchanged")
+    if own and any(job.number for job in jobs):
+        remove(own)
+
+
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
     """Context manager: lock outputs against this machine's other runs; StageError if locked."""

@@ -206,9 +206,13 @@ def _splits(asked: Submission) -> sizes.Properties:
 
 
 def task(asked: Submission, script: str, *words: str) -> str:
-    """Return the command of a task; UsageError for blanks, quotes and backslashes in its words."""
+    """Return the command of a task; see `command_of`."""
     python = f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
-    command = [python, f"{CODE}/{script}", *words]
+    return command_of(python, f"{CODE}/{script}", *words)
+
+
+def command_of(*command: str) -> str:
+    """Return a command of words with blanks between them; UsageError if Hadoop would split one."""
     for word in command:
         if re.search(r"[\s'\"\\]", word):
             raise UsageError(

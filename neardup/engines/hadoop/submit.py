@@ -288,7 +288,8 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
             list(decide_edges([], settings, counters))
     except BaseException as error:
         detach = asked.detach and not isinstance(error, Exception)
-        _clean_up(started, plan, detach)
+        made = {folder: started[name] for folder, name in plan.answers.items() if name in started}
+        hdfs_folders.clean_up([*started.values()], plan.between, made, detach)
         raise
     # Mark and remove at the same time: each starts a JVM, which takes seconds.
     marking = subprocess.Popen(hdfs_folders.marking(asked.answers), stdin=subprocess.DEVNULL)
@@ -314,30 +315,6 @@ def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[
         read, written = map(ended[KEPT].hadoop_counter, ("Map input records", "Map output records"))
         check_lines(read, written, counts.get(summary.REMOVED, 0))
         check_unchanged(asked.listed, sizes.listed(asked.inputs))
-
-
-def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) -> None:
-    """Kill the job of an unsuccessful run and remove its folders; if `detach`, only print commands.
-
-    Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
-    """
-    last = [*started.values()][-1] if started else None
-    own = [plan.between] * bool(plan.between)
-    made = {folder: started[name] for folder, name in plan.answers.items() if name in started}
-    made = {folder: job for folder, job in made.items() if job.number}
-    if last and last.may_run and (detach or not last.kill()):
-        watching.say(f"The job is still running; to end it: {shlex.join(last.killing())}")
-        removing = shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
-        if own or made:
-            watching.say(f"and then, to remove what it has written: {removing}")
-        return
-    for folder, job in made.items():
-        if job.succeeded or hdfs_folders.is_of_job(folder, job.number):
-            own.append(folder)
-        else:
-            watching.say(f"{folder} was written by another run; left unchanged")
-    if own and any(job.number for job in started.values()):
-        hdfs_folders.remove(own)
 
 
 def _counts(path: str) -> TokenCounts:

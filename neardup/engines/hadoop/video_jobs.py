@@ -7,7 +7,6 @@ The jobs are those of `video_tasks.JOBS`; with --paths, frames_mapper.py makes t
 """
 
 import secrets
-import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -20,18 +19,18 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="video_jobs.py")
 
-from neardup.engines.hadoop import hdfs_folders, shipping, sizes, watching
+from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.video_tasks import (
     CLUSTERS,
     JOBS,
     PRINTS,
     STEP_OPTIONS,
     VideoJob,
-    step_of,
+    check_options,
 )
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer
-from neardup.runtime.program import StageError, UsageError, run
+from neardup.runtime.program import StageError, UsageError, end_on_signals, run
 from neardup.videos import video_steps
 
 NAME = "video_jobs.py"
@@ -59,6 +58,7 @@ The nodes need numpy, and for --paths PyAV.
 
 
 def main() -> None:
+    end_on_signals()
     asked = CommandParser(NAME, DESCRIPTION)
     asked.add_argument("inputs", nargs="+", metavar="INPUT")
     asked.add_argument("output", metavar="OUTPUT")
@@ -80,8 +80,7 @@ def main() -> None:
     integer("--reducers", args.reducers, 1, sizes.MOST_REDUCERS)
     args.memory = integer("--memory", args.memory, 512, 1 << 20)
     args.copies, args.clusters = False, None
-    for step in ("align", "blocks"):
-        step_of(step, args)  # refuses wrong options before the first job
+    check_options(args)
     for text in args.define:
         if "=" not in text:
             raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
@@ -101,7 +100,7 @@ class VideoRun:
         self.clusters = ""
 
     def run(self) -> None:
-        """Run all jobs; remove the temporary folder at the end, even after a failure."""
+        """Run all jobs; after a failure, remove what they have written."""
         started: list[watching.Job] = []
         try:
             if self.args.paths:
@@ -111,14 +110,11 @@ class VideoRun:
                 if job.name == "copies":
                     self.clusters = str(shipping.kept_bytes(b"".join(self._clusters())))
         except BaseException:
-            if started and not started[-1].kill():
-                watching.say(
-                    f"The job is still running; to end it: {shlex.join(started[-1].killing())}"
-                )
+            all_started = len(started) == len(JOBS) + self.args.paths
+            answers = {self.args.output: started[-1]} if all_started else {}
+            hdfs_folders.clean_up(started, self.between, answers)
             raise
-        finally:
-            if started:
-                hdfs_folders.remove([self.between])
+        hdfs_folders.remove([self.between])
         watching.succeeds(hdfs_folders.marking([self.args.output]))
 
     def _start(self, command: list[str], started: list[watching.Job]) -> None:
@@ -178,7 +174,7 @@ class VideoRun:
         return self.streaming(PRINTS, own, [], [*rest, "-mapper", self.task("frames_mapper.py")])
 
     def task(self, *words: str) -> str:
-        return " ".join([self.args.python, f"{CODE}/{words[0]}", *words[1:]])
+        return jobs.command_of(self.args.python, f"{CODE}/{words[0]}", *words[1:])
 
     def streaming(
         self, name: str, own: dict[str, object], files: Sequence[str], words: Sequence[str]

@@ -36,6 +36,7 @@ from neardup.engines.video_tasks import (
     PRINTS,
     STEP_OPTIONS,
     VideoJob,
+    check_options,
     lines_of,
     step_of,
 )
@@ -43,6 +44,7 @@ from neardup.reading import blocks
 from neardup.runtime.program import StageError, UsageError, run, write_all
 from neardup.videos import video_steps
 
+NAME = "video_job.py"
 RUNNERS = (None, "inline", "local")
 
 
@@ -89,6 +91,7 @@ class VideoPairs(MRJob):
         """Run all jobs and write the pairs; mrjob calls this if this process is not a task."""
         self.set_up_logging(quiet=True, stream=sys.stderr)
         os.environ["PYTHONPATH"] = f"{ROOT}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
+        check_options(self.options)
         prints = blocks.files_named(self.options.args or [])
         if not prints:
             raise UsageError("name files of video fingerprints, as ./frames_mapper.py writes them")
@@ -115,7 +118,7 @@ class VideoPairs(MRJob):
             try:
                 runner.run()
             except StepFailedException as error:
-                raise StageError(message_of_a_task(str(folder)) or str(error)) from None
+                raise StageError(message_of_a_task(str(folder), NAME) or str(error)) from None
             _write(folder / job.name, runner.cat_output())
 
 
@@ -125,7 +128,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def main() -> int:
-    return run("video_job.py", VideoPairs.run)
+    return run(NAME, VideoPairs.run)
 
 
 if __name__ == "__main__":
