@@ -109,12 +109,11 @@ def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_pat
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:
     """Files on a cluster are copied by `hadoop fs -get`; the copies are removed after use."""
     (tmp_path / "f[1].mp4").write_bytes((films / "film1.mp4").read_bytes())
-    script = 'test "$1 $2" = "fs -get" && cp "${3#hdfs://}" "$4" && echo "$4" >> copies'
-    plain = 'set -- "$1" "$2" "$(printf %s "$3" | sed \'s/[\\]\\(.\\)/\\1/g\')" "$4"'
     half = 'case $3 in *half.mp4) echo half > "$4"; echo "get: I/O error" >&2; exit 1;; esac'
-    program(
-        tmp_path / "bin" / "hadoop", "case $3 in *[^\\\\][[]*) exit 1;; esac", plain, half, script
-    )
+    pattern = 'case $3 in *"f["*) exit 1;; esac'  # of which f[1].mp4 is no match
+    name = """name=$(printf %s "${3#hdfs://}" | tr -d '\\\\')"""
+    script = 'test "$1 $2" = "fs -get" && cp "$name" "$4" && echo "$4" >> copies'
+    program(tmp_path / "bin" / "hadoop", half, pattern, name, script)
     names = [f"hdfs://{tmp_path}/f[1].mp4", "hdfs:///missing.mp4", str(films / "clip.mp4")]
     names.append("hdfs:///half.mp4")
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
