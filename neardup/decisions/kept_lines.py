@@ -194,7 +194,7 @@ class Places:
             )
 
     def check(self, name: str) -> None:
-        """Raise StageError if the file ended before the last of the places."""
+        """Raise StageError if the file ended before the last place."""
         if self._open or next(self._left, None):
             raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
 

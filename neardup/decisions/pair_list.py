@@ -1,4 +1,4 @@
-"""Decide from pairs in memory which records are removed, or which clusters they form.
+"""Find the removed records, or the clusters, from pairs of records in memory.
 
 This is `decide` for pairs in memory instead of the edges of a run; the caller defines the order of
 priority.  A record is named by its rank in that order, old records (--against) first.

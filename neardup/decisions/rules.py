@@ -179,7 +179,7 @@ class Direct(Rule):
         return self.where[number] if self.rank[number] == COPY else number
 
     def _rank(self, similarity: Any, kept: Any) -> Any:
-        """Return the rank of a reason, or of an array of reasons: larger is better."""
+        """Return the rank of a reason (larger is better), or the ranks of an array of reasons."""
         return similarity + OLD_FIRST * (kept < self.old)
 
 

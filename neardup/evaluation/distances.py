@@ -80,7 +80,7 @@ class Distances:
         return float(Prints.of(self.batch.sets, self.bits).counts.mean())
 
     def by_chance(self, distance: int) -> float:
-        """Return the number of pairs within a distance to expect if all bits were coin flips."""
+        """Return the expected number of pairs within a distance if all bits were coin flips."""
         chance = sum(comb(self.bits, d) for d in range(distance + 1)) / (1 << self.bits)
         return chance * self.records * (self.records - 1) / 2 * (2 * self.variants - 1)
 
@@ -89,7 +89,7 @@ class Distances:
         return next((d for d in range(self.bits) if self.by_chance(d) >= 1), self.bits)
 
     def candidates(self, scheme: Fingerprints) -> float:
-        """Estimate how many pairs of the input share a key, but at least those within the distance.
+        """Estimate how many pairs share a key, or the number within the distance if that is larger.
 
         For drawn masks it is the mean over all draws, for blocks it is estimated from the keys of a
         part of the sample.

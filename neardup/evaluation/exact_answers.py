@@ -116,7 +116,7 @@ def check_files(files: list[str]) -> None:
 
 
 def share(flag: str, text: str) -> float:
-    """Parse a number between 0 and 1, such as a confidence; UsageError for anything else."""
+    """Parse a number P with 0 < P < 1, such as a confidence; UsageError for anything else."""
     try:
         value = float(text)
     except ValueError:

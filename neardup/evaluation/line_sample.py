@@ -184,9 +184,9 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return a table's first rows as JSON lines, 0 for overlong ones, and the share read or None.
+    """Return (first rows of a table as JSON lines, 0, the share read or None); see `First`.
 
-    Overlong rows are left out, and not counted.
+    Overlong rows are left out, and not counted: hence 0.
     """
     found: list[bytes] = []
     rows = held = 0

@@ -1,4 +1,4 @@
-"""The Python API: results as from the command line, for records in memory, in one process.
+"""The Python API: the results of the command line, for records in memory, in one process.
 
 In: texts or sets, with ids or without.
 Out: pairs, clusters, the records to keep, or those of an index that are similar, as named tuples;

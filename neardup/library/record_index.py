@@ -107,7 +107,7 @@ class Index:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Index:
-        """Open an index of texts or sets; ValueError for other folders and other indexes.
+        """Open the index of texts or sets in a folder; ValueError if the folder has no such index.
 
         `create` or `neardup index` has made it.
         """
@@ -226,7 +226,7 @@ def _records(records: Iterable[Any], settings: Settings) -> UserRecords:
 
 
 def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Batch]:
-    """Yield batches of records, with ids unless they are queries; places start at `first`."""
+    """Yield batches of records, without ids if the records are queries; places start at `first`."""
     weights = settings.scheme.weights
     for batch in given.batches(settings.form, bool(weights and weights.repeats)):
         numbers = batch.places - np.uint64(NEW)
@@ -249,7 +249,9 @@ def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCou
 def _id(given: Hashable) -> bytes:
     text = str(given) if type(given) is int else given
     if not isinstance(text, str) or not text or set(text) & set("\0\t\r\n"):
-        raise UsageError(f"id {given!r}: expected an integer, or text without tabs and line ends")
+        raise UsageError(
+            f"id {given!r}: expected an integer, or non-empty text without NUL, tabs and line ends"
+        )
     return text.encode()
 
 

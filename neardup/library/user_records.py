@@ -146,7 +146,7 @@ class UserRecords:
 
 
 def listed(records: Any) -> list[Any]:
-    """Convert an iterable of records to a list; ValueError for a text, dict, table or others."""
+    """Convert records to a list; ValueError for a text, a dict, a table or a non-iterable."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")

@@ -285,7 +285,7 @@ class Options:
         return [word for word in self.arguments() if word not in _DEFAULT_ARGUMENTS]
 
     def value(self, flag: str) -> str | bool | tuple[str, ...] | None:
-        """Return the value of an option by its flag: the given one, or else the default."""
+        """Return an option's value as given, or else its default: for a scheme's option, None."""
         if flag in SCHEME_OPTIONS:
             return self.own.get(flag)
         value: str | bool | tuple[str, ...] | None = getattr(self, attribute(flag))

@@ -176,7 +176,7 @@ def dearer(
     instead: str = f"--recall {DEFAULT_RECALL}",
     hit: Hit = pow,
 ) -> list[str]:
-    """Return [a warning] if dissimilar records share a key far more often than with `instead`.
+    """Return [a warning] if dissimilar records collide far more often than with `instead`, else [].
 
     what: the options used; here: the probability with them, DISSIMILAR or more; agreement,
     dissimilar: the probability that a row agrees for a pair at the threshold, and for dissimilar

@@ -133,7 +133,7 @@ class Blocks:
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability of a shared key if each bit is equal with P = `agreement`."""
+        """Estimate the probability of a shared key if each bit is equal with P = `agreement`."""
         block = agreement ** (self.bits / self.number)
         return banding.at_least(self.number - self.distance, self.number, block)
 
@@ -167,7 +167,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound for a shared key's probability; bits agree with P = `agreement`."""
+        """Return an upper bound on P(shared key) if each bit is equal with P = `agreement`."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -185,11 +185,11 @@ class Ways(Protocol):
     def __len__(self) -> int: ...
 
     def recall(self, equal: int) -> float:
-        """Return the probability that two vectors with `equal` equal bits share a key."""
+        """Return the minimum probability that two vectors with `equal` equal bits share a key."""
         ...
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability of a shared key if each bit is equal with P = `agreement`."""
+        """Estimate the probability of a shared key if each bit is equal with P = `agreement`."""
         ...
 
 

@@ -159,7 +159,7 @@ def _most_apart(t: Threshold, size: int) -> int:
 
 
 def _last_alike(t: Threshold, size: int) -> int:
-    """Return the largest size that allows as many differing elements as `size`."""
+    """Return the largest size that has the same d (see `_most_apart`) as `size`."""
     if t.num == t.den:
         return LARGEST
     more = -(-(_most_apart(t, size) + 1) * (t.den + t.num) // (t.den - t.num))  # |x| + |y| for d+1

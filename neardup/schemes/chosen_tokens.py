@@ -134,7 +134,7 @@ class IMatch(Scheme):
         return Ragged(keys[there], np.concatenate(([0], np.cumsum(there.sum(axis=1)))))
 
     def _in_band(self, tokens: np.ndarray) -> np.ndarray:
-        """Return which tokens are kept: low ≤ log(N / df) / log N ≤ high, by bounds on df."""
+        """Return a mask of the kept tokens: low ≤ log(N/df) / log N ≤ high, by bounds on df."""
         records = max(self.counts.records, 1)
         least = ceil(records ** (1 - self.high) * (1 - HAIR))
         most = floor(records ** (1 - self.low) * (1 + HAIR))

@@ -274,9 +274,9 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate, by size group, the number of a set's keys and of sets that share one: float64 (G,).
+    """Estimate, by size group, how many keys a set has, and how many other sets share one of them.
 
-    Returns the mean number of each for one set.  A group without a sample gets the largest numbers.
+    Returns two float64 (G,), the means.  A group without a sample gets the largest numbers.
     """
     sample = counts.sample
     group = groups.own(sample.sizes)
@@ -298,7 +298,7 @@ def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.n
 
 
 def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
-    """Return, for each record of the sample, the share of all records within the length filter."""
+    """Return, for each record of the sample, the share of records that pass its length filter."""
     t, sizes = groups.threshold, counts.sample.sizes
     ends = np.append(0, np.cumsum(counts.holders))
     largest = np.searchsorted(counts.sizes, t.largest_partner(sizes), "right")

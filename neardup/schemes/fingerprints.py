@@ -77,7 +77,7 @@ class Hamming(UnboundedMeasure):
 
 @dataclass(frozen=True)
 class NearBlocks:
-    """Masks of one of `number` blocks each, without some of its bits; `distance` bits may differ.
+    """Masks that each select most bits of one of `number` blocks; `distance` bits may differ.
 
     >>> ways = NearBlocks(bits=256, number=16, distance=31)
     >>> len(ways), ways.recall(225), ways.recall(224), round(ways.by_chance(0.5), 4)

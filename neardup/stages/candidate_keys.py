@@ -85,7 +85,7 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Keep at most two copies of a row; replace rows of a very frequent key by two `SHARED` ones.
+    """Keep at most two copies of each row; a very frequent key gets two `SHARED` rows instead.
 
     rows: sorted by key.
 
@@ -182,7 +182,7 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """Return words (uint64) with one bit set, number 0 … 47; a byte has six, so that 6 is 0x100."""
+    """Return words (uint64) with one bit set, bit 0 … 47; a byte holds six, so bit 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 
@@ -302,7 +302,7 @@ class BloomFilter:
         )
 
     def has(self, keys: np.ndarray) -> np.ndarray:
-        """Return a mask (n,): False if a key (uint64) is certainly not shared."""
+        """Return a mask (n,): False for each key (uint64) that is certainly not shared."""
         digests = digests_of(keys)
         part = partition_of(digests, len(self.words)).astype(np.int64)
         place, bits = _marks(digests, self.four[part])

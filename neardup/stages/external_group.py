@@ -76,7 +76,7 @@ class KeyRange(NamedTuple):
             yield rows[(keys >= np.uint64(self.first)) & (keys <= np.uint64(self.last))]
 
     def rows(self, sources: Sequence[Source]) -> np.ndarray:
-        """Return all rows of the files with keys in this range, sorted by key."""
+        """Return, from all files, the rows with keys in this range, sorted by key."""
         pieces = [piece for source in sources for piece in self.pieces(source)]
         return by_key(np.concatenate([NO_ROWS, *pieces]))
 
@@ -104,7 +104,7 @@ def key_ranges(
 
 
 def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
-    """Yield all rows of some files in order of keys; rows of a hot key are in any order."""
+    """Yield all rows of files as arrays, in order of keys; a hot key may fill several arrays."""
     for keys in key_ranges(sources):
         if keys.hot:
             for source in sources:

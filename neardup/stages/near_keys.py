@@ -30,7 +30,7 @@ MOST_NEW = 1 << 21  # marks with repeats
 
 @dataclass(eq=False)
 class NearRecords:
-    """Finds the bands in which records of files share keys with records within --distance."""
+    """Finds the bands in which each record shares keys with the records within --distance of it."""
 
     scheme: Fingerprints
     every: bool  # if True, mark all bands in which two records share a key, otherwise the first

@@ -134,7 +134,7 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Drop all counts except the bytes shuffled, and those of `check_rounds`, which are renamed."""
+    """Drop all counts except the shuffled bytes and those for `check_rounds`; rename the latter."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -227,7 +227,7 @@ def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Itera
 
 
 def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    r"""Parse lines of `format_blocks` to (partition, partitions, block); StageError for others.
+    r"""Parse lines of `format_blocks` to (partition, partitions, block); StageError if malformed.
 
     >>> list(parse_blocks([b"p0/1aaa\tx\x1b1y\x1b1\n"]))
     [(0, 1, b'x\ny\n')]
@@ -316,7 +316,7 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
 def blocks_of_keys(
     pieces: Iterable[np.ndarray], partitions: int, options: bytes = b""
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, block) from pieces of rows; all rows of a record are in one piece.
+    """Yield (partition, block) from pieces of rows; all rows of a record must be in one piece.
 
     Each partition gets at least one block, perhaps empty, so that a lost partition is noticed.
     """

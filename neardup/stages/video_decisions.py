@@ -29,7 +29,7 @@ class FoundPairs(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Output lines: one per new video, kept or removed, both in order of the input."""
+    """The output lines of kept and of removed new videos, each in the order of the input."""
 
     kept: list[bytes]
     removed: list[bytes]
@@ -65,7 +65,7 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
-    """Return a line for each video in a cluster: the cluster's first by `keep`, tab, the video."""
+    """Return a line FIRST TAB ID for each video in a cluster; FIRST: its first id by `keep`."""
     videos = found.videos
     order, ranks = _order(videos, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)

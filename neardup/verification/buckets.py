@@ -177,7 +177,7 @@ def _spill(
 def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
-    """Sort the lines of `file` into `result` by the program sort, in byte order or by `flags`."""
+    """Sort the lines of `file` into `result` with the program sort, in byte order or by `flags`."""
     file.seek(0)  # this also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass

@@ -52,7 +52,7 @@ class PairJoin:
     counters: Counters
     pairs: EveryPair
     lines: PairLines
-    mark: int = 0  # is in the keys on lines, see `answer_lines.mark_of`
+    mark: int = 0  # is in the keys on lines, see `tagged_ids.mark_of`
     _dense = False
 
     def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:
@@ -124,7 +124,7 @@ class PairJoin:
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the similar pairs in the windows whose smallest common key is the bucket's key."""
+        """Yield each similar pair in the windows if its smallest common key is the bucket's key."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             yield self._similar(batch, left, right)

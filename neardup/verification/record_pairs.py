@@ -1,7 +1,7 @@
 """Parts of a join: which records of similar sets are pairs, and which lines are written.
 
 A bucket holds sets, each with the ids of its records.  Ids of two collections are tagged, old ones
-before new ones (`lines.answer_lines`).
+before new ones (`lines.tagged_ids`).
 
 The lines of two collections (--against):
 
@@ -82,7 +82,7 @@ class EveryPair:
 
 
 class FirstPair(EveryPair):
-    """The part of a join that pairs the first records of sets, and a set's first record and copies.
+    """The part of a join that pairs first records of sets, and copies with the first of their set.
 
     Old records are always kept: the new copies of an old set are paired with its first old record.
     """
