@@ -46,7 +46,7 @@ def licensed(text: str, rng: random.Random, other: str) -> str:
 
 
 def renamed(text: str, rng: random.Random, other: str) -> str:
-    """Rename a tenth of the names of 3 letters or more to random words of the same length."""
+    """Rename a tenth of the names of 3 characters or more to random words of the same length."""
     names = sorted(set(re.findall(r"\b[A-Za-z_]\w{2,}\b", text)) - set(keyword.kwlist))
     some = rng.sample(names, len(names) // 10)
     new = {name: "".join(rng.choices(ascii_lowercase, k=len(name))) for name in some}

@@ -133,7 +133,7 @@ def hashes_of(file: Path) -> Words | None:
 
 
 def bits_between(x: Words, y: Words) -> int:
-    """Return how many bits differ: first hash of one picture, and the nearest of the other's."""
+    """Return the least distance, in bits, of either picture's first hash to a hash of the other."""
     return int(min(popcount(x[0] ^ y).sum(1).min(), popcount(y[0] ^ x).sum(1).min()))
 
 

@@ -69,9 +69,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m bench.compare_videos")
     parser.add_argument("--folder", type=Path, default=Path(".bench/videos"))
     parser.add_argument(
-        "--hours", type=int, nargs="*", default=[10, 30, 100], help="of videos to join"
+        "--hours", type=int, nargs="*", default=[10, 30, 100], help="hours of video to join"
     )
-    parser.add_argument("--limit", type=int, default=1000, help="edit the N cheapest real sources")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=1000,
+        help="edit at most LIMIT real sources, those with the fewest pixels",
+    )
     asked = parser.parse_args()
     print(report(asked.folder, asked.hours, asked.limit))
     return 0

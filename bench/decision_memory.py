@@ -67,7 +67,7 @@ def measured(records: int, asked: list[str]) -> tuple[float, float]:
 
 
 def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
-    r"""Yield sorted lines of records and edges: by id if `smallest`, else as for --keep first.
+    r"""Yield lines of records and edges, sorted by id if `smallest`, else by place in the input.
 
     >>> b"".join(edge_lines(2)).splitlines()[0]
     b'18000000000000000VIDEO_000000000\t.'

@@ -71,7 +71,7 @@ def identity(output: str) -> ClusterRun:
 
 
 def measured(command: list[str]) -> ClusterRun:
-    """Run a job; return its seconds and counters, or SystemExit with its stderr if it fails."""
+    """Run a job; return its seconds and counters; SystemExit with its stderr if it fails."""
     started, cpu = time.perf_counter(), cpu_seconds()
     done = subprocess.run(command, capture_output=True, env=daemons.environment(), encoding="utf-8")
     seconds, cpu = time.perf_counter() - started, cpu_seconds() - cpu

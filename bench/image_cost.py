@@ -1,4 +1,4 @@
-"""Measure the cost of decoding and hashing pictures in each format, and of runs over many.
+"""Measure the cost of decoding and hashing pictures in each format, and of large runs.
 
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost >> bench/results/images.md
     OPENBLAS_NUM_THREADS=1 python3 -m bench.image_cost --many 10000 100000

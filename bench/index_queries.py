@@ -1,4 +1,4 @@
-"""Measure the cost of opening, querying and adding to a `neardup.Index` of 1,000,000 records.
+"""Measure the cost of making, opening and querying an index, and of adding records to an empty one.
 
     python3 -m bench.index_queries
     python3 -m bench.index_queries --old 100000

@@ -27,7 +27,7 @@ SEED = 1
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python3 -m bench.data.graded_pairs",
-        description="Print pairs of records of every similarity.",
+        description="Print pairs of records with similarities from 0.20 to 0.95.",
     )
     parser.add_argument("--pairs", action="store_true", help="print the exact answer instead")
     sys.stdout.writelines(answer() if parser.parse_args().pairs else lines())

@@ -43,7 +43,7 @@ class Labelled(NamedTuple):
         return Labelled(self.name, [self.texts[row] for row in rows], self.entity[rows], source)
 
     def can_be_true(self, pairs: np.ndarray) -> np.ndarray:
-        """Return which pairs (int64 (P, 2)) may be duplicates: all, or those of two sources."""
+        """Return which pairs (int64 (P, 2)) may be duplicates: all, or those across two sources."""
         if self.source is None:
             return np.ones(len(pairs), bool)
         return np.not_equal(*self.source[pairs].T)

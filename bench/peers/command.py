@@ -36,7 +36,9 @@ def options(
     )
     parser.add_argument("file")
     parser.add_argument("--threshold", type=Threshold.parse, default="0.9")
-    parser.add_argument("--threads", type=int, default=2, help="if the peer has threads")
+    parser.add_argument(
+        "--threads", type=int, default=2, help="threads or processes of a peer that has them"
+    )
     if banded:
         more = {**more, "bands": bands, "rows": rows}
     for option, default in more.items():

@@ -23,7 +23,7 @@ NONE = 1e-6  # where a share of nothing stands on a logarithmic axis
 
 
 def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
-    """Draw the plots for which there are figures; return {name: file}."""
+    """Draw the plots that the results have data for; return {name: file}, {} without matplotlib."""
     drawn = {}
     for name, plot in {"growth": of_growth, "recall": of_recall, "scurve": of_curve}.items():
         figure = new_figure()

@@ -1,4 +1,4 @@
-"""Nonsense values of options and odd file names cause no traceback, in all programs.
+"""Nonsense values of options and odd file names cause no traceback in any program.
 
 Nothing ends in a traceback, or in silence: the exit code is 0, 1 or 2, and what refuses names the
 program and what it refuses.

@@ -29,7 +29,7 @@ SKETCH = ["--verify=sketch:64"]
 
 
 def large_sets() -> dict[bytes, list[int]]:
-    """Return families of five near-copies with 20 to 599 elements; at least two are equal."""
+    """Return families of five near-copies of 20 to 599 elements; two or more of each are equal."""
     rng = np.random.default_rng(5)
     records: dict[bytes, list[int]] = {}
     for family in range(12):

@@ -64,7 +64,7 @@ def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the answer for the texts, read as lines of text, by --output."""
+    """Return {value of --output: answer} for the corpus as lines of text."""
     tmp = tmp_path_factory.mktemp("expected")
     found = {
         output: succeed(

@@ -49,7 +49,7 @@ def test_messages_name_a_pipe_as_the_user_does(tmp_path: Path) -> None:
 
 
 def stuck(*names: str | Path) -> str:
-    """Return the message for two names of one pipe, which can be read only once."""
+    """Return the start of the message for two names of one pipe, which can be read only once."""
     return f"run_local.sh: {names[-1]}: the same as {names[0]}, and can be read only once"
 
 

@@ -26,7 +26,7 @@ def lines(names: list[str]) -> bytes:
 
 
 def clusters_of(names: list[str], old: frozenset[str] = frozenset()) -> list[set[str]]:
-    """Return the clusters of two or more records, from pairs of at least 0.8 with a new one."""
+    """Return the clusters that pairs at or above 0.8 form; two old records are never a pair."""
     found: list[set[str]] = []
     for a, b in combinations(names, 2):
         ours, theirs = set(TEXTS[a]), set(TEXTS[b])

@@ -72,7 +72,7 @@ def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:
 
 
 def counters(err: str) -> dict[str, int]:
-    """Return Hadoop's counters on stderr; each may occur only once."""
+    """Return the counters that stderr reports to Hadoop; each may occur only once."""
     lines = [line for line in err.splitlines() if line.startswith("reporter:")]
     found = {}
     for line in lines:

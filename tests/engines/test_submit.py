@@ -41,7 +41,7 @@ from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, 
 
 @pytest.fixture(autouse=True)
 def one_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Run the tests one at a time, since of two runs into /out the later one is refused."""
+    """Run the tests one at a time: a run into /out is refused while another one writes to it."""
     with (tmp_path_factory.getbasetemp().parent / "one_run_into_out.lock").open("w") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)  # which children do not inherit
         yield

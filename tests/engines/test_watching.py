@@ -19,7 +19,7 @@ TASK = MASTER + "\\nLogType:stderr\\nmapper.py: line 3: no shingles: \\x27d\\x27
 
 
 def yarn(tmp_path: Path, answers: list[tuple[str, str]]) -> str:
-    """Write a `yarn` that gives each (status, logs) in turn; return its sibling path `hadoop`."""
+    """Write a `yarn` that prints each (status, logs) in turn; return a path `hadoop` beside it."""
     for i, (status, logs) in enumerate(answers):
         (tmp_path / f"status.{i}").write_text(f"\tLog Aggregation Status : {status}\n")
         (tmp_path / f"logs.{i}").write_text(logs.encode().decode("unicode_escape"))

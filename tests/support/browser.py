@@ -127,7 +127,7 @@ def browser(program: str, folder: Path) -> Iterator[Browser]:
 
 
 def pixels(png: bytes) -> np.ndarray:
-    """Return a PNG of 8 bits a channel as uint8 (height, width, channels)."""
+    """Decode a PNG of 8 bits a channel; return its pixels, uint8 (height, width, channels)."""
     width, height, bits, kind = struct.unpack(">IIBB", png[16:26])
     assert (bits, kind) in ((8, 2), (8, 6))
     channels = 3 if kind == 2 else 4

@@ -22,7 +22,7 @@ from tests.support.drawn import blocks_of, settings_of
 
 
 class Sizes(NamedTuple):
-    """Limits of a decision, by default those of real runs, which tests can make small.
+    """Limits of a decision: by default those of real runs; tests can make them small.
 
     Sets from which on a bucket is a dense cluster, records that are decided at once, bytes of a
     bucket that is spilled, of edges that are read at once, of a line; lines in a block."""
@@ -48,7 +48,7 @@ SIZES = st.builds(
 
 
 class Decision(NamedTuple):
-    """The lines of `decide_edges`, and the counts."""
+    """The lines that `decide_edges` returns, and the counts of the reducer and the decision."""
 
     lines: list[bytes]
     counts: dict[str, int]
@@ -59,7 +59,7 @@ def record_line(line: Line) -> bytes:
 
 
 def keyed_lines(lines: Sequence[Line], settings: Settings) -> list[bytes]:
-    """Return the mapper's lines, sorted; old records come first, in a file of their own."""
+    """Return a mapper's lines, sorted; it reads a file of old records, then one of new records."""
     collections = [(new, [line for line in lines if line.old != new]) for new in (False, True)]
     blocks = [
         Block("", 1, b"".join(map(record_line, some)), "", first_place(0, new=new))

@@ -1,4 +1,4 @@
-"""Sets and values to draw, and the whole job inside this process, for all tests.
+"""Hypothesis strategies for sets, settings from options, and the whole job inside this process.
 
 The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
 """

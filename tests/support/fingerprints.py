@@ -54,7 +54,7 @@ def sets_of(records: Sequence[Print], bits: int) -> Ragged:
 
 
 def signs_of(values: Sequence[int], bits: int) -> np.ndarray:
-    """Return float32 (n, bits): 1 for a bit that is set, and otherwise -1."""
+    """Return the bits of fingerprints as signs, float32 (n, bits): 1 if a bit is set, else -1."""
     packed = b"".join(value.to_bytes(-(-bits // 8), "big") for value in values)
     shape = len(values), -(-bits // 8)
     unpacked = np.unpackbits(np.frombuffer(packed, np.uint8).reshape(shape), axis=1)
@@ -104,7 +104,7 @@ def shown(similarity: Fraction) -> bytes:
 
 
 def pair_lines(records: Sequence[Print], bits: int, distance: int) -> bytes:
-    """Return the lines of the whole job with --exact; there must be pairs and non-pairs."""
+    """Return the lines expected of a job with --exact; there must be pairs and non-pairs."""
     found = similarities(records, bits, distance)
     ids = len({record.id for record in records})
     assert 0 < len(found) < ids * (ids - 1) // 2

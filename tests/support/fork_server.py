@@ -1,4 +1,4 @@
-"""A process that has loaded the programs' modules and forks to run one: 10 ms instead of 400.
+"""A server that imports the programs' modules once, and starts a program by a fork in 10 ms.
 
 `run_forked` in a test asks for a program; a child of the server then is that program, from its
 first line to its last: a session, descriptors 0 to 2, arguments, environment and folder of its own.

@@ -114,7 +114,7 @@ either_way = pytest.mark.parametrize("how", EITHER_WAY)
 
 
 def path_with_sort(tmp: Path, text: str) -> str:
-    """Return a PATH on which `sort` is this shell script."""
+    """Write a shell script named `sort`; return a PATH on which it comes first."""
     sort = tmp / "bin" / "sort"
     sort.parent.mkdir(exist_ok=True)
     sort.write_text(text)
