@@ -90,7 +90,7 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
         if chunk.endswith(b"\r"):
             chunk, held = chunk[:-1], b"\r"
         yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
-    yield b"\n" if held == b"\r" else held
+    yield held.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:

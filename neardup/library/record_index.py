@@ -23,7 +23,7 @@ from neardup.library.user_records import UserRecords
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first
-from neardup.options.table import Options
+from neardup.options.table import Options, read
 from neardup.reading.blocks import NEW, first_place
 from neardup.reading.input_files import is_index
 from neardup.runtime.atomic_write import lock
@@ -101,7 +101,10 @@ class Index:
             folder = Path(path)
             if folder.exists():
                 raise UsageError(f"{folder}: already exists; open it, or name another one")
-            folder.mkdir()
+            try:
+                folder.mkdir()
+            except OSError as error:
+                raise StageError(f"{folder}: {error.strerror}") from None
             _manifest(settings, index_manifest.given_options(asked)).write(folder)
             return cls(folder)
 
@@ -175,10 +178,11 @@ class Index:
                 self._state = self._read()
             _, settings, segments = self._state
             measure = settings.measure
-            if top is not None and top < 1:
-                raise UsageError(f"top={top} is less than 1")
+            if top is not None and (not isinstance(top, int) or top < 1):
+                raise UsageError(f"top={top!r} is not an integer of 1 or more")
             if threshold is not None:
-                asked = Threshold.parse(keywords.as_text("threshold", threshold))
+                text = keywords.as_text("threshold", threshold)
+                asked = read("--threshold", Threshold.parse, text)
                 measure = settings.scheme.measure(settings.request.measure, asked)
             given, found = _records(records, settings), list[Match]()
             batches = _batches(given, settings, NEW) if segments else ()
@@ -248,7 +252,8 @@ def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCou
 
 def _id(given: Hashable) -> bytes:
     text = str(given) if type(given) is int else given
-    if not isinstance(text, str) or not text or set(text) & set("\0\t\r\n"):
+    halves = isinstance(text, str) and any("\ud800" <= letter <= "\udfff" for letter in text)
+    if not isinstance(text, str) or not text or halves or set(text) & set("\0\t\r\n"):
         raise UsageError(
             f"id {given!r}: expected an integer, or non-empty text without NUL, tabs and line ends"
         )

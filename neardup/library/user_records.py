@@ -66,8 +66,8 @@ class Elements(dict[Hashable, int]):
         if isinstance(element, Number):
             try:
                 whole = int(element)  # type: ignore[call-overload]
-                if whole == element and 0 <= whole < WORD:
-                    return whole
+                if whole == element:
+                    return whole if 0 <= whole < WORD else _hash(b"int", b"%d" % whole)
             except (TypeError, ValueError, OverflowError):  # complex or infinite
                 pass
         return _hash(b"other", b"%d" % len(self))
@@ -202,12 +202,12 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
                 f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; use a "
                 "list for the elements of a set"
             )
-        if record[0] is None or record[0] != record[0]:
-            raise ValueError(f"record {i}: {record[0]} cannot be an id")
         try:
             hash(record[0])
         except TypeError:
             raise ValueError(f"record {i}: an id must be hashable, and this one is not") from None
+        if record[0] is None or record[0] != record[0]:
+            raise ValueError(f"record {i}: {record[0]} cannot be an id")
     ids, found = zip(*records)
     return list(ids), list(found)
 
@@ -238,7 +238,9 @@ def _refuse_elements(records: list[Any], first: int, elements: Elements) -> None
             try:
                 elements.of([element])
             except (TypeError, ValueError):
+                why = "None, NaN and values that are not hashable cannot"
+                if isinstance(element, str):
+                    why = "half a surrogate pair is not text"
                 raise ValueError(
-                    f"record {position}: {element!r:.60} cannot be an element of a set; "
-                    "None, NaN and values that are not hashable cannot"
+                    f"record {position}: {element!r:.60} cannot be an element of a set; {why}"
                 ) from None

@@ -67,12 +67,17 @@ def test_a_line_longer_than_any_chunk(end, last):
     assert kept == b"\n".join([b"a", long + b"y", last]) + b"\n" * bool(last)
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"a", b"\r", codecs.BOM_UTF8, b"\xef", b"\xef\xbb"])
+SHORT = [b"", b"\n", b"a", b"\r", b"a\r", b"\r\n", codecs.BOM_UTF8, b"\xef", b"\xef\xbb"]
+
+
+@pytest.mark.parametrize("data", SHORT)
 def test_what_is_hardly_a_file(data):
-    whole = data.removeprefix(codecs.BOM_UTF8).replace(b"\r", b"\n")
-    assert b"".join(kept_lines([data], FIRST, [])) == whole + b"\n" * (whole not in (b"", b"\n"))
+    whole = data.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    expected = whole + b"\n" * (whole != b"" and not whole.endswith(b"\n"))
+    assert b"".join(kept_lines([data], FIRST, [])) == expected
     assert b"".join(kept_lines([data], FIRST, [FIRST])) == b""
     assert b"".join(kept_lines([], FIRST, [FIRST])) == b""
+    assert b"".join(kept_lines([b"\r\r"], FIRST, [FIRST])) == b"\n"
 
 
 def test_it_holds_no_more_than_a_chunk():

@@ -188,8 +188,8 @@ def test_an_add_that_was_killed_changes_nothing(tmp_path: Path) -> None:
     ("bad", "told"),
     [
         ([("a", {1}), ("b", None)], "record 1: expected"),
-        ([("a\tb", {1})], "expected an integer, or text"),
-        ([("", {1})], "expected an integer, or text"),
+        ([("a\tb", {1})], "expected an integer, or non-empty text"),
+        ([("", {1})], "expected an integer, or non-empty text"),
         ([{1}], "an index needs ids"),
     ],
 )
@@ -218,8 +218,23 @@ def test_what_is_refused(tmp_path: Path) -> None:
         index.add([("a", "a text")])
     with pytest.raises(ValueError, match="record 0: its elements are not all integers or strings"):
         index.query([[object()]])
-    with pytest.raises(ValueError, match="top=0 is less than 1"):
-        index.query(NEW, top=0)
+    for top in (0, -1, 1.5, "3"):
+        with pytest.raises(ValueError, match=f"top={top!r} is not an integer of 1 or more"):
+            index.query(NEW, top=top)
+    with pytest.raises(ValueError, match="threshold='abc'"):
+        index.query(NEW, threshold="abc")
+    with pytest.raises(ValueError, match=r"id '\\ud800': expected an integer, or non-empty text"):
+        index.add([("\ud800", [1])])
+    with pytest.raises(ValueError, match="No such file or directory"):
+        Index.create(tmp_path / "missing" / "index")
+
+
+def test_integers_that_are_no_shingles_are_the_same_in_every_call(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", "sets", threshold=0.9)
+    index.add([("a", [-1]), ("b", [2**64]), ("c", [2**64 + 1, -1])])
+    found = [(match.query, match.id) for match in index.query([[-5], [-1], [2**64], [2**70]])]
+    assert found == [(1, "a"), (2, "b")]
+    assert index.query([[-1, 2**64 + 1]])[0].id == "c"
 
 
 def test_the_answer_is_that_of_pairs(tmp_path: Path) -> None:

@@ -129,6 +129,11 @@ def test_a_whole_table_is_refused(package):
             "hashable cannot",
         ),
         (
+            [["a"], ["\ud800"]],
+            "record 1: '\\ud800' cannot be an element of a set; half a surrogate pair is not text",
+        ),
+        ([(np.arange(2), "x")], "record 0: an id must be hashable, and this one is not"),
+        (
             ["a", ("b", "c")],
             "record 1 is a tuple (id, record), but record 0 is not; give every record an id, or "
             "none",
