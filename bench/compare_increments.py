@@ -80,9 +80,10 @@ def split(old: int, new: int) -> tuple[Path, Path]:
         open(paths[0], "wb") as rest,
         open(paths[1], "wb") as some,
     ):
-        while block := list(islice(lines, step)):
-            some.write(block[0])
-            rest.writelines(block[1:])
+        for _ in range(new):
+            some.write(next(lines))
+            rest.writelines(islice(lines, step - 1))
+        rest.writelines(lines)
     return paths
 
 

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.machine import machine
+from bench.report.tables import markdown
 from bench.video_clips import EACH, LENGTHS, Clip, clips
 from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
@@ -240,11 +241,6 @@ def about(every: list[Source], edited_ones: int, files: int, hashed: float, seco
     )
 
 
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def recall(shares: Sequence[float]) -> list[str]:
     """Return three table cells: copies found, recall, and its confidence interval."""
     hits = sum(share >= FOUND for share in shares)
@@ -354,7 +350,14 @@ def growth_table(hours: Sequence[int]) -> str:
         found = joined(made_up(number))
         seconds = time.perf_counter() - started
         good = sum(pair.b == pair.a + 1 and pair.a % 10 == 0 for pair in found)
-        rows.append([str(number), f"{seconds:.1f}", f"{good} of {number // 10}", str(len(found))])
+        rows.append(
+            [
+                str(number),
+                f"{seconds:.1f}",
+                f"{good} of {len(range(1, number, 10))}",
+                str(len(found)),
+            ]
+        )
     head = ["hours", "seconds", "copies found", "pairs with runs"]
     return "## Growth of the join\n\n" + markdown(head, rows)
 

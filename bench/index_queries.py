@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 
 from bench.compare_increments import INDEX, remove_index, split
-from bench.measure import ROOT, measured_apart
+from bench.measure import DONE, ROOT, measured_apart
 from bench.workloads import FOLDER
 from neardup.library.record_index import Index
 
@@ -127,6 +127,9 @@ def main() -> int:
 
 def show(name: str, command: list[str]) -> None:
     run = measured_apart(command, str(OUTPUT), LIMIT)
+    if run.status != DONE:
+        print(f"| {name} | {run.status}: {run.said} | | | |")
+        return
     lines = len(OUTPUT.read_bytes().splitlines())
     print(f"| {name} | {lines:,} | {run.cpu:.2f} | {run.seconds:.2f} | {run.mebibytes:.0f} |")
 

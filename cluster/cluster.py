@@ -70,7 +70,7 @@ def up() -> None:
     for name in DAEMONS:
         start(name)
     wait_until(healthy, "the cluster to be up")
-    # Every user of this machine may submit jobs; and the home of this one, for relative names.
+    # `.` is the home of this user, for relative names; every user may submit jobs.
     shared = ["/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging"]
     hadoop("fs", "-mkdir", "-p", ".", *shared, log="mkdir")
     hadoop("fs", "-chmod", "1777", *shared, log="mkdir")

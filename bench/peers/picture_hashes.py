@@ -70,6 +70,8 @@ def opened(file: Path) -> Any:
 def pairs(files: list[Path], of: Callable[[Path], Bits | None], most: int) -> Iterator[list[Path]]:
     """Yield the pairs of files whose hashes differ in at most `most` bits."""
     found = [(file, bits) for file in files for bits in [of(file)] if bits is not None]
+    if not found:
+        return
     hashes = np.stack([bits for _, bits in found]).view("<u8")
     for i, own in enumerate(hashes):
         near = popcount(hashes[i + 1 :] ^ own).sum(1) <= most

@@ -126,19 +126,20 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
     a = max(a, *(run.a_to for run in runs))
     b = max(b, *(run.b_to for run in runs))
     unit = max(a, b) / WIDE or 1.0
+    wide_a, wide_b = max(a / unit, LEAST), max(b / unit, LEAST)
     intervals = [
         (
-            *_interval(run.a_from / unit, run.a_to / unit),
-            *_interval(run.b_from / unit, run.b_to / unit),
+            *_interval(run.a_from / unit, run.a_to / unit, wide_a),
+            *_interval(run.b_from / unit, run.b_to / unit, wide_b),
         )
         for run in runs
     ]
-    return Lines(max(a, b), max(a / unit, LEAST), max(b / unit, LEAST), intervals)
+    return Lines(max(a, b), wide_a, wide_b, intervals)
 
 
-def _interval(start: float, end: float) -> tuple[float, float]:
-    """Widen an interval to at least LEAST units, within the longer timeline."""
-    start = max(0.0, min(start, WIDE - LEAST))
+def _interval(start: float, end: float, width: float) -> tuple[float, float]:
+    """Widen an interval to at least LEAST units, within a timeline of `width` units."""
+    start = max(0.0, min(start, width - LEAST))
     return start, max(end, start + LEAST)
 
 

@@ -178,7 +178,7 @@ def dearer(
 ) -> list[str]:
     """Return [a warning] if dissimilar records collide far more often than with `instead`, else [].
 
-    what: the options used; here: the probability with them, DISSIMILAR or more; agreement,
+    what: the options used; here: the probability with them; agreement,
     dissimilar: the probability that a row agrees for a pair at the threshold, and for dissimilar
     records; most: the maximum number of bands.
 
@@ -187,6 +187,8 @@ def dearer(
     >>> dearer("16 bands of 1 rows", recall(0.1, 16, 1), 0.9, 0.1, 16)[0][:72]
     '16 bands of 1 rows: dissimilar records collide with probability 0.814697'
     """
+    if here < DISSIMILAR:
+        return []
     try:
         there = recall(dissimilar, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:

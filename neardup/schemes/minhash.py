@@ -88,10 +88,8 @@ class MinHash(Scheme):
 
     def cost(self) -> list[str]:
         here = self.recall(banding.DISSIMILAR)
-        if here < banding.DISSIMILAR:
-            return []
         what, at = f"{self.bands} bands of {self.rows} rows", float(self.resemblance)
-        if self.rows == 1 and self.bands > MAX_BANDS_ASKED:
+        if self.rows == 1 and self.bands > MAX_BANDS_ASKED and here >= banding.DISSIMILAR:
             return [
                 f"{what}, as many as {self.resemblance} needs: every record is sent {self.bands} "
                 f"times, and {scheme.shown(here)} of all pairs of similarity "
@@ -206,8 +204,6 @@ class SuperShingle(Scheme):
     def cost(self) -> list[str]:
         dissimilar = banding.DISSIMILAR
         here, at = self.recall(dissimilar), float(self.resemblance)
-        if here < dissimilar:
-            return []
         what = f"--supershingles {self.supers}"
         return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED, "--scheme minhash")
 

@@ -89,8 +89,6 @@ class AgreeingBits(bit_keys.BitScheme):
         bands, rows, bits = self.ways.number, self.ways.width, self.ways.bits
         at, dissimilar = self.least / bits, bit_keys.agreement(banding.DISSIMILAR)
         what, here = f"{bands} bands of {rows} rows", self.ways.by_chance(dissimilar)
-        if here < banding.DISSIMILAR:
-            return []
         return banding.dearer(
             what, here, at, dissimilar, bit_keys.MAX_DRAWN, hit=bit_keys.hits(bits)
         )
@@ -148,8 +146,6 @@ class Projection(Scheme):
     def cost(self) -> list[str]:
         at, dissimilar = bit_keys.agreement(self.cosine), bit_keys.agreement(banding.DISSIMILAR)
         what, here = f"{self.bands} bands of {self.rows} rows", self.recall(banding.DISSIMILAR)
-        if here < banding.DISSIMILAR:
-            return []
         return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:

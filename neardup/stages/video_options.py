@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 
 from neardup.options.table import read
@@ -58,6 +59,6 @@ def read_time(text: str) -> float:
     (10.0, 90.0, 7200.0, 10.0)
     """
     number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
-    if not NUMBER.fullmatch(number) or unit not in UNITS or not float(number):
+    if not NUMBER.fullmatch(number) or unit not in UNITS or not 0 < float(number) < math.inf:
         raise ValueError(f"expected a time above 0, such as 10s or 2m, got {text!r}")
     return float(number) * UNITS[unit]

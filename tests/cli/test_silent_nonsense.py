@@ -161,7 +161,6 @@ def test_a_packed_file_is_read_or_refused(
 
 # No line readable.
 
-TOOL = [*NEARDUP]
 PROGRAMS: dict[str, list[str]] = {
     "mapper": [*MAPPER, "in.txt"],
     "run_local": [*RUN_LOCAL, "--jobs", "2", "in.txt"],
@@ -171,12 +170,12 @@ PROGRAMS: dict[str, list[str]] = {
     "inline quiet": [*INLINE, "-q", "in.txt"],
     "local": [*LOCAL, "in.txt"],
     "count_tokens": [*COUNT_TOKENS, "map", "in.txt"],
-    "truth": [*TOOL, "truth", "in.txt"],
-    "audit": [*TOOL, "audit", "in.txt", "none.tsv"],
-    "tune": [*TOOL, "tune", "in.txt"],
-    "why": [*TOOL, "why", "in.txt", "p0", "p1"],
-    "sketch": [*TOOL, "sketch", "in.txt", "--to", "made"],
-    "index": [*TOOL, "index", "in.txt", "--to", "made"],
+    "truth": [*NEARDUP, "truth", "in.txt"],
+    "audit": [*NEARDUP, "audit", "in.txt", "none.tsv"],
+    "tune": [*NEARDUP, "tune", "in.txt"],
+    "why": [*NEARDUP, "why", "in.txt", "p0", "p1"],
+    "sketch": [*NEARDUP, "sketch", "in.txt", "--to", "made"],
+    "index": [*NEARDUP, "index", "in.txt", "--to", "made"],
 }
 OTHERS = ("inline quiet", "local", "run_local prefix", "index")  # are slow
 

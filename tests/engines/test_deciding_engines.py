@@ -28,15 +28,6 @@ from tests.support.engines import (
 
 RUNNERS = {"inline": INLINE, "local": LOCAL}
 both = pytest.mark.parametrize("command", RUNNERS.values(), ids=RUNNERS)
-SUMMED = (
-    "records",
-    "bad lines",
-    "repeated ids",
-    "records removed",
-    "records kept",
-    "… similar only through a chain",
-    "records of the largest cluster",
-)
 TWINS = b"a 1 2 3\nb 1 2 3\n"
 
 

@@ -186,7 +186,6 @@ def test_orientation(orientation: int, suffix: str, tmp_path: Path) -> None:
     path = saved(drawing(1, 400, 260), tmp_path / f"x{suffix}", exif=exif)
     with Image.open(path) as image:
         upright = ImageOps.exif_transpose(image)
-        assert upright.convert("RGB").tobytes() != drawing(2, 400, 260).tobytes()
         expected = saved(Image.fromarray(np.asarray(upright)), tmp_path / "upright.png")
     picture = decoded(os.fsencode(path))
     assert (picture.width, picture.height) == upright.size

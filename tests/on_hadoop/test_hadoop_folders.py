@@ -80,6 +80,7 @@ def client(request: pytest.FixtureRequest, folder: str, tmp_path: Path) -> Itera
             stderr=stderr,
             env={**daemons.environment(), **environment(tmp_path)},
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # even under nohup
         )
     yield Client(process, tmp_path / "said")
     process.kill()

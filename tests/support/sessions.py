@@ -123,10 +123,11 @@ def path_with_sort(tmp: Path, text: str) -> str:
 
 
 def started(it: Session, processes: int) -> None:
-    """Wait until the session has this many processes, or for 30 seconds; it must not have ended."""
+    """Wait until the session has this many processes, for 30 seconds at most."""
     end = time.monotonic() + PATIENCE
     while len(it.pids()) < processes and time.monotonic() < end:
         time.sleep(0.01)
+    assert len(it.pids()) >= processes
     assert it.process.poll() is None
 
 
