@@ -165,7 +165,12 @@ def test_refusals(tmp_path: Path) -> None:
     assert "needs 26 bands" in result.err
     result = run([*CURVE, "--svg", tmp_path / "no" / "folder.svg"], tmp_path)
     assert (result.code, result.out) == (1, b"")
-    assert result.err == f"neardup curve: {tmp_path}/no/folder.svg: No such file or directory\n"
+    assert result.err == (
+        f"neardup curve: --svg {tmp_path}/no/folder.svg: No such file or directory\n"
+    )
+    for name in ("-", ""):
+        result = run([*CURVE, "--svg", name], tmp_path)
+        assert result.err == f"neardup curve: --svg: expected the name of a file, got {name!r}\n"
 
 
 def test_a_promise_in_the_picture_is_no_higher_than_in_words(tmp_path: Path) -> None:

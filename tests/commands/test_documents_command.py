@@ -201,6 +201,10 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
         ("--scheme=fingerprints",): "compares fingerprints, not documents",
         ("--input=text",): "unrecognized arguments: --input=text",
         ("--output=kept", "--keep=max:size"): "--keep: 'size' is not one of id, bytes, date, text",
+        ("--jobs=",): "--jobs: '' is not an integer",
+        ("--sort-memory=all",): "--sort-memory: 'all' is not a size such as 256M",
+        ("--removed=x",): "--removed needs --output kept",
+        ("--output=lines", "--report=x"): "--report cannot be used with --output lines",
     }.items():
         result = documents(tmp_path, *words, folder)
         assert (result.code, result.out) == (2, b"")
@@ -215,6 +219,27 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
     assert result.code == 1
     assert "1 of 6 documents could not be read; --max-bad 0.1 allows fewer" in result.err
     assert result.out == documents(tmp_path, folder).out
+
+
+@pytest.mark.parametrize("flag", ["--removed", "--report"])
+def test_no_document_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
+    """A document is refused as the file of an answer, under any of its names."""
+    (tmp_path / "link").symlink_to(folder / "a.txt")
+    before = (folder / "a.txt").read_bytes()
+    for name in (folder / "a.txt", tmp_path / "link", folder / "old.zip"):
+        result = documents(tmp_path, "--output=kept", flag, name, folder)
+        assert (result.code, result.out) == (2, b"")
+        assert result.err.endswith(f"{flag} {name}: is an input; name another file\n")
+    assert (folder / "a.txt").read_bytes() == before
+
+
+def test_options_are_checked_before_a_document_is_read(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    result = documents(tmp_path, "--jobs=x", tmp_path / "none")
+    assert (result.code, result.err) == (
+        2,
+        "neardup documents: --jobs: 'x' is not an integer from 1 to 999\n",
+    )
 
 
 def test_run_names_this_command_for_a_folder(folder: Path, tmp_path: Path) -> None:

@@ -88,6 +88,20 @@ def test_folders_that_overlap(top: Path, tmp_path: Path, monkeypatch: pytest.Mon
         list(roots(["old/list.txt"]))
 
 
+def test_no_file_is_replaced(top: Path, tmp_path: Path) -> None:
+    """A compared file is refused as the file of the answer; a new one in its folder is not."""
+    file = top / "photos" / "0" / "0.txt"
+    before = file.read_bytes()
+    (tmp_path / "link").symlink_to(file)
+    for name in (file, tmp_path / "link"):
+        result = folders(tmp_path, top, "-o", name)
+        assert (result.code, result.out) == (2, b"")
+        assert result.err.endswith(f"-o {name}: is an input; name another file\n")
+    assert file.read_bytes() == before
+    assert folders(tmp_path, top, "-o", top / "new.tsv").code == 0
+    assert (top / "new.tsv").read_bytes() == folders(tmp_path, top / "photos", top / "old").out
+
+
 def test_the_cache(top: Path, tmp_path: Path) -> None:
     first = folders(tmp_path, top, "--no-cache")
     assert not (tmp_path / "cache").exists()

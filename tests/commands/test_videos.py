@@ -377,6 +377,16 @@ def test_what_is_refused(words: list[str], said: str, folder: Path, tmp_path: Pa
     assert said in result.err
 
 
+@pytest.mark.parametrize("flag", ["-o", "--common", "--removed"])
+def test_no_video_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
+    for name in sorted(folder.rglob("*.mp4"))[:2]:
+        before = name.read_bytes()
+        result = videos(tmp_path, folder, "--output=kept", flag, name)
+        assert (result.code, result.out) == (2, b"")
+        assert result.err.endswith(f"{flag} {name}: is a video; name another file\n")
+        assert name.read_bytes() == before
+
+
 @pytest.mark.slow
 def test_no_video_at_all(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()

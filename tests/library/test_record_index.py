@@ -126,6 +126,22 @@ def test_the_command(flags: list[str], tmp_path: Path) -> None:
     assert f"{len(matches):,} matches for 40 records, in an index of 150 records" in result.err
 
 
+def test_how_much_the_command_says(tmp_path: Path) -> None:
+    """-q hides bad lines too; -v prints all counts."""
+    Index.create(tmp_path / "index", "sets").add([("a", [1, 2])])
+    words, lines = [*NEARDUP, "find", tmp_path / "index", "-", "--max-bad=1"], b"x 1 2\nbad\n"
+    usual = run(words, tmp_path, lines)
+    assert usual.err.splitlines() == [
+        "find: line 2: no shingles: 'bad'",
+        "1 match for 1 record, in an index of 1 record",
+    ]
+    assert run([*words, "-q"], tmp_path, lines).err == ""
+    loud = run([*words, "-v"], tmp_path, lines)
+    assert loud.err.startswith(usual.err)
+    assert loud.count("bad lines") == 1
+    assert usual.out == loud.out == b"x\ta\t1.000000\n"
+
+
 def test_rows_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text(json.dumps({"id": "a", "text": "b c d e"}) + "\n")
     (tmp_path / "new.csv").write_text("name,body\nx,b c d e\n,bad\n")
