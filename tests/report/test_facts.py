@@ -25,7 +25,7 @@ Pairs = list[Found]
 
 
 def drawn(seed: int) -> Pairs:
-    """Return pairs of clusters (couples, chains, dense ones); some are there again as (b, a)."""
+    """Return pairs of clusters (couples, chains, dense ones); some occur again as (b, a)."""
     draw = random.Random(seed)
     pairs: Pairs = []
     for cluster in range(draw.randint(1, 60)):

@@ -20,7 +20,7 @@ TICK = 0.25
 
 
 def read(path: Path, fast: bool = False, damaged: int = 0) -> list[tuple[float, int]]:
-    """Return the time and number of the frame for each quarter of a second, or of key frames."""
+    """Return (time, number) of the frame for each quarter of a second or, if `fast`, key frame."""
     shrinker = Shrinker()
     with opened(bytes(path)) as (container, stream):
         decoder = Decoder(container, stream, 4, fast)

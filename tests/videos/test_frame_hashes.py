@@ -35,13 +35,13 @@ def words(hash_bytes: np.ndarray) -> list[int]:
 
 
 def worst(a: np.ndarray, b: np.ndarray, variant: str = "whole") -> int:
-    """Return the maximum distance in bits from a frame's whole hash in `a` to its hash in `b`."""
+    """Return the maximum distance in bits from a frame's whole hash in `a` to a variant in `b`."""
     v = VARIANTS.index(variant)
     return max(apart(x, y) for x, y in zip(hashes(a)[0][:, 0], hashes(b)[0][:, v]))
 
 
 def with_bars(pictures: np.ndarray, level: int, rows: int = 8) -> np.ndarray:
-    """Return the films shrunk to the middle rows, between bars of one level."""
+    """Return the pictures shrunk to the middle rows, between bars of one level."""
     kept = np.linspace(0, SIDE - 1, SIDE - 2 * rows).round().astype(int)
     framed = np.full_like(pictures, level)
     framed[:, rows : SIDE - rows] = pictures[:, kept]

@@ -207,7 +207,7 @@ def test_buckets_one_by_one_have_the_seeds_of_the_search_on_disk(tmp_path: Path)
 
 
 def test_calm_frames_cost_no_square() -> None:
-    """Two videos of a fixed camera, of an hour each, give fewer matches than frames of one."""
+    """Two hour-long videos of a fixed camera give fewer matches than one of them has frames."""
     random = np.random.default_rng(4)
     video = calm_frames(random, 14_000, 6)[:, 0]
     both = np.concatenate((video, video))
