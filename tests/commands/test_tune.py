@@ -142,7 +142,7 @@ def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pairs_of_neighbours_are_weighed_as_what_they_are(tmp_path: Path) -> None:
-    """The mean estimate of matches is within 15 % even if all matches are adjacent lines."""
+    """The mean estimate of matches is within 15 % even if only adjacent lines match."""
     path = tmp_path / "copies.txt"
     dice = np.random.default_rng(3)
     sets = [

@@ -185,7 +185,7 @@ def test_a_file_in_very_many_folders() -> None:
 
 @pytest.mark.slow
 def test_one_large_file_in_very_many_folders() -> None:
-    """A film in each of 3,000 folders gives 2,999 pairs, not one for every two folders."""
+    """A film that is in 3,000 folders gives 2,999 pairs, not one for every two folders."""
     tree = FolderTree()
     for i in range(3000):
         for content in (0, i + 1):

@@ -288,7 +288,7 @@ WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def two_in_a_block() -> bytes:
-    """Return a line with the only block of two prints by the first mask."""
+    """Return the first block of two similar prints, as a line."""
     random = np.random.default_rng(5)
     film = made.made_up(random, "film", 20)
     lines = [to_line(video) for video in (film, made.copied(random, film, "copy"))]
