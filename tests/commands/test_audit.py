@@ -78,7 +78,7 @@ def test_evaluate_says_what_else_differs(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv", "x.parquet"])
 def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
-    """Pairs written as rows by -o count like lines, in evaluate and in audit."""
+    """Pairs that -o wrote as rows give the same counts as lines in evaluate and audit."""
     if name == "x.parquet":
         pytest.importorskip("pyarrow")
     succeed([*RUN_LOCAL, "-o", tmp_path / name, VIDEOS], tmp_path)
@@ -91,7 +91,7 @@ def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
 
 
 def test_evaluate_without_pairs(tmp_path: Path) -> None:
-    """A share of 0 of 0 is printed as "-", and a share of 0 of some as 0.000000."""
+    """A share of no pairs at all is printed as "-", and 0 of one or more pairs as 0.000000."""
     (tmp_path / "none").write_bytes(b"")
     result = succeed([*EVALUATE, tmp_path / "none", ANSWER], tmp_path)
     assert (number(result, "precision"), number(result, "recall")) == ("-", "0.000000")
@@ -126,7 +126,7 @@ precision                           0.961538
 @pytest.mark.first_case
 @pytest.mark.parametrize("seed", [0, 7])
 def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
-    """An audit of a sample counts exactly, with intervals, from two files and pairs on stdin."""
+    """An audit of a sample, with two files and pairs on stdin, gives exact counts and intervals."""
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     (tmp_path / "1.gz").write_bytes(gzip.compress(b"".join(lines[:700])))
     (tmp_path / "2").write_bytes(b"".join(lines[700:]))

@@ -71,7 +71,7 @@ def test_the_table_of_super_shingles(supers: str, tmp_path: Path) -> None:
 
 
 def test_the_picture(tmp_path: Path) -> None:
-    """The SVG's points are on the curve; it shows the threshold, the promise and both areas."""
+    """The SVG shows points of the curve, the threshold, the recall there, and both areas."""
     flags = ["--threshold", "0.8", "--bands", "10", "--rows", "4"]
     succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path)
     root = ElementTree.parse(tmp_path / "curve.svg").getroot()

@@ -24,7 +24,7 @@ OF_64 = [*INPUT, "--bits", "64"]
 
 
 def drawn(count: int, bits: int = BITS, variants: int = 3, seed: int = 3) -> Prints:
-    """Return records; some two fifths of the fingerprints equal or vary an earlier one."""
+    """Return records; about 2/5 of their fingerprints are at most 12 bits from an earlier one."""
     rng = random.Random(seed)
     known: list[int] = []
     records = []
@@ -308,7 +308,7 @@ def test_tune_of_a_part_of_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_index(records: Prints, file: Path, tmp_path: Path) -> None:
-    """An index with added records gives the lines of its files, and refuses other options."""
+    """An index with added records gives the same pairs as its files, and refuses other options."""
     old, more, new = (tmp_path / name for name in ("old.txt", "more.txt", "new.txt"))
     for path, some in (old, records[:60]), (more, records[60:100]), (new, records[100:]):
         path.write_text(lines_of([(id_, values[:1]) for id_, values in some]))

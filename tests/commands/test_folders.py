@@ -124,7 +124,7 @@ def test_the_cache(top: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_read(
     top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A folder with an unreadable file is not reported as contained, since the file may differ."""
+    """An unreadable file counts as a file that no other folder has, since it may differ."""
     from neardup.commands import folders as command
 
     def digest(path: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""An index gives the lines that its files give; damage and other options are refused."""
+"""An index gives the same lines as its files; damage and other options are refused."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ def test_weighted_truth_is_what_a_weighted_job_writes(
 
 
 def test_idf_by_the_formula(tmp_path: Path) -> None:
-    """Among 8 records, the idf weights of a token in one, two or all have the ratio 24 : 16 : 1."""
+    """The idf weights of tokens in one, two and all of 8 records have the ratio 24 : 16 : 1."""
     data = b"a 1 2\nb 1 2 3\n" + b"".join(b"x%d 1 1%d\n" % (i, i) for i in range(6))
     flags = ["--weights", "idf", "--threshold", "17/41"]
     assert succeed([*TRUTH, *flags, "-"], tmp_path, data).out == b"a\tb\t0.414634\n"

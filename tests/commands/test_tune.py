@@ -84,7 +84,7 @@ def test_texts_without_spots_are_records_that_meet_nobody(tmp_path: Path) -> Non
 
 
 def costs_of(survey: Survey, *names: str) -> dict[str, Cost]:
-    """Return the cost of each named setting, or of all settings."""
+    """Return the cost of each named setting, or of every setting if none is named."""
     found = [
         each for each in settings(MEASURE, "jaccard", 0.9999) if each.name in names or not names
     ]
@@ -142,7 +142,7 @@ def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pairs_of_neighbours_are_weighed_as_what_they_are(tmp_path: Path) -> None:
-    """The mean estimate of matches is within 15 % even if they all are pairs of adjacent lines."""
+    """The mean estimate of matches is within 15 % even if only adjacent lines match."""
     path = tmp_path / "copies.txt"
     dice = np.random.default_rng(3)
     sets = [
@@ -221,7 +221,7 @@ def surveyed_sets() -> Ragged:
 
 @pytest.mark.parametrize("measure", [MEASURE, Cosine(Threshold(9, 10)), Jaccard(Threshold(1, 2))])
 def test_a_whole_file_is_no_estimate(measure: SetMeasure) -> None:
-    """On a whole file, matches are exact, and the mean number of candidates within 0.2 %."""
+    """For a whole file, matches are exact, and mean candidates are within 0.2 % of the formula."""
     sets = surveyed_sets()
     n = len(sets)
     known = likeness(sets, measure, Weights(np.arange(n), 1, 1, 1))
@@ -456,7 +456,7 @@ def test_two_records_and_bad_lines(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_only_what_is_exact_is_said_to_miss_none(tmp_path: Path) -> None:
-    """Only exact schemes are said to miss none; a recall just below 1 is shown as 0.999999."""
+    """Only exact schemes show a recall of 1.000000; a recall just below 1 is shown as 0.999999."""
     flags = ["--recall", "0.9999999999999999", VIDEOS]
     out = succeed([*TUNE, *flags], tmp_path).out.decode()
     shares = re.findall(r"^(\d+ × \d+|[a-z]+) +([01]\.\d{6}) +([01]\.\d{6}) ", out, re.M)

@@ -395,7 +395,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
 
 @pytest.fixture
 def answer(tmp_path: Path) -> Path:
-    """Write texts, an old text and the .neardup.json of their run; return its answer's path."""
+    """Write texts, an old text and the .neardup.json of a run; return the path of its answer."""
     texts, old = tmp_path / "texts.txt", tmp_path / "old.txt"
     texts.write_bytes(TEXTS)
     old.write_bytes(b"old\tto be, or not to be, THAT is the question oh\n")

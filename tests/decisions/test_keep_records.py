@@ -37,7 +37,7 @@ def keep(
     header: bool = True,
     ids: Sequence[bytes] = (),
 ) -> bytes:
-    """Return a file, number `number` of the input, without the rows `gone` (counted from 1)."""
+    """Return file number `number` of the input without the rows `gone` (counted from 1)."""
     places = [first_place(number, row - 1) for row in gone]
     # Those of other files are before and after.
     others = [first_place(number + 1)]

@@ -185,7 +185,7 @@ def test_a_file_in_very_many_folders() -> None:
 
 @pytest.mark.slow
 def test_one_large_file_in_very_many_folders() -> None:
-    """A film in each of 3,000 folders gives 2,999 pairs, not one for every two folders."""
+    """A film that is in 3,000 folders gives 2,999 pairs, not one for every two folders."""
     tree = FolderTree()
     for i in range(3000):
         for content in (0, i + 1):
@@ -198,7 +198,7 @@ def test_one_large_file_in_very_many_folders() -> None:
 
 
 def test_more_than_one_large_file_is_compared() -> None:
-    """Of ten folders with one film, the two that share a second film are listed as a pair."""
+    """Of ten folders with the same film, the two that share a second film are listed as a pair."""
     files = {f"f{i}": {0, i + 1} for i in range(10)}
     files["f3"] |= {11}
     files["f7"] |= {11}

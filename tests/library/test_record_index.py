@@ -24,7 +24,7 @@ Sets = list[tuple[str, set[int]]]
 
 
 def made_sets(seed: int, count: int = 150) -> Sets:
-    """Return near-copies of twelve sets, each without up to a third of the elements."""
+    """Return near-copies of twelve sets, each with up to a third of the elements removed."""
     rng = random.Random(seed)
     found = []
     for number in range(count):

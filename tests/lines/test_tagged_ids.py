@@ -1,4 +1,4 @@
-"""Tagged ids, which have an id and its place, sort by bytes in order of priority.
+"""Tagged ids, each an id with its record's place, sort by bytes in order of priority.
 
 The id can be recovered.
 """

@@ -23,7 +23,7 @@ HERE = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb
 
 
 def sixty() -> list[VideoPrint]:
-    """Return prints of films, copies, clips, compilations, and eight episodes with one opening."""
+    """Return prints of films, copies, clips, compilations and eight episodes sharing an opening."""
     random = np.random.default_rng(60)
     films = [made_up(random, f"film {k}", 20 + k) for k in range(24)]
     opening = made_up(random, "opening", 6)

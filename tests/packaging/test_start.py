@@ -65,7 +65,7 @@ def test_nothing_slow_is_imported(words: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_import_nothing(tmp_path: Path) -> None:
-    """Workers import no module of neardup; the process that forks them has imported them."""
+    """Workers import no module of neardup, since the process that forks them has done so."""
     records = tmp_path / "records.txt"
     records.write_bytes(RECORDS)
     script = (

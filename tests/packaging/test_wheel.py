@@ -47,7 +47,7 @@ def packages(made: Path) -> Path:
 
 
 def steady(result: Result) -> list[str]:
-    """Return the lines on stderr but those of times, with `neardup run` renamed run_local.sh."""
+    """Return the lines on stderr without times, with `neardup run` renamed run_local.sh."""
     said = re.sub("(python3 -m )?neardup run", "run_local.sh", result.err).splitlines()
     return [line for line in said if "seconds" not in line]
 

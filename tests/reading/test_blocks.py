@@ -73,7 +73,7 @@ def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_the_longest_line_is_whole_and_one_byte_more_is_cut(end):
-    """The longest allowed line is read whole, and a line one byte longer is cut, with any end."""
+    """The longest allowed line is read whole, and a longer one is cut, with or without its end."""
     most = blocks_module.BLOCK_BYTES
     (longest,) = whole_lines(io.BytesIO(b"L" * most + end), most)
     assert longest == (1, b"L" * most + b"\n", False)
@@ -96,7 +96,7 @@ ends = st.sampled_from([b"\n", b"\r\n", b"\r", b"\r\r", b"\n\r", b"\r\r\n"])
 @example([b"x\n", *[b"a\rb\r"] * 5, b"L" * 40], 9)
 @example([b"a\r", b"\r", b"\nb\r\n"], 1)
 def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
-    """Lines are those of a naive splitter, with long ones cut, for mixed ends and block sizes."""
+    """Lines are those of a naive splitter, long ones cut, for all line ends and block sizes."""
     data = b"".join(lines)
     limit = 12
     with pytest.MonkeyPatch.context() as patch:

@@ -90,7 +90,7 @@ def test_shingles_are_those_of_the_plain_definition(
 
 @pytest.mark.slow
 def test_every_character_is_folded_and_parted_as_in_the_plain_definition() -> None:
-    """Characters below U+11000, each in its own text, are folded and split as plainly defined."""
+    """Texts with each character below U+11000 are folded and split as in the plain definition."""
     drawn = [f"A{chr(code)}B" for code in (*range(0xD800), *range(0xE000, 0x11000))]
     values, sizes = Shingler("word", 1).many(drawn)
     expected = [plain_shingles(text, "word", 1) for text in drawn]

@@ -177,7 +177,7 @@ def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_no_file_is_opened_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No file outside the named folders is opened, neither by its path nor by a link."""
+    """No file outside the named folders is opened, either by its path or through a link."""
     outside = folder / "outside"
     inside = folder / "inside"
     (folder / "films").rename(outside)

@@ -1,4 +1,4 @@
-"""Bands are as few, and rows as many, as keep the promised recall."""
+"""Banding keeps the promised recall with as few bands and as many rows as possible."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_lexicon_0_drops_nothing_and_each_other_one_a_third():
 
 @pytest.mark.parametrize(("differ", "lexicons"), [(1, 2), (1, 6), (2, 6)])
 def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
-    """Records meet where a lexicon drops all tokens that differ, as often as recall says."""
+    """Records meet where a lexicon drops all tokens that differ, as often as the formula says."""
     counts = counts_of(10**4, [100] * (PAIRS * 10))
     sets = [[10 * i + j for j in range(6)] for i in range(PAIRS)]
     rows = [x + more for x in sets for more in ([], [x[-1] + 1 + d for d in range(differ)])]

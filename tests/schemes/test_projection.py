@@ -39,7 +39,7 @@ def test_one_bit_too_many_or_too_few_would_show(rows):
 
 
 def rows_of_pairs(size, common):
-    """Yield 2·PAIRS sets of this size; each two in turn have `common` tokens in common."""
+    """Yield 2·PAIRS sets of this size; sets 2i and 2i+1 have `common` tokens in common."""
     rng = np.random.default_rng(size)
     for tokens in rng.integers(0, 1 << 63, (PAIRS, 2 * size - common)).tolist():
         yield tokens[:size]

@@ -13,7 +13,7 @@ words = st.integers(0, TOP)
 
 
 def unmix(value):
-    """Return the inverse of `mix`."""
+    """Return the number that `mix` maps to this value."""
     for shift, factor in (31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1):
         original = value
         for _ in range(64 // shift):

@@ -138,7 +138,7 @@ def test_bits_of_a_word_are_text():
 
 @pytest.mark.parametrize("partitions", [1, 7, 300])
 def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
-    """Files mapped to memory give the same filter, also in another order, joined, or some empty."""
+    """Files mapped to memory give the same filter, also reordered, joined, or with empty ones."""
     keys, others = random_keys(50_000), random_keys(50_000)
     parts = parts_of(keys, partitions)
     expected = filter_of(parts).has(others).tolist()

@@ -116,7 +116,7 @@ def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at
 
 @given(MAPPERS, st.integers(1, 5))
 def test_any_two_meet_at_the_smallest_key_they_share(mappers, partitions):
-    """Any two records that share a key have lines at the smallest, where their pair is printed."""
+    """Any two records that share keys have lines at the smallest, where their pair is printed."""
     found = filter_of(mappers, partitions)
     all_rows = [set(keys.row(row).tolist()) for keys in mappers for row in range(len(keys))]
     for a, b in combinations(all_rows, 2):

@@ -83,7 +83,7 @@ def scheme_of(*flags: str) -> Fingerprints:
 
 
 def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragged:
-    """Return the keys that `turns` workers choose for near records; the last has its own file."""
+    """Return keys chosen for near records by `turns` workers; the last record has its own file."""
     prints = Prints.of(sets, scheme.bits)
     last = len(sets) - 1
     files = [prints.take(np.arange(last)), prints.take(np.array([last]))]
@@ -143,7 +143,7 @@ def test_distinct_records(rows: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("bits", [256, 1024])
 def test_records_that_differ_in_high_bits_of_two_words_are_not_the_same(bits: int) -> None:
-    """Fingerprints that each differ from one other in two bits are counted as distinct."""
+    """Fingerprints that each differ from the first in two bits are counted as distinct."""
     rng = np.random.default_rng(bits)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - bits
     pairs = list(combinations(range(0, bits, 1 if bits == 256 else 5), 2))

@@ -89,7 +89,7 @@ def sketched(sets: list[list[int]], kind: Kind) -> list[list[int]]:
 
 
 def slow(kind: Kind, x: list[int], y: list[int], measure: str) -> Fraction | None:
-    """Return the estimated similarity of two sketches, by its definition, or None."""
+    """Return the estimated similarity of two sketches, by its definition, or None if undefined."""
     if isinstance(kind, Signatures):
         agree = Fraction(sum(a == b for a, b in zip(x, y)), len(x))
         accidents = Fraction(1, 2**kind.bits) if kind.bits < 32 else 0
@@ -191,7 +191,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
 
 
 def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
-    """Where no hash is rare, records meet by pairs of hashes: fewer candidates, the same pairs."""
+    """Where no hash is rare, records meet by pairs of hashes: fewer candidates, as many pairs."""
     rng = np.random.default_rng(4)
     sets = [rng.choice(50, 16, replace=False).tolist() for _ in range(300)]
     sets += [x[1:] for x in sets[:20]]

@@ -41,7 +41,7 @@ def worst(a: np.ndarray, b: np.ndarray, variant: str = "whole") -> int:
 
 
 def with_bars(pictures: np.ndarray, level: int, rows: int = 8) -> np.ndarray:
-    """Return the films shrunk to the middle rows, between bars of one level."""
+    """Return the pictures shrunk to the middle rows, between bars of one level."""
     kept = np.linspace(0, SIDE - 1, SIDE - 2 * rows).round().astype(int)
     framed = np.full_like(pictures, level)
     framed[:, rows : SIDE - rows] = pictures[:, kept]

@@ -215,7 +215,7 @@ def test_prints_of_other_variants_are_refused() -> None:
 
 
 def test_damaged_lines_are_refused() -> None:
-    """Each step reads lines with a damaged field, or reports them: no other error is raised."""
+    """Each step reads lines with a damaged field or raises a StageError, and no other error."""
     random = np.random.default_rng(4)
     film = made.made_up(random, "film", 20)
     again = [made.copied(random, film, f"copy{k}") for k in range(3)]
@@ -262,7 +262,7 @@ def test_damaged_lines_are_refused() -> None:
 
 
 def head_of(**fields: object) -> Callable[[bytes], bytes]:
-    """Return an edit of a block's first line."""
+    """Return a function that replaces these fields in a block's first line."""
 
     def edited(block: bytes) -> bytes:
         head, _, rows = block.partition(b"\n")
@@ -288,7 +288,7 @@ WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def two_in_a_block() -> bytes:
-    """Return a line with the only block of two prints by the first mask."""
+    """Return the first block of two similar prints, as a line."""
     random = np.random.default_rng(5)
     film = made.made_up(random, "film", 20)
     lines = [to_line(video) for video in (film, made.copied(random, film, "copy"))]
