@@ -268,7 +268,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
     ([b'v1'], [3, 7], [1000000, 500000])
     >>> [line.reason for line in bad]
-    ['weight outside 0 < W <= 1000000', 'shingle twice']
+    ['weight outside 0.000001 <= W <= 1000000', 'shingle twice']
     """
     lines, tokens = split(_with_single_blanks(block))
     bytes_ = np.frombuffer(lines.text, np.uint8)
