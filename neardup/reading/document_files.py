@@ -116,7 +116,7 @@ def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
 
 
 def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
-    r"""Return the document in a file's bytes, or why there is none; `limit`: its maximum size.
+    r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 
     >>> text_of(b"a", b"to be\n", 9)
     Document(path=b'a', text='to be\n', bytes=6, changed=0.0)

@@ -191,7 +191,7 @@ def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapped", ["binary", "large", "fixed", "dictionary", "struct"])
 def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
-    """Columns of bytes, as Hive and Impala write them, are texts; other than UTF-8 is bad."""
+    """Columns of bytes, as Hive and Impala write them, are texts; rows not in UTF-8 are bad."""
     texts = arrow.array([b"to be\xc3\xa9", b"caf\xe9 ..", b"to be\xc3\xa9", b"or not."])
     column = {
         "binary": lambda: texts,
