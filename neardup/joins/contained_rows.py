@@ -125,7 +125,7 @@ def _candidates(
 
 
 def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
-    """Return each row's prefix: tokens that, with all later ones, weigh num/den of it or more."""
+    """Return row prefixes: tokens that, with all later ones, weigh num/den of the row or more."""
     needed = np.array([max(1, -(-each * num // den)) for each in total.tolist()], np.int64)
     before = np.append(0, np.cumsum(rows.weighed()))
     row = np.repeat(np.arange(len(rows)), rows.sizes)

@@ -257,7 +257,7 @@ def _unfolded(
 
 
 class Folding:
-    """Pairs of folders to report (taken), which cover pairs of folders at, inside or above theirs.
+    """Pairs of folders to report (taken); each covers pairs of folders at, inside or above its own.
 
     folders: the folders of all pairs; no other folder is considered.
 

@@ -186,7 +186,7 @@ class BitBlocks(NamedTuple):
 
     @property
     def of_block(self) -> int:
-        """The number of differing bits that near vectors do not exceed in at least one block."""
+        """The maximum number of bits in which near vectors differ in their most similar block."""
         return self.distance // self.number
 
     @property

@@ -116,7 +116,7 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 class Candidates(NamedTuple):
-    """Candidate pairs of records x and y, and what is known of their common prefix tokens (int64).
+    """Candidate pairs of records x and y: count and last positions of common prefix tokens (int64).
 
     i, j: positions of the last one in x and y; common: the number of common prefix tokens.
     """

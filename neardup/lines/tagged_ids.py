@@ -1,4 +1,4 @@
-r"""Format and parse tagged ids: their byte order is the order in which records are decided.
+r"""Format and parse tagged ids, whose byte order is the order in which records are decided on.
 
     1 RANKS PLACE ID        --keep, with a rank for each of its rules; none for `first`
     1 RANKS ID \1 PLACE     … where the last rule is `smallest`
@@ -110,7 +110,7 @@ class Tag(NamedTuple):
         return slice(self.place.stop, None)
 
     def tagged(self, batch: Batch) -> Batch:
-        """Return a batch whose ids have a tag: old or new and, if asked for, ranks and place."""
+        """Return a batch with tagged ids: old or new and, if in the format, ranks and place."""
         columns = [rank.digits(batch) for rank in self.ranks]
         ranks = map(b"".join, zip(*columns)) if columns else repeat(b"")
         each = zip(ranks, batch.places.tolist(), batch.ids)

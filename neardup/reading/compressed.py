@@ -139,7 +139,7 @@ def kind_by_name(name: str) -> "str | None":
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError for names like a.csv with --input shingles, or beside a.txt without --input.
+    """Raise UsageError for a.csv with --input shingles, or for a.csv and a.txt without --input.
 
     An extension of rows needs an --input of rows (any), except that a file .tsv may have lines.
     """
@@ -183,7 +183,7 @@ SIGNATURES = (
 
 
 def refuse_no_lines(start: bytes, name: str) -> None:
-    """Raise StageError if the first bytes (`start`) are those of a file that is not text."""
+    """Raise StageError if the first bytes (`start`) are those of binary data or UTF-16 text."""
     for signature, what, remedy in SIGNATURES:
         if re.match(signature, start):
             if remedy.startswith("--"):

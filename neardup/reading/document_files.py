@@ -112,11 +112,12 @@ def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
         with opened(name, name) as stream:
             return text(path, stream.read(limit + 1))
     except StageError as error:
-        return NoDocument(path, DAMAGED, str(error).rpartition("damaged: ")[2])
+        _, damaged, detail = str(error).rpartition("damaged: ")
+        return NoDocument(path, DAMAGED if damaged else UNREADABLE, detail)
 
 
 def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
-    r"""Return the document in a file's bytes, or why there is none; `limit`: its maximum size.
+    r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 
     >>> text_of(b"a", b"to be\n", 9)
     Document(path=b'a', text='to be\n', bytes=6, changed=0.0)
@@ -188,22 +189,36 @@ def _tar_members(
 def _zip_members(
     path: bytes, limit: int, allow: Callable[[bytes], bool], text: Reader
 ) -> Iterator[Outcome]:
+    import lzma
     import zipfile
     import zlib
 
     try:
-        with zipfile.ZipFile(os.fsdecode(path)) as archive:
-            for entry in archive.infolist():
-                if entry.is_dir():
-                    continue
-                member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
-                try:
-                    outcome = _read(member, limit, text, partial(archive.open, entry))
-                    yield dated(outcome, float(timegm((*entry.date_time, 0, 0, 0))))
-                except (RuntimeError, NotImplementedError) as error:  # a password, a method
-                    yield NoDocument(path, UNREADABLE, str(error))
-    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+        archive = zipfile.ZipFile(os.fsdecode(path))
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
         yield NoDocument(path, DAMAGED, str(error))
+        return
+    with archive:
+        for entry in archive.infolist():
+            if entry.is_dir():
+                continue
+            member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
+            named = member if isinstance(member, bytes) else path
+            try:
+                outcome = _read(member, limit, text, partial(archive.open, entry))
+                yield dated(outcome, _seconds_of(entry.date_time))
+            except (RuntimeError, NotImplementedError) as error:  # a password, a method
+                yield NoDocument(named, UNREADABLE, str(error))
+            except (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+                yield NoDocument(named, DAMAGED, str(error))
+
+
+def _seconds_of(date: tuple[int, ...]) -> float:
+    """Return the Unix time of a member's date, year to second; 0 for a date that does not exist."""
+    try:
+        return float(timegm((*date, 0, 0, 0)))
+    except ValueError:  # month 0, which some programs write
+        return 0.0
 
 
 def _read(

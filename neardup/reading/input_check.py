@@ -14,7 +14,7 @@ REASONS = (
     NOT_AN_INTEGER := "not an integer",
     NEGATIVE := "negative shingle",
     TOO_LARGE := "shingle over 2^64-1",
-    NOT_A_WEIGHT := "weight outside 0 < W <= 1000000",
+    NOT_A_WEIGHT := "weight outside 0.000001 <= W <= 1000000",
     TWO_WEIGHTS := "shingle twice",
     UNASKED_WEIGHT := "weight, without --weights own",
     NOT_UTF8 := "not UTF-8",

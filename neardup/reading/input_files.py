@@ -107,7 +107,7 @@ def _file_place(input_files: str, name: str) -> int:
 
 
 def _path(name: str) -> str:
-    """Return the path of a name, without the file system that Hadoop may add.
+    """Return a file name's path, without a file system such as hdfs://node, and absolute in a job.
 
     >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data//a.txt")
     ('/data/a.txt', '/data/a.txt', '/data/a.txt')

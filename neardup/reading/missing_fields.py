@@ -33,7 +33,7 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
-    """Raise StageError if there are rows, but none has the content and the id, if one is needed."""
+    """Raise StageError if there are rows, but none has content and, if one is needed, an id."""
     rows, lacks = [], fields.flag
     for _, line in lines_in(lines):
         try:
@@ -133,7 +133,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
-    """Return "; type: " and a command with other fields or row numbers; "" if none is a text."""
+    """Return "; type: " and a command with other fields or row numbers; "" if no field has text."""
     columns = {
         name: values
         for name, values in _columns(rows).items()

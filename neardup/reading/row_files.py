@@ -66,7 +66,7 @@ def fields_table(**columns: type) -> LineTable:
 
 
 def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
-    r"""Convert a row to a line, by the first table whose columns it has; else raise WireError.
+    r"""Convert a row to a line, by the first table whose columns it has; WireError if impossible.
 
     >>> line_of_row({"id": 7, "bits": 3, "share": "0.5"}, [fields_table(id=str, share=float)])
     b'7\t0.500000\n'

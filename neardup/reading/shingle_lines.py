@@ -108,7 +108,7 @@ class FoundLines(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """The T tokens after the ids of lines: leading digits and positions in the text, int64 (T,)."""
+    """The T tokens after the ids: counts of leading digits, and positions in the text: int64."""
 
     digits: np.ndarray  # with how many digits each token begins
     stops: np.ndarray  # where these end
@@ -150,7 +150,7 @@ def parse_shingle_lines(
 
 
 def _with_single_blanks(block: bytes) -> bytes:
-    """Return a block; in a long one, successive blanks are reduced to the first of them."""
+    """Return the block; if it is long, with each run of blanks reduced to its first blank."""
     return re.sub(BLANKS, rb"\1", block) if len(block) > 2 * BLOCK_BYTES else block
 
 
@@ -268,7 +268,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
     ([b'v1'], [3, 7], [1000000, 500000])
     >>> [line.reason for line in bad]
-    ['weight outside 0 < W <= 1000000', 'shingle twice']
+    ['weight outside 0.000001 <= W <= 1000000', 'shingle twice']
     """
     lines, tokens = split(_with_single_blanks(block))
     bytes_ = np.frombuffer(lines.text, np.uint8)

@@ -253,7 +253,7 @@ def utf8_words(text: str) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Shingler:
-    """Converts texts to shingles: sequences of `width` words or characters, or SpotSigs spots.
+    """A converter of texts to shingles: runs of `width` words or characters, or spots (SpotSigs).
 
     >>> words = Shingler.parse("word:2")
     >>> shingles = words("to be or not to be")

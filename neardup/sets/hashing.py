@@ -206,7 +206,7 @@ def _packed(bits: np.ndarray) -> np.ndarray:
 
 @cache
 def quantiles() -> np.ndarray:
-    """Return the normal quantiles at 4,096 midpoints, times 2^11, as whole numbers (float64)."""
+    """Return 4,096 normal quantiles at equal probability steps, times 2^11, rounded (float64)."""
     from statistics import NormalDist  # takes as long to import as all schemes
 
     normal, steps = NormalDist(), 1 << STEP_BITS

@@ -82,7 +82,7 @@ def weighted_resemblance(x: Weights, y: Weights) -> Fraction:
 
 
 def weighted_dice(x: Weights, y: Weights) -> Fraction:
-    """Return the Dice coefficient of weighted sets: Σ min of the weights / mean total weight."""
+    """Return the Dice coefficient of weighted sets, Σ min / mean total; not both may be empty."""
     least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
     return Fraction(2 * least, sum(x.values()) + sum(y.values()))
 

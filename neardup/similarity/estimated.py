@@ -29,7 +29,7 @@ FIRST_HASH = MARK + np.uint64(1 << SAMPLE_BITS)
 
 
 def sample_size(text: str) -> int:
-    """Parse the value of --verify; return the sample size, or 0 for exact.
+    """Parse the value of --verify; return the sample size, 0 for exact; ValueError if invalid.
 
     >>> [sample_size(text) for text in ("exact", "sketch", "sketch:1024")]
     [0, 256, 1024]

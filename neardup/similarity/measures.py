@@ -56,7 +56,7 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> "Threshold":
-        """Return `value` as a threshold, rounded down to 9 decimals if needed; ValueError for 0."""
+        """Convert to a threshold, rounded down to 9 decimals if needed; ValueError if that is 0."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
@@ -207,7 +207,7 @@ class Jaccard(SetMeasure):
 
 
 class Dice(SetMeasure):
-    """The Dice coefficient 2J / (1 + J), which reaches t where J reaches t / (2 - t)."""
+    """The Dice coefficient 2J / (1 + J), J = Jaccard; it reaches t where J reaches t / (2 - t)."""
 
     @property
     def resemblance(self) -> Threshold:

@@ -123,7 +123,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 
 def _left_by_a_run(entry: Path) -> bool:
-    """Return whether a file or folder is of a kind that runs write before the manifest lists it."""
+    """Return whether a killed run may have left a file or folder, by its name and contents."""
     if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()

@@ -58,7 +58,7 @@ Tokens = Callable[[Ragged], Ragged]
 
 @dataclass(frozen=True)
 class SharedTokens:
-    """Chooses tokens (uint64 below 2^48) of sketches so that similar sketches share at least one.
+    """A choice of tokens (uint64 below 2^48) such that similar sketches share at least one.
 
     rarity: uint8, how often hashes occur, by their last bits; paired: tokens are pairs.
     """
@@ -160,7 +160,7 @@ def in_bands(kind: Kind) -> bool:
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Count hashes by their last bits; return about 8 · (1 + log2 of the count), or 0 (uint8)."""
+    """Count hashes by their last bits; return about 8 · (1 + log2 of count), 0 if none (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
@@ -270,7 +270,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Index a file's sketches, or some `rows` of it, by first tokens, or by all if `every`."""
+    """Index a file's sketches, or those of `rows`, by their first tokens, or by all if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

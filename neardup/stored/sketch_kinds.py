@@ -80,7 +80,7 @@ class Kind(ABC):
         return Ragged(octets.view("<u8").ravel().astype(np.uint64), offsets)
 
     def least_part(self, threshold: Threshold, whole: int) -> int:
-        """Return how many of `whole` items must agree for an estimate at the threshold.
+        """Return how many of `whole` items, at least, must agree to reach the threshold.
 
         >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
         58

@@ -134,7 +134,7 @@ def with_a_third(
 def covered(
     tree: FolderTree, sets: list[set[int]], pairs: list[FolderPair], x: int, y: int
 ) -> bool:
-    """Return whether a pair is of x and y, or of folders equal to, above or below them."""
+    """Return whether one of `pairs` is of x and y, or of folders equal to, above or below them."""
     like_x = [i for i in range(len(sets)) if sets[i] == sets[x]]
     like_y = [i for i in range(len(sets)) if sets[i] == sets[y]]
     return any(

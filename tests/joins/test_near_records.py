@@ -48,7 +48,7 @@ def found(pairs: Iterator[near_bits.Pairs]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("variants", [1, 4])
 @pytest.mark.parametrize("distance", [0, 6, 30])
 def test_every_two(distance: int, variants: int, room: int, monkeypatch) -> None:
-    """The near records are those that comparing every two finds, however few pairs fit at once."""
+    """Near records are those found by comparing every two, however few pairs are held at once."""
     monkeypatch.setattr(near_bits, "PAIRS_AT_ONCE", room)
     x, y = drawn(60, variants, 1), drawn(40, variants, 1)
     of_one = [

@@ -217,7 +217,7 @@ def test_they_are_what_the_measure_verifies(measure: str) -> None:
 
 @every_measure
 def test_the_bounds_leave_out_nearly_all_that_is_no_pair(measure: str) -> None:
-    """The bounds leave out nearly all non-pairs, even if all rows share a token of low weight."""
+    """The bounds leave out every non-pair, even if all rows share a token of low weight."""
     rows = [{0: 1, 1 + i // 2: 100, 1000 + i: 10} for i in range(200)]
     joined = WEIGHTED_JOINS["merge_opt"](ragged(rows), measure, Threshold.parse("0.8"))
     assert joined.candidates["pairs"] == joined.candidates["merged"] == 100

@@ -17,7 +17,7 @@ from neardup.sets.hashing import GOLDEN, WORD
 
 
 def mixed(value: int) -> int:
-    """Return SplitMix64's finaliser of one number."""
+    """Apply SplitMix64's finaliser to one number."""
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % WORD
     value = (value ^ value >> 27) * 0x94D049BB133111EB % WORD
     return value ^ value >> 31

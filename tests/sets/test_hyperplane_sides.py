@@ -1,4 +1,4 @@
-"""Sides of normal hyperplanes agree with sums of Python integers, and with the angle."""
+"""Sides of hyperplanes are the signs of sums, and two sets share as many as their angle implies."""
 
 from __future__ import annotations
 

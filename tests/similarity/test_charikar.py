@@ -56,7 +56,7 @@ def sides(sets: Ragged, n: int, seed: int = 0) -> np.ndarray:
 
 
 def interval(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Return the interval of the probability that two hashes are equal, from N hashes of both."""
+    """Return the confidence interval of the probability that hashes are equal, from N of each."""
     return clopper_pearson(int(np.count_nonzero(x == y)), len(x), ALPHA)
 
 

@@ -164,7 +164,7 @@ def test_places_of_some_bits_agree_with_resemblance_and_by_accident(shape, bits)
 
 @pytest.mark.parametrize("bits", [1, 4])
 def test_accidents_in_two_places_are_independent(bits):
-    """Places of a signature are equal by accident independently, even for sets of one element."""
+    """Two places of a signature match by accident independently, even for sets of one element."""
     values = np.arange(2 * PAIRS, dtype=np.uint64)
     sets = Ragged(values, np.arange(2 * PAIRS + 1))
     made = low_bits(signatures(sets, 2, seed=5), bits)
