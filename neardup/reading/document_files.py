@@ -209,7 +209,9 @@ def _zip_members(
                 yield dated(outcome, _seconds_of(entry.date_time))
             except (RuntimeError, NotImplementedError) as error:  # a password, a method
                 yield NoDocument(named, UNREADABLE, str(error))
-            except (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+            except (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+                if isinstance(error, OSError) and error.errno:
+                    raise  # of the archive itself; bzip2 says "Invalid data stream" without one
                 yield NoDocument(named, DAMAGED, str(error))
 
 

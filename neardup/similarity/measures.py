@@ -200,7 +200,7 @@ class Jaccard(SetMeasure):
         return self.threshold
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return size * self.threshold.den // self.threshold.num
+        return self.threshold.largest_partner(size)
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, x + y - common

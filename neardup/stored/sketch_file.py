@@ -173,6 +173,8 @@ def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
             raise StageError(
                 f"{path}: is not a file of sketches; make one with python3 -m neardup sketch"
             )
+        if len(head) < HEAD:
+            raise damaged(path, "it is cut short", AGAIN)
         if head != (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0"):
             raise StageError(f"{path}: made by another version of neardup; {AGAIN}")
         file.seek(size - END.size)

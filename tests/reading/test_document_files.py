@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import re
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from neardup.images.folder_walk import FoundFile
 from neardup.reading import document_files
+from neardup.reading.compressed import ZSTD
 from neardup.reading.dialects import Dialect
 from neardup.reading.document_files import Document, NoDocument, Outcome, documents, text_of
 from neardup.reading.input_check import NOT_UTF8
@@ -191,3 +193,68 @@ def test_a_member_with_a_password(tmp_path: Path) -> None:
     assert isinstance(first, NoDocument)
     assert first.reason == document_files.UNREADABLE
     assert "password" in first.detail
+
+
+def patched(path: Path, at: int, value: bytes, member: int = 0) -> None:
+    """Replace bytes of a member's entry in the directory of a zip file."""
+    data = bytearray(path.read_bytes())
+    entries = [found.start() for found in re.finditer(re.escape(b"PK\1\2"), bytes(data))]
+    start = entries[member] + at
+    data[start : start + len(value)] = value
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_behind_a_damaged_member_the_others_are_read(method: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name in ("a", "b", "c"):
+            archive.writestr(name, f"text of {name} " * 50)
+        info = archive.getinfo("b")
+        middle = info.header_offset + 30 + len(info.filename) + info.compress_size // 2
+    data = bytearray(path.read_bytes())
+    data[middle : middle + 4] = b"\0\xff\0\xff"
+    path.write_bytes(data)
+    first, damaged, last = read(path)
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+    assert isinstance(damaged, NoDocument)
+    top = os.fsencode(path)
+    assert [first.path, damaged.path, last.path] == [top + b"!a", top + b"!b", top + b"!c"]
+    assert damaged.reason == document_files.DAMAGED
+
+
+def test_a_member_with_a_date_that_does_not_exist(tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "a.zip")
+    for member in range(len(zipfile.ZipFile(path).infolist())):
+        patched(path, 14, b"\0\0", member)
+    found = [each for each in read(path) if isinstance(each, Document)]
+    assert [(each.text, each.changed) for each in found] == [("to be", 0.0), ("or not", 0.0)]
+
+
+@pytest.mark.parametrize(("at", "value"), [(6, b"\x63"), (8, b"\0\x08")])
+def test_zip_files_that_python_cannot_open(at: int, value: bytes, tmp_path: Path) -> None:
+    """A zip of a later format, or with a name that is not UTF-8, is damaged; no error is raised."""
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("name", "text")
+    patched(path, at, value)
+    if at == 8:
+        path.write_bytes(path.read_bytes().replace(b"name", b"\xff\xfe\xfd\xfc"))
+    (found,) = read(path)
+    assert isinstance(found, NoDocument)
+    assert found.reason == document_files.DAMAGED
+
+
+def test_a_file_of_a_kind_whose_package_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    for name in ZSTD:
+        monkeypatch.setitem(sys.modules, name, None)
+    (found,) = read(tmp_path / "a.txt.zst")
+    assert isinstance(found, NoDocument)
+    assert found.reason == document_files.UNREADABLE
+    assert "pip install" in found.detail
