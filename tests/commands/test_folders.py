@@ -99,7 +99,7 @@ def test_no_file_is_replaced(top: Path, tmp_path: Path) -> None:
         assert result.err.endswith(f"-o {name}: is an input; name another file\n")
     assert file.read_bytes() == before
     assert folders(tmp_path, top, "-o", top / "new.tsv").code == 0
-    assert (top / "new.tsv").read_bytes() == folders(tmp_path, top / "photos", top / "old").out
+    assert (top / "new.tsv").read_bytes() == folders(tmp_path, top).out
 
 
 def test_the_cache(top: Path, tmp_path: Path) -> None:

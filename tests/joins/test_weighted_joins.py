@@ -192,8 +192,7 @@ def test_where_all_weigh_the_same_they_are_plain_sets(name: str, measure: str, t
     assert [pair[:2] for pair in join(name, heavy, measure, t)] == [pair[:2] for pair in pairs]
 
 
-@every_measure
-def test_plain_joins_do_not_look_at_weights(measure: str) -> None:
+def test_plain_joins_do_not_look_at_weights() -> None:
     rows = families(5, 30, 12, 100)
     plain = ragged([dict.fromkeys(row, 1) for row in rows])
     for name, plain_join in JOINS.items():

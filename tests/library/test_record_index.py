@@ -175,6 +175,7 @@ def test_several_readers_and_a_writer(tmp_path: Path) -> None:
         index.add(part)
     for reader in readers:
         reader.join(60)
+        assert not reader.is_alive()
     assert not wrong
     assert Index.open(tmp_path / "index").query(NEW) == possible[-1]
 

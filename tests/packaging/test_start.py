@@ -71,7 +71,7 @@ def test_workers_import_nothing(tmp_path: Path) -> None:
     script = (
         "import os, sys; from neardup.engines.local import run, workers; pid = os.getpid()\n"
         "def told(self, name, task, parent):\n"
-        "    before = set(sys.modules)\n"
+        "    os.write(2, b'a worker\\n'); before = set(sys.modules)\n"
         "    try: task()\n"
         "    finally: late = {*sys.modules} - before\n"
         "    os.write(2, ''.join(f'late {name}\\n' for name in late).encode())\n"
@@ -87,5 +87,6 @@ def test_workers_import_nothing(tmp_path: Path) -> None:
         timeout=100,
     )
     assert b"a\tb\t1.000000\n" in done.stdout, done.stderr.decode()
+    assert b"a worker\n" in done.stderr
     late = [line for line in done.stderr.decode().splitlines() if line.startswith("late neardup")]
     assert not late

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import neardup
 from tests.support.programs import environment
 from tests.support.wheel import installed
 
@@ -42,8 +41,7 @@ WRONG_CALLS = [
     "neardup.clusters(['a'], bands='4')\n",
     "for pair in neardup.pairs(['a']):\n    pair.similarity.upper()\n",
 ]
-if hasattr(neardup, "pairs"):
-    WRONG = WRONG + WRONG_CALLS
+WRONG = WRONG + WRONG_CALLS
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +80,6 @@ def test_the_version(checker: str, env: Path, tmp_path: Path) -> None:
     assert complaints(checker, VERSION, env, tmp_path) == []
 
 
-@pytest.mark.skipif(not hasattr(neardup, "pairs"), reason="no library yet")
 @checkers
 def test_the_library(checker: str, env: Path, tmp_path: Path) -> None:
     assert complaints(checker, LIBRARY, env, tmp_path) == []

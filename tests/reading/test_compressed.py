@@ -90,8 +90,8 @@ def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
     }[damage]
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(data)
-    if damage == "a byte" and suffix == ".zst":  # whose check sum is a choice of who packs
-        return
+    if damage == "a byte" and suffix == ".zst":
+        pytest.skip("a checksum is optional in .zst")
     with pytest.raises(StageError, match=rf"a\.txt{suffix}: damaged: "):
         read(path)
     if damage in ("no end", "another form"):  # to a run, damage is damage

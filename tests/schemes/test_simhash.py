@@ -46,7 +46,7 @@ def naive_bit(tokens, weights, dimension, seed):
 
 @pytest.mark.parametrize("heaviest", [None, 255, 256, 1 << 48])
 def test_a_bit_is_the_sign_of_a_sum(heaviest, monkeypatch):
-    monkeypatch.setattr(signs_module, "CACHE_TOKENS", 600)
+    monkeypatch.setattr(signs_module, "SUMMED_TOKENS", 600)
     sets = random_sets(SIZES)
     rng = np.random.default_rng(1)
     weights = None

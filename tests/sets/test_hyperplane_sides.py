@@ -38,7 +38,7 @@ def slow_bit(tokens: list[int], weights: list[int], d: int, seed: int) -> int:
 
 @pytest.mark.parametrize("most", [2, 256, 10**12, 1 << 58])
 def test_a_bit_is_the_sign_of_a_sum(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CACHE_TOKENS", 50)
+    monkeypatch.setattr(module, "NORMAL_CACHE_TOKENS", 50)
     monkeypatch.setattr(module, "DISTINCT_AT_ONCE", 310)
     sets, weights = drawn(most)
     words = hyperplane_sides(sets, weights, 7, 0, 192)

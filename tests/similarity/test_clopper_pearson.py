@@ -104,5 +104,5 @@ def test_ten_million_trials():
     ("hits", "n", "alpha"), [(-1, 5, 0.1), (6, 5, 0.1), (2, 5, 0), (2, 5, 1), (2, 5, float("nan"))]
 )
 def test_what_makes_no_sense_is_refused(hits, n, alpha):
-    with pytest.raises(ValueError, match=r"hits in|outside"):
+    with pytest.raises(ValueError, match="outside"):
         clopper_pearson(hits, n, alpha)

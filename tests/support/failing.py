@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,22 @@ MEASURED = [
     "sys.exit(status != 0)",
 ]
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+
+
+@contextmanager
+def bounded(seconds: int = 300) -> Iterator[None]:
+    """Context manager: fail if the block takes longer, which is for what would never end."""
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"not done in {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def as_nobody(task: Callable[[], None], folder: Path) -> None:
