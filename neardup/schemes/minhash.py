@@ -88,8 +88,10 @@ class MinHash(Scheme):
 
     def cost(self) -> list[str]:
         here = self.recall(banding.DISSIMILAR)
+        if here < banding.DISSIMILAR:
+            return []
         what, at = f"{self.bands} bands of {self.rows} rows", float(self.resemblance)
-        if self.rows == 1 and self.bands > MAX_BANDS_ASKED and here >= banding.DISSIMILAR:
+        if self.rows == 1 and self.bands > MAX_BANDS_ASKED:
             return [
                 f"{what}, as many as {self.resemblance} needs: every record is sent {self.bands} "
                 f"times, and {scheme.shown(here)} of all pairs of similarity "
