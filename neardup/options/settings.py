@@ -297,8 +297,8 @@ def _estimated(
     }
     for flag in filter(refused.__getitem__, refused):
         raise UsageError(
-            f"{flag} needs exact pairs, not estimates; leave --verify out: it estimates --measure "
-            "jaccard, without --weights"
+            f"{flag} needs exact pairs, not estimates; leave --verify out: it estimates only "
+            "--measure jaccard, without --weights"
         )
     if counts_first(options):
         raise UsageError(

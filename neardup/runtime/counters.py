@@ -103,7 +103,7 @@ class Counters:
             self._of_one_id += ids.count(self._one_id)
 
     def report(self) -> None:
-        """Report the counts; StageError if a stage that runs alone could read too few lines."""
+        """Report the counts; if the stage runs alone, StageError for too many unreadable lines."""
         if self._on_terminal:
             self._show("")
         if self._reports:

@@ -226,7 +226,7 @@ def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> ND
 
 
 def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
-    """Append matching rows to the files, as pairs of frames; the left rows are of own variants."""
+    """Append matching rows to the files, as pairs of frames; `left`: own variants (see `owns`)."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]
     a, b = left % n, right % n

@@ -153,7 +153,7 @@ def test_rows_of_a_file(tmp_path: Path) -> None:
 
 
 def test_several_readers_and_a_writer(tmp_path: Path) -> None:
-    """A reader beside a writer always gets the answer after some number of complete adds."""
+    """While a writer adds records, each answer to a reader reflects complete adds only."""
     index = Index.create(tmp_path / "index", "sets", threshold=0.7, scheme="prefix")
     parts = [OLD[number::5] for number in range(5)]
     so_far = [list(chain(*parts[:count])) for count in range(6)]

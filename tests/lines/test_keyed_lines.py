@@ -1,4 +1,4 @@
-"""Lines between the stages are read as written; damage is refused or gives a valid line."""
+"""Lines between stages are read as written; a damaged line is refused, or is still valid."""
 
 from __future__ import annotations
 

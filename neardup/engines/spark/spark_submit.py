@@ -99,8 +99,8 @@ def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
     if counts_first(options):
         words = shlex.join([*options.given_arguments(), *args.inputs, args.output_folder])
         raise UsageError(
-            "Spark cannot run a scheme that counts tokens first; type: ./run_hadoop.sh "
-            f"{words}, or name --counts FILE"
+            "Spark cannot run a scheme that counts tokens first; add --counts FILE, or type: "
+            f"./run_hadoop.sh {words}"
         )
     if "spark.submit.deployMode=cluster" in args.conf:
         raise UsageError(
