@@ -106,7 +106,10 @@ FINISHED = 16  # tasks: those of the first round, and one of the second
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--exact"], "that counts tokens first; type: ./run_hadoop.sh --exact"),
+        (
+            ["--exact"],
+            "that counts tokens first; add --counts FILE, or type: ./run_hadoop.sh --exact",
+        ),
         (["--rounds", "3"], "argument --rounds: invalid choice: '3'"),
         (["--reducers", "0"], "--reducers"),
         (["--conf", "spark"], "--conf: expected NAME=VALUE, got 'spark'"),
