@@ -109,7 +109,7 @@ def noise(sigma: float) -> Change:
 
 
 def logo(share: float, opacity: float = 1.0, centre: bool = False) -> Change:
-    """Return a change that draws a badge, `share` of the width and height, lower right or centred."""
+    """Return a change that draws a badge, `share` of width and height, lower right or centred."""
 
     def marked(image: Picture) -> Picture:
         width, height = (round(side * share) for side in image.size)

@@ -40,7 +40,7 @@ SIZES = st.builds(
     Sizes,
     dense=st.sampled_from([1, 2, 3, 64]),
     batch=st.sampled_from([1, 2, 5, 256]),
-    bucket_bytes=st.sampled_from([BUCKET_BYTES, BUCKET_BYTES, 400, 100]),  # to spilled takes time
+    bucket_bytes=st.sampled_from([BUCKET_BYTES, BUCKET_BYTES, 400, 100]),  # to spill takes time
     edge_bytes=st.sampled_from([1, 40, 300, 1 << 16]),
     line_bytes=st.sampled_from([1, 7, 1 << 12]),
     lines=st.sampled_from([1, 3, 10**9]),
