@@ -1,4 +1,4 @@
-"""`near_records` agrees with comparing each record's first vector with all of the other's."""
+"""Two records are near if the first vector of one is near any vector of the other."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def found(pairs: Iterator[near_bits.Pairs]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("variants", [1, 4])
 @pytest.mark.parametrize("distance", [0, 6, 30])
 def test_every_two(distance: int, variants: int, room: int, monkeypatch) -> None:
-    """Near records are those found by comparing every two, however few pairs are held at once."""
+    """`near_records` finds what comparing every two records finds, whatever PAIRS_AT_ONCE is."""
     monkeypatch.setattr(near_bits, "PAIRS_AT_ONCE", room)
     x, y = drawn(60, variants, 1), drawn(40, variants, 1)
     of_one = [

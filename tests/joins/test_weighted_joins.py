@@ -159,7 +159,7 @@ def test_a_cosine_exactly_at_the_threshold(name: str, factor: int, a: int, b: in
 @every_join
 @every_measure
 def test_a_hair_that_no_float_tells(name: str, measure: str) -> None:
-    """Rows with a similarity less than 1 by 1e-12 or less are not a pair at threshold 1."""
+    """Rows with a similarity just below 1, by 1e-12 or less, are not a pair at threshold 1."""
     rows = [{1: MOST, 2: 1}, {1: MOST}]
     assert join(name, rows, measure, "1") == []
     assert len(join(name, rows, measure, "0.999999999")) == 1

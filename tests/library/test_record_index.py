@@ -24,7 +24,7 @@ Sets = list[tuple[str, set[int]]]
 
 
 def made_sets(seed: int, count: int = 150) -> Sets:
-    """Return near-copies of twelve sets, each with up to a third of the elements removed."""
+    """Return copies of twelve sets, each copy with up to a third of its elements removed."""
     rng = random.Random(seed)
     found = []
     for number in range(count):
@@ -127,7 +127,7 @@ def test_the_command(flags: list[str], tmp_path: Path) -> None:
 
 
 def test_how_much_the_command_says(tmp_path: Path) -> None:
-    """-q hides bad lines too; -v prints all counts."""
+    """-q also hides the messages about bad lines; -v prints all counts."""
     Index.create(tmp_path / "index", "sets").add([("a", [1, 2])])
     words, lines = [*NEARDUP, "find", tmp_path / "index", "-", "--max-bad=1"], b"x 1 2\nbad\n"
     usual = run(words, tmp_path, lines)

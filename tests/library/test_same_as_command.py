@@ -68,7 +68,7 @@ def cluster_lines(found) -> list[str]:
 
 
 def check_all(path, records, tmp_path, given, **options) -> None:
-    """Check pairs, clusters and decisions against the command, which also gets `given`."""
+    """Check pairs, clusters and decisions against the command with the extra options `given`."""
     command = {**given, **options}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", **command)

@@ -1,4 +1,4 @@
-"""Lines of edges and decisions are read as written; damage is refused or gives a valid line."""
+"""Lines of edges and decisions are read as written; a damaged line is refused, or still valid."""
 
 from __future__ import annotations
 

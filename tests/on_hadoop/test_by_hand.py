@@ -1,4 +1,4 @@
-"""The commands in the section "By hand" of docs/hadoop.md work beside the files that they need."""
+"""The commands of "By hand" in docs/hadoop.md work in a folder with only the files they need."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = ("mapper.py", "reducer.py", "dedup_reducer.py", "job.py", "neardup", "da
 
 
 def test_the_lines_of_the_document(tmp_path: Path) -> None:
-    """The commands work on nodes without numpy, if their first line names this machine's Python."""
+    """The commands, with this machine's Python in the first line, work on nodes without numpy."""
     for name in FILES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)

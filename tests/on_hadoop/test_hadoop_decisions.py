@@ -48,7 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def hdfs(files: dict[str, Path]) -> str:
-    """Put the files into HDFS in blocks of 32 KiB, and one that Hadoop ignores; return the folder.
+    """Put the files, and a file that Hadoop ignores, into HDFS in small blocks; return the folder.
 
     Its name is relative, and only Hadoop knows where it leads.
     """
@@ -73,7 +73,7 @@ def summary(result: Result) -> dict[str, int]:
 
 
 def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -> None:
-    """A collection is cleaned against an old one from split and compressed files, with LC_ALL=C."""
+    """A collection in split and compressed files is cleaned against an old one, with LC_ALL=C."""
     new, old = [files[name] for name in NAMES[:2]], files["old.bz2"]
     flags = ["--output=kept", "--keep=longest"]
     gone = tmp_path / "gone.tsv"

@@ -1,4 +1,4 @@
-"""run_hadoop.sh removes its own folders on the cluster, and never those of others."""
+"""run_hadoop.sh removes its own folders on the cluster, and no other folders."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def final_status(said: str) -> str:
     ("client", "number"), [(["--exact"], signal.SIGINT), ([], signal.SIGHUP)], indirect=["client"]
 )
 def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_path: Path) -> None:
-    """An interrupted run ends its job and removes its folders; a refused second run does not."""
+    """An interrupted run ends its job and removes its folders; a parallel run is refused."""
     hadoop_cluster.wait_for(lambda: " map 0% " in client.said.read_text(), 600)
     more = ["--overwrite", "--exact", "--reducers=1", "-D", "mapreduce.job.maps=1"]
     again = [*RUN_HADOOP, *more, "/in/stopped.txt", f"{folder}/pairs"]

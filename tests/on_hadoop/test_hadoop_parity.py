@@ -88,7 +88,7 @@ def expected(
     inputs: dict[str, Input],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Expected:
-    """Put an input into HDFS; return it with run_local.sh's pairs, compared with the exact ones."""
+    """Put an input into HDFS; return its path, its flags and run_local.sh's pairs, once checked."""
     file, flags, exact, promised = inputs[request.param]
     pairs = succeed([*RUN_LOCAL, *flags, file], tmp_path_factory.mktemp("local")).out
     found = {frozenset(line.split()[:2]) for line in pairs.splitlines()}
@@ -164,7 +164,7 @@ def test_nodes_without_numpy(videos: bytes, tmp_path: Path) -> None:
 
 
 def test_numpy_is_put_on_the_cluster_once(videos: bytes, tmp_path: Path) -> None:
-    """numpy is uploaded once for a new user, and all jobs of both runs use that file."""
+    """numpy is uploaded once for a new user, and all jobs of two runs use that file."""
     user = f"user{time.time_ns()}"
     hdfs = hadoop_cluster.put(videos, "/in/kept/videos.txt")
     hadoop_cluster.hadoop("fs", "-mkdir", "-p", f"/user/{user}")

@@ -23,7 +23,7 @@ HERE = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb
 
 
 def sixty() -> list[VideoPrint]:
-    """Return prints of films, copies, clips, compilations and eight episodes sharing an opening."""
+    """Return fingerprints of films, copies, clips, compilations and episodes with one opening."""
     random = np.random.default_rng(60)
     films = [made_up(random, f"film {k}", 20 + k) for k in range(24)]
     opening = made_up(random, "opening", 6)

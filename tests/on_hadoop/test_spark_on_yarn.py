@@ -71,7 +71,7 @@ def test_the_same_as_on_one_machine(videos: list[Path], in_hdfs: str, tmp_path: 
 
 
 def test_an_executor_is_killed(videos: list[Path], in_hdfs: str, tmp_path: Path) -> None:
-    """If an executor with keys that others need is killed in the second round, no pair is lost."""
+    """If an executor whose keys other executors need is killed in round 2, no pair is lost."""
     here, output = succeed([*RUN_LOCAL, "-v", *videos], tmp_path), new_output()
     flags = ["spark.sql.files.maxPartitionBytes=2m", "spark.log.level=INFO"]
     more = [word for flag in flags for word in ("--conf", flag)]

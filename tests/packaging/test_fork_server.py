@@ -60,7 +60,7 @@ def test_forked_is_as_started(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_output_that_cannot_be_written(tmp_path: Path) -> None:
-    """Output that cannot be written, also that of --help, gives the exit code of a new process."""
+    """If output or --help cannot be written, the exit code is that of a new process."""
     for command in ([*MAPPER, str(VIDEOS)], [*MAPPER, "--help"]):
         read, write = os.pipe()
         os.close(read)

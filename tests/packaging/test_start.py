@@ -1,4 +1,4 @@
-"""Programs import no slow module that they can do without, and workers import none of neardup."""
+"""Programs import no slow module without need, and workers import no module of neardup."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_nothing_slow_is_imported(words: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_import_nothing(tmp_path: Path) -> None:
-    """Workers import no module of neardup, since the process that forks them has done so."""
+    """Workers import no module of neardup, since the process that forks them imported them all."""
     records = tmp_path / "records.txt"
     records.write_bytes(RECORDS)
     script = (

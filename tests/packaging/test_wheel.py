@@ -35,7 +35,7 @@ def command(made: Path) -> str:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
-    """Return an empty folder, the command's current folder."""
+    """Return an empty folder in which commands run."""
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder

@@ -236,7 +236,7 @@ def test_a_member_with_a_date_that_does_not_exist(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "value"), [(6, b"\x63"), (8, b"\0\x08")])
 def test_zip_files_that_python_cannot_open(at: int, value: bytes, tmp_path: Path) -> None:
-    """A zip of a later format, or with a name that is not UTF-8, is damaged; no error is raised."""
+    """A zip of a later format, or with a name that is not UTF-8, is reported as damaged."""
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("name", "text")

@@ -1,4 +1,4 @@
-"""Rows of Parquet files are shared among mappers and kept; damaged files are reported."""
+"""Mappers share the rows of Parquet files, kept rows are copied, and damaged files are reported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_kept_has_all_columns_and_types(write: Callable[[Path], None], tmp_path:
 @pytest.mark.first_case
 @pytest.mark.parametrize("kind", ["string_view", "binary_view"])
 def test_kept_has_views(kind: str, tmp_path: Path) -> None:
-    """Kept rows include Arrow's view types, which pyarrow does not filter."""
+    """Kept rows may have columns of Arrow's view types, which pyarrow cannot filter."""
     if not hasattr(arrow, kind):
         pytest.skip("needs a newer pyarrow")
     path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"

@@ -1,4 +1,4 @@
-"""Places number the input's lines in order; each line of a block has its own."""
+"""Places number the input's lines in order; each line of a block has a place of its own."""
 
 from __future__ import annotations
 

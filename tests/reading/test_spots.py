@@ -1,4 +1,4 @@
-"""Spots (a stop word and words after it) equal a plain loop's; navigation adds hardly any."""
+"""Spots (a stop word and words after it) equal a plain loop's; page menus add hardly any."""
 
 from __future__ import annotations
 

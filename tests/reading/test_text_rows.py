@@ -1,4 +1,4 @@
-"""Names of fields find columns, fields of rows and nested fields, and may be numbers."""
+"""Names or numbers select columns; names select the fields of rows, also nested fields."""
 
 from __future__ import annotations
 

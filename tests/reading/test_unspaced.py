@@ -87,7 +87,7 @@ def test_every_letter_of_the_table_is_a_word() -> None:
 
 
 def test_the_table_agrees_with_the_names_of_letters() -> None:
-    """Each letter in the table of scripts has a name of its script, if Python knows its name."""
+    """The table of scripts agrees with the Unicode names of the letters that Python knows."""
     kana = "KATAKANA|HIRAGANA|HENTAIGANA|SQUARE"
     names = {
         "Han": "CJK|KANGXI|HANGZHOU|IDEOGRAPHIC|OLD CHINESE|VIETNAMESE",

@@ -25,7 +25,7 @@ Pairs = list[Found]
 
 
 def drawn(seed: int) -> Pairs:
-    """Return pairs of clusters (couples, chains, dense ones); some are repeated as (b, a)."""
+    """Return pairs that form clusters (couples, chains, dense ones); some pairs also as (b, a)."""
     draw = random.Random(seed)
     pairs: Pairs = []
     for cluster in range(draw.randint(1, 60)):

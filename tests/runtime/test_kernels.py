@@ -193,7 +193,7 @@ VECTORS = st.integers(1, 17).flatmap(
 @needs_kernels
 @given(VECTORS, st.data())
 def test_close_pairs_of_ranges(rows: list[list[int]], data: st.DataObject) -> None:
-    """All pairs of near rows in given ranges are found, in order, however few fit at once."""
+    """All pairs of near rows in given ranges are found, in order, in parts of any size."""
     x = np.array(rows, np.uint64)
     y = x[data.draw(st.lists(st.integers(0, len(x) - 1), min_size=1, max_size=9))]
     spans = [st.lists(st.integers(0, len(z)), min_size=2, max_size=2).map(sorted) for z in (x, y)]

@@ -261,7 +261,7 @@ def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options:
 
 
 def test_one_id_in_a_pipe(tmp_path: Path) -> None:
-    """In a pipe, the mapper names the command to type; the reducer does not see all records."""
+    """In a pipe, the mapper prints a command that numbers the rows; the reducer prints none."""
     mapped = run([*MAPPER, "--input", "jsonl"], tmp_path, b"".join(ONE_ID))
     assert "number the rows; type: ./mapper.py --id '' --input jsonl\n" in mapped.err
     lines = in_order(mapped.out)

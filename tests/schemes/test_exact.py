@@ -43,7 +43,7 @@ every_threshold = pytest.mark.parametrize("t", THRESHOLDS)
 
 
 def settings_for(sets: list[frozenset[int]], *flags: str, counted: bool = True) -> Settings:
-    """Return settings with the counts of these sets and all of them as the sample, if `counted`."""
+    """Return settings; if `counted`, with the counts of these sets and all sets as the sample."""
     rows = Ragged.from_rows([sorted(x) for x in sets])
     counts = replace(TokenCounts.of_sets(rows), sample=rows) if counted else None
     return Settings.of(arguments_of(*flags), counts)
@@ -138,7 +138,7 @@ def test_what_is_printed_is_what_the_measure_says(
 @pytest.mark.first_case
 @every_threshold
 def test_groups_are_wide_enough_for_their_pairs(t: str) -> None:
-    """Two sizes that allow a pair share a group, which bounds the elements that may differ."""
+    """Two sizes of a possible pair share a group that allows for all elements that may differ."""
     threshold = Threshold.parse(t)
     groups = groups_of(threshold)
     for size in range(1, 400):
@@ -170,7 +170,7 @@ def test_a_token_in_one_record_only_is_no_key() -> None:
 
 
 def test_exact_says_what_it_costs_and_takes_the_cheapest() -> None:
-    """--exact prints its cost, and chooses the cheapest way: all pairs of large sets, or parts."""
+    """--exact prints its cost, and chooses the cheapest way for each group of sizes."""
     rng = random.Random(1)
     sets = [frozenset(rng.sample(range(60), 30)) for _ in range(300)]
     sets += [frozenset(rng.sample(range(5200), 5000)) for _ in range(3)]

@@ -230,7 +230,7 @@ def test_the_measure_counts_bits_of_the_nearest_variant(bits: int, variants: int
 
 
 def test_two_variants_alone_are_no_pair() -> None:
-    """Records are a pair only if the first fingerprint of one is close to any of the other's."""
+    """Records are a pair only if one's first fingerprint is close to a fingerprint of the other."""
     a, b, far = 0x0123456789ABCDEF, 0xFEDCBA9876543210, 0x5555AAAA5555AAAA
     records = [Print(b"0", (a, far)), Print(b"1", (b, far)), Print(b"2", (far, b))]
     assert min(distances([a], [b, far], 64).min(), distances([b], [far], 64)[0, 0]) > 3

@@ -71,7 +71,7 @@ def test_a_mega_shingle_needs_both_of_its_super_shingles():
 
 @pytest.mark.parametrize("at_once", [1, 40, 1 << 21])
 def test_a_key_is_a_hash_of_its_super_shingles(at_once, monkeypatch):
-    """Each key is the hash of a choice of super-shingles; choices are ordered by their last one."""
+    """Each key is the hash of chosen super-shingles; keys are ordered by the last one chosen."""
     monkeypatch.setattr(supershingle_module, "CHOSEN_AT_ONCE", at_once)
     sets = Ragged.from_rows([[1, 2, 3], [5, 6]])
     words = band_words(sets, np.arange(5), 4, 3)

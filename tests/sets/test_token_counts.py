@@ -241,7 +241,7 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
 def test_the_tally_is_the_same_however_it_is_cut(
     jobs: int, partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The tally is the same for any number of workers, partitions, and entries held at once."""
+    """The tally is the same for any number of workers, partitions, and entries in memory."""
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", at_once)
     monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", at_once)
     sets = some_sets(120)

@@ -61,7 +61,7 @@ def points_of(token, strip, cell, functions):
 
 
 def naive_samples(vector, functions, seed):
-    """Return a set's samples, from all its cells up to a height above which none can win."""
+    """Return a set's samples, from all cells up to a height above which no point is a sample."""
     best = {}
     total, height = sum(vector.values()), 1
     salt = int(random_words(seed, 1, stream=6)[0])

@@ -56,7 +56,7 @@ def sides(sets: Ragged, n: int, seed: int = 0) -> np.ndarray:
 
 
 def interval(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Return the confidence interval of the probability that hashes are equal, from N of each."""
+    """Return the confidence interval of Pr[x = y], from two arrays of N hashes."""
     return clopper_pearson(int(np.count_nonzero(x == y)), len(x), ALPHA)
 
 

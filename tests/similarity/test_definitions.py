@@ -1,4 +1,4 @@
-"""Similarities have the expected values on small sets, and the right distances are metrics."""
+"""Similarities have the expected values; Jaccard, Hamming and angular distances are metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The filter of shared keys passes all of them and few others, and detects damage."""
+"""The filter of shared keys passes all of them and few other keys, and detects damage."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_part_is_made_in_its_own_memory(monkeypatch):
 
 
 def test_a_word_is_where_its_line_has_it():
-    """A word is found at its place in the lines of text, which have line ends between words."""
+    """Each word of a filter is at its computed place in the text, which also has line ends."""
     for words in (1, LINE_WORDS - 1, LINE_WORDS, LINE_WORDS + 1, 3 * LINE_WORDS):
         text = words_in_text(words)
         text[place_in_text(np.arange(words))] |= np.uint64(1) << np.uint64(61)
@@ -138,7 +138,7 @@ def test_bits_of_a_word_are_text():
 
 @pytest.mark.parametrize("partitions", [1, 7, 300])
 def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
-    """Files mapped to memory give the same filter, also reordered, joined, or with empty ones."""
+    """Files mapped to memory give the same filter in any order, joined, and with empty files."""
     keys, others = random_keys(50_000), random_keys(50_000)
     parts = parts_of(keys, partitions)
     expected = filter_of(parts).has(others).tolist()

@@ -1,4 +1,4 @@
-"""Candidate keys: records that share keys are sent with the smallest of them, and meet there."""
+"""Candidate keys: records that share keys are sent with the smallest shared key, and meet there."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_blocks_come_back(entries):
 
 @given(MAPPERS, st.integers(1, 5), st.integers(1, 40))
 def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at_once):
-    """Records meet at the smallest key of their group, with one or more mappers, on disk or not."""
+    """Records meet at the smallest key of their group, with entries in memory or on disk."""
     kept = phases.HELD_ROWS, external_group.ROWS_AT_ONCE
     phases.HELD_ROWS = external_group.ROWS_AT_ONCE = at_once
     try:
@@ -116,7 +116,7 @@ def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at
 
 @given(MAPPERS, st.integers(1, 5))
 def test_any_two_meet_at_the_smallest_key_they_share(mappers, partitions):
-    """Any two records that share keys have lines at the smallest, where their pair is printed."""
+    """Two records that share keys have lines at the smallest shared key, where they meet."""
     found = filter_of(mappers, partitions)
     all_rows = [set(keys.row(row).tolist()) for keys in mappers for row in range(len(keys))]
     for a, b in combinations(all_rows, 2):

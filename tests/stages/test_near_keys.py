@@ -1,4 +1,4 @@
-"""Fingerprints on every engine give the lines of one shuffle, and with --exact the nested loop's.
+"""Fingerprints on every engine give the lines of one shuffle; with --exact, the nested loop's.
 
 run_local.sh marks keys by an exact join; the other engines shuffle all keys."""
 

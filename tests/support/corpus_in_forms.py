@@ -18,7 +18,7 @@ FLAGS = ["--threshold=0.6"]
 
 
 def corpus() -> list[tuple[str, str]]:
-    """Return (id, text) of 400 records; a quarter are near-copies, with quotes and commas."""
+    """Return (id, text) of 400 records; every fourth is a near-copy, with quotes and a comma."""
     dice = random.Random(3)
     texts: list[str] = []
     for i in range(400):

@@ -111,7 +111,7 @@ def decided_line(lines: Sequence[Line], gone: Gone) -> bytes:
 def pairs_of(
     lines: list[Line], threshold: str, between: bool = False
 ) -> dict[tuple[int, int], str]:
-    """Return the similarity of each pair, in both directions; if `between`, of old and new only."""
+    """Return each pair's similarity in both directions; if `between`, only of old-new pairs."""
     pairs = similarities(lines, Fraction(threshold))
     return {
         (i, j): similarity
@@ -128,7 +128,7 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def path(base: int, count: int) -> list[frozenset[int]]:
-    """Return a chain of sets: neighbours have similarity 9/11, all others less than 0.7."""
+    """Return a chain of sets: neighbours have similarity 9/11, other pairs less than 0.7."""
     return [frozenset(range(base + i, base + i + 10)) for i in range(count)]
 
 

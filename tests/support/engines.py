@@ -101,7 +101,7 @@ def pipe_dedup(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Count the tokens with step.py count and sorts between, then run the pipe with the counts."""
+    """Count the tokens with step.py count map, sum and order; then run the pipe with the counts."""
     lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data, process).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines, process).out)
     counts = tmp / "counts.tsv"

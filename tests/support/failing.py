@@ -26,7 +26,7 @@ needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev
 
 @contextmanager
 def bounded(seconds: int = 300) -> Iterator[None]:
-    """Context manager: fail if the block takes longer, which is for what would never end."""
+    """Context manager: fail if the block takes longer than `seconds`, since it might never end."""
 
     def late(*_: object) -> None:
         raise AssertionError(f"not done in {seconds} s")
@@ -41,7 +41,7 @@ def bounded(seconds: int = 300) -> Iterator[None]:
 
 
 def as_nobody(task: Callable[[], None], folder: Path) -> None:
-    """Run a task in a child process, as the user nobody where possible; fail if it fails.
+    """Run a task in a child process, as the user nobody where possible; fail if the task fails.
 
     It may enter `folder`, a test's own, and read in it; nobody can write in it meanwhile.
     """

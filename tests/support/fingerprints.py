@@ -17,7 +17,7 @@ from tests.support.oracle import Pair
 
 
 class Print(NamedTuple):
-    """A record: its id and its fingerprints as integers, the record's own first."""
+    """A record: its id and its fingerprints as integers; those after the first are variants."""
 
     id: bytes
     values: tuple[int, ...]

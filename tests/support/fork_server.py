@@ -104,7 +104,7 @@ class Client:
 
 
 def serve(tests: socket.socket) -> None:
-    """Fork for each request, until the tests close their end."""
+    """Fork for each request, until the tests close their end of the socket."""
     _preload()
     while True:
         length, streams, *_ = socket.recv_fds(tests, NUMBER, 3)

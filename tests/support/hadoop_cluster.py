@@ -176,7 +176,7 @@ class Process(NamedTuple):
 
 
 def processes(part_of_command: str) -> Iterator[Process]:
-    """Yield the processes in containers whose command line contains a text."""
+    """Yield the container processes whose command line contains a text."""
     for pid in daemons.container_processes():
         with suppress(OSError):
             folder = Path(f"/proc/{pid}")

@@ -55,7 +55,7 @@ def mirrored(video: VideoPrint, id_: str) -> VideoPrint:
 
 
 def at_rate(video: VideoPrint, id_: str, rate: float) -> VideoPrint:
-    """Return the fingerprint of a video played slower (rate > 1) or faster, at the same ticks."""
+    """Return the fingerprint of a video at another speed: slower if rate > 1, else faster."""
     count = int(len(video.spans) * rate)
     shown = np.minimum((np.arange(count) / rate).astype(np.int64), len(video.spans) - 1)
     return filmed(id_, video.hashes[shown])

@@ -51,7 +51,7 @@ class Session:
         return found
 
     def wait_for(self, word: str, seconds: float = 0) -> int:
-        """Wait for a process whose command has `word`, and then `seconds`; return its id."""
+        """Wait for a process whose command has `word`, and then `seconds` more; return its id."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self.process.poll() is None:
             found = self.pids(word)

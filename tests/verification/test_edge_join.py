@@ -41,7 +41,7 @@ def pairs(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
 
 
 def directed(lines: list[Line], threshold: str, between: bool) -> list[bytes]:
-    """Return the lines of the pairs in which y contains x and one is new; a new one comes first."""
+    """Return the lines of pairs where y contains x and one is new; a new record comes first."""
     best: dict[tuple, Fraction] = {}
     for x, y in permutations(lines, 2):
         same = x.id == y.id and x.old == y.old

@@ -1,4 +1,4 @@
-"""Files are recognised as videos by their content, and others are refused with a reason."""
+"""Files are recognised as videos by their content, and other files are refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shingles of videos: copies share nearly all, clips share their part, others share none."""
+"""Shingles: copies of videos share nearly all, clips share their part, unrelated videos none."""
 
 from __future__ import annotations
 

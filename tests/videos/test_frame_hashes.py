@@ -129,7 +129,7 @@ def test_a_bar_within_a_bar_is_cut() -> None:
 
 @pytest.mark.slow
 def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
-    """Bars within bars, also of neighbouring frames, leave at least an eighth of each side."""
+    """Bars in bars, also in neighbouring frames, leave at least 1/8 of the width and height."""
     banded = np.full((SIDE, SIDE), 120, np.uint8)
     banded[21:44] = 0
     pillars = np.zeros((SIDE, SIDE), np.uint8)

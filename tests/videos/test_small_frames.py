@@ -1,4 +1,4 @@
-"""Frames become small pictures: ranges, depths, odd sizes and turns of constructed frames."""
+"""Frames of any colour range, depth, size or rotation become correct small pictures."""
 
 from __future__ import annotations
 

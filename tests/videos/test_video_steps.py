@@ -1,4 +1,4 @@
-"""Pairs of videos, found in steps, are those of `find`, which holds all fingerprints."""
+"""Pairs of videos found in steps are those of `find`, which holds all fingerprints in memory."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def two_in_a_block() -> bytes:
-    """Return the first block of two similar prints, as a line."""
+    """Return, as a line, the first block of the fingerprints of a video and its copy."""
     random = np.random.default_rng(5)
     film = made.made_up(random, "film", 20)
     lines = [to_line(video) for video in (film, made.copied(random, film, "copy"))]
