@@ -62,8 +62,8 @@ def pairs(
         settings = settings_before_counts(asked)
         if counts_first(asked):
             raise UsageError(
-                f"--scheme {asked.scheme or 'exact'} counts the tokens of all records first, and "
-                "Spark cannot; use the default, scheme='minhash'"
+                f"--scheme {asked.scheme or 'exact'} counts the tokens of all records first, "
+                "which Spark cannot do; use the default, scheme='minhash'"
             )
         if rounds not in (1, 2):
             raise UsageError(f"rounds: {rounds!r} is not 1 or 2")

@@ -29,7 +29,7 @@ AT_ONCE = blocks.BLOCK_BYTES >> 3  # elements; or eight times as many characters
 
 
 class Elements(dict[Hashable, int]):
-    """A mapping from the elements of sets to shingles (numbers); one mapping serves one call.
+    """A mapping from the elements of sets to shingles (numbers), filled in the course of one call.
 
     >>> elements = Elements()
     >>> elements.of([7, 7.0, True]).tolist()
@@ -126,7 +126,7 @@ class UserRecords:
                 ) from None
 
     def batches_of_sets(self, gather: input_check.Gather) -> Iterator[Batch]:
-        """Yield batches of the sets of elements, without empty ones."""
+        """Yield batches of the sets of elements, without empty sets."""
         elements = Elements()
         sizes = np.array([len(record) for record in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, AT_ONCE):
@@ -232,7 +232,7 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
 
 
 def _refuse_elements(records: list[Any], first: int, elements: Elements) -> None:
-    """Raise ValueError that names the first element that cannot be in a set."""
+    """Raise a ValueError that names the first element that cannot be in a set."""
     for position, record in enumerate(records, first):
         for element in record:
             try:

@@ -157,7 +157,7 @@ def member(fields: list[bytes]) -> Member:
 
 
 def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
-    """Return the line of a removed record, led by its place in the input, in hexadecimal digits."""
+    """Return the line of a removed record; it begins with the place of the record in the input."""
     return b"%b\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
 
 

@@ -1,4 +1,4 @@
-"""Fields of answers in JSON lines, CSV or Parquet, and a reader of these and of plain lines.
+"""Fields of answers in JSON lines, CSV or Parquet, and a reader of answers in any format.
 
     a, b, similarity                                pairs and links
     a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
@@ -56,7 +56,7 @@ def interval_row(line: bytes) -> Row:
 
 
 def interval_line(row: Row) -> bytes:
-    r"""Return the pair line for a row of `interval_row`, without its estimate.
+    r"""Return the pair line for a row of `interval_row`; an estimate is left out.
 
     >>> interval_line({"a": "a", "b": "b", "low": 0.871123, "high": 1.0})
     b'a\tb\t~0.871123..1.000000\n'

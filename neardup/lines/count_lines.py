@@ -42,7 +42,7 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
         tokens, frequencies = _columns(data[to_tokens:], b"t")
     except (ValueError, OverflowError, StageError):  # StageError: no line end, as in /dev/zero
         raise StageError(
-            f"{path}: is not a file of token counts, which step.py count order writes"
+            f"{path}: is not a file of token counts written by step.py count order"
         ) from None
     order = np.argsort(tokens)
     frequencies = frequencies[order].astype(np.int64)
@@ -105,7 +105,7 @@ def _fields(line: bytes) -> "tuple[bytes, bytes] | None":
 
 
 def format_all(counts: TokenCounts) -> Iterator[bytes]:
-    """Yield the lines of a counts file for `read_counts`, with sampled sets numbered."""
+    """Yield the lines of a counts file, as `read_counts` reads them; sampled sets are numbered."""
     for number, text in enumerate(encode_sets(counts.sample)):
         yield b"r%020d\t%b\n" % (number, text)
     yield from format_counts(b"s", counts.sizes.astype(np.uint64), counts.holders)

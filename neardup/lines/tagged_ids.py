@@ -46,7 +46,7 @@ class Rank(Protocol):
         ...
 
     def digits(self, batch: Batch) -> list[bytes]:
-        """Return each record's rank in hexadecimal digits; the record with the lowest is kept."""
+        """Return each record's rank in hexadecimal digits; the record of lowest rank is kept."""
         ...
 
 
@@ -110,7 +110,7 @@ class Tag(NamedTuple):
         return slice(self.place.stop, None)
 
     def tagged(self, batch: Batch) -> Batch:
-        """Return a batch with tagged ids: old or new and, if in the format, ranks and place."""
+        """Return a batch with tags on its ids: old or new and, in some formats, ranks and place."""
         columns = [rank.digits(batch) for rank in self.ranks]
         ranks = map(b"".join, zip(*columns)) if columns else repeat(b"")
         each = zip(ranks, batch.places.tolist(), batch.ids)
@@ -141,7 +141,7 @@ class Tag(NamedTuple):
         return [id_.replace(_ESCAPED, _END) for id_ in ids] if self.id_first else ids
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
-        """Return the places in tagged ids (uint64); WireError for ids tagged by other options."""
+        """Return the places in tagged ids (uint64); WireError for ids tagged with other options."""
         where = self.place
         parts = [id_[:1] + id_[where] for id_ in tagged]
         if not all(map(_PLACED.fullmatch, parts)):

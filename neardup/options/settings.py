@@ -58,7 +58,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
-        """Parse options; UsageError if one is invalid.  `counts`, if given, replace --counts."""
+        """Parse options; UsageError if one is invalid.  `counts`, if given, replaces --counts."""
         names = {"--counts": [options.counts], "--input-files": [options.input_files]}
         for flag, given in {**names, "--against": options.against}.items():
             if "" in given:
@@ -258,7 +258,7 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
 
 
 def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
-    """Return what --output asks for: the tags of ids, a number XORed into keys, and the rule."""
+    """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):

@@ -309,7 +309,7 @@ def attribute(flag: str) -> str:
 
 
 def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (flag, keywords of `add_argument`) for each option, in the order of each help group."""
+    """Yield (flag, keywords of `add_argument`) for each option; help groups keep this order."""
     for each in fields(Options):
         if each.metadata:
             how: dict[str, Any] = {}
@@ -370,7 +370,7 @@ def parser(
     short: Mapping[str, str] = SHORT,
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> CommandParser:
-    """Make a parser of the options in `flags`; all others keep their defaults.
+    """Make a parser of the options in `flags`; all other options keep their defaults.
 
     texts: {flag: help}, for options that do less, or something else, in this program.
     """

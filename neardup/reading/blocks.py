@@ -103,7 +103,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files that match names or patterns (a/*.gz); StageError if missing or a folder."""
+    """Return the files with these names or patterns; StageError for a missing file or a folder."""
     import glob
 
     files: list[str] = []
@@ -249,7 +249,7 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
         held.append(chunk[cut:])
         length += len(chunk) - cut
         if length > ENDLESS_BYTES or (length >= BLOCK_BYTES and held[0].startswith(b"\0")):
-            raise StageError("a line has no end; pass the output lines of the previous stage")
+            raise StageError("a line has no line end; pass the output of the previous stage")
     if any(held):
         yield b"".join((*held, b"\n"))
 

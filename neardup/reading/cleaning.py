@@ -212,7 +212,7 @@ class _Reader:
         return end
 
     def _close(self, name: str) -> None:
-        """Close an element, if open, and drop its text, unless it is a form with body text."""
+        """Close an element, if open; drop its text, unless the element is a form with body text."""
         if not self.open[name]:
             return
         began = self.open[name].pop()

@@ -71,7 +71,7 @@ def plain_name(name: str) -> str:
 
 @contextmanager
 def opened(path: str, name: str) -> Iterator[Any]:
-    """Context manager: open a file to read it decompressed, or stdin; StageError if damaged.
+    """Context manager: open a file and decompress it, or open stdin; StageError for a damaged file.
 
     path: `-` is stdin; name: what the message calls the file.
     """

@@ -99,7 +99,7 @@ AS_USUAL = Dialect()
 
 
 def as_in_file(text: bytes) -> bytes:
-    r"""Restore undecodable bytes of a file, which its text in UTF-8 contains as lone surrogates.
+    r"""Replace lone surrogates in a text by the undecodable bytes that they represent.
 
     >>> as_in_file("caf\u00e9 \udc81".encode("utf-8", "surrogatepass"))
     b'caf\xc3\xa9 \x81'
@@ -118,7 +118,7 @@ class TextFile(NamedTuple):
     encoding: str = ""
 
     def encoded(self, pieces: Iterable[bytes], with_mark: bool = True) -> Iterator[bytes]:
-        """Convert pieces of UTF-8 to the encoding of the file; the first one gets the mark."""
+        """Convert UTF-8 pieces to the file's encoding; the first piece gets the byte order mark."""
         mark = self.mark if with_mark else b""
         to_text = codecs.getincrementaldecoder("utf-8")("surrogatepass")
         for piece in filter(None, pieces):
@@ -184,7 +184,7 @@ def _converted(encoding: str, name: str = "") -> str:
 
 
 def _errors(encoding: str) -> str:
-    """Return the codec error handler that keeps invalid bytes (UTF-16, UTF-32: surrogates)."""
+    """Return the codec error handler: surrogatepass for UTF-16 and UTF-32, else surrogateescape."""
     return "surrogatepass" if encoding.startswith(MARKED) else "surrogateescape"
 
 

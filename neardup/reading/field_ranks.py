@@ -66,7 +66,7 @@ def _number_or_seconds(text: str) -> float:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Return integers (uint64) in the order of the values (float64), 0 for NaN.
+    """Return integers (uint64) that compare as the values (float64) do; 0 for NaN.
 
     >>> order = ranks(np.array([np.nan, -np.inf, -2.0, -1e-300, 0.0, 3.0, np.inf])).tolist()
     >>> order == sorted(set(order)), order[0], order[4] == int(ranks(np.array([-0.0]))[0])

@@ -107,7 +107,7 @@ def _file_place(input_files: str, name: str) -> int:
 
 
 def _path(name: str) -> str:
-    """Return a file name's path, without a file system such as hdfs://node, and absolute in a job.
+    """Return the path in a file name such as hdfs://node/a; in a job, make the path absolute.
 
     >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data//a.txt")
     ('/data/a.txt', '/data/a.txt', '/data/a.txt')

@@ -1,4 +1,4 @@
-"""Refuse input that lacks the fields named by --id, --text and others, and suggest other fields.
+"""Refuse input that lacks the fields that options such as --id name, and suggest other fields.
 
 The suggested text is the field with the longest strings.  The suggested id is a field whose values
 are distinct words, preferably one whose name ends with id.
@@ -18,7 +18,7 @@ SEEN_ROWS, LISTED = 100, 20
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Yield pieces of JSON lines unchanged; StageError if the first one read lacks the fields.
+    """Yield pieces of JSON lines unchanged; StageError if the first lines lack the fields.
 
     In a task each row needs an id.
     """
@@ -74,7 +74,7 @@ def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
 def check_columns(
     columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], Sequence[Row]]
 ) -> None:
-    """Raise StageError if a table lacks a needed column, or has one more than once.
+    """Raise StageError if a table lacks a needed column, or has such a column twice.
 
     If one is missing, `rows` may be called for the first rows, to suggest another column.
     """

@@ -77,7 +77,7 @@ def whole_rows(
 
 
 def row_ends(data: bytes, ended: bool = True, comma: str = COMMA) -> np.ndarray:
-    r"""Return where rows end (int64); unless `ended`, the last one may be incomplete.
+    r"""Return where rows end (int64); unless `ended`, a final CR does not yet end a row.
 
     >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
     [9]

@@ -293,7 +293,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
 
 
 def _flaw(tokens: list[bytes]) -> str:
-    """Return the first flaw of the tokens of a bad line; if none, a repeated shingle."""
+    """Return the first flaw in the tokens of a bad line, or else that a shingle is repeated."""
     for token in tokens:
         shingle, colon, weight = token.partition(b":")
         if (reason := flaw_in_shingles([shingle])) or (colon and not MILLIONTHS[weight]):

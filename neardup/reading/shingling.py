@@ -191,7 +191,7 @@ STOP_WORDS = ANTECEDENTS | frozenset(_OTHERS.split())
 
 
 def bare_words(words: Iterable[str]) -> list[str]:
-    """Strip punctuation around words; drop words left empty."""
+    """Strip punctuation around words; drop words that are then empty."""
     return [bare for word in words if (bare := word.strip(PUNCTUATION))]
 
 
@@ -269,7 +269,7 @@ class Shingler:
 
     @classmethod
     def parse(cls, text: str) -> "Shingler":
-        """Parse a kind of shingles, such as "word:3" or "spot:2:1"; ValueError for others."""
+        """Parse a kind of shingles, such as "word:3" or "spot:2:1"; ValueError if invalid."""
         made = None
         if match := re.fullmatch(RUNS, text):
             made = cls(match[1], int(match[2]), bag=bool(match[3]))

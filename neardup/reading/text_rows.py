@@ -343,5 +343,5 @@ def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
 
 
 def row_id(block: Block, number: int) -> bytes:
-    """Return the id of a row without one: the file's prefix and the row's number in the file."""
+    """Return an id for a row that has none: the file's prefix and the row's number in the file."""
     return b"%b%d" % (block.row_ids, block.line + number)

@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class PairGraph:
-    """n records in bytewise order of their ids, and m pairs, each once, in order.
+    """n records in bytewise order of their ids, and m pairs, each once, in order of their records.
 
     left, right: int64 (m,), left < right; similarity: int64 (m,), in millionths; roots: int64 (n,),
     the first record of the cluster of each.
@@ -177,7 +177,7 @@ def facts_of(graph: PairGraph, threshold: "Fraction | None", bits: int = 0) -> F
 
 
 def _first(graph: PairGraph, order: np.ndarray, count: int) -> list[Found]:
-    """Return the first `count` pairs in an order, from different clusters if possible."""
+    """Return the first `count` pairs in `order`, from different clusters if possible."""
     _, places = np.unique(graph.roots[graph.left[order]], return_index=True)
     places.sort()
     others = np.setdiff1d(np.arange(min(len(order), 2 * count)), places)
@@ -263,7 +263,7 @@ def _between(values: np.ndarray, low: int, high: int) -> int:
 
 
 def _chains(graph: PairGraph) -> Chains:
-    """Count clusters with two members that are not a pair; search the largest for a long chain."""
+    """Count clusters in which two members are not a pair; find a long chain in the largest ones."""
     count = len(graph.nodes)
     sizes = np.bincount(graph.roots, minlength=count)
     pairs = np.bincount(graph.roots[graph.left], minlength=count)

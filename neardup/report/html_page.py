@@ -75,7 +75,7 @@ def id_text(id_: bytes) -> str:
 
 
 def names(files: list[str]) -> str:
-    """Format a list of files: the name of the first one, and the number of others.
+    """Format a list of files: the name of the first file, and the number of other files.
 
     >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
@@ -85,7 +85,7 @@ def names(files: list[str]) -> str:
 
 
 def moment(utc: str) -> str:
-    """Format a UTC time from the file of a run.
+    """Format a UTC time from a run file.
 
     >>> moment("2026-05-31T18:05:59Z")
     '2026-05-31 18:05 UTC'

@@ -1,6 +1,6 @@
 """The contents of a report: the options, an audit, removed records, and pairs with their texts.
 
-The options are read from the run's own file beside its answer, or else from the command line.
+The options are read from the run file beside the answer, or else from the command line.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def asked_of_run(path: Path, options: Options) -> Asked:
 
 
 def asked_of(run: RunFile, source: str, form: InputFormat) -> Asked:
-    """Return the options, files and counts in a run's own file; `source`, `form` as in `Asked`."""
+    """Return the options, files and counts in a run file; `source` and `form` are as in `Asked`."""
     given = options_of(run, source)
     return Asked(
         source,
@@ -160,7 +160,7 @@ def read_removed(file: str) -> RemovedRecords:
 
 
 def shingle_difference(a: str, b: str) -> Parts:
-    """Compare two texts of shingles as sets: first what only one has, then what both have.
+    """Compare two texts of shingles as sets: first shingles of only one text, then those of both.
 
     >>> shingle_difference("10 9 1", "1 2 9")
     [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]

@@ -131,7 +131,7 @@ def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
-    """Yield parts, with gaps for words far from a difference, or beyond its first RUN words."""
+    """Yield parts; gaps replace words far from differences, and the ends of long differences."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
         words = shingling.words_in_lines(text)

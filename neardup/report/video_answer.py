@@ -86,7 +86,7 @@ def found_run(line: bytes) -> PairRun:
 
 
 def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
-    """Count all pairs; keep the first FIRST of them, in order, with all their matched stretches.
+    """Count all pairs; keep the first pairs, in order, with all their matched stretches.
 
     >>> numbers = (8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 1.0)
     >>> answer = answer_of([PairRun("a", "b", *numbers, False), PairRun("a", "c", *numbers, True)])
@@ -139,7 +139,7 @@ def speed(rate: float) -> str:
 
 
 def parse_common(line: bytes) -> tuple[int, Stretch]:
-    r"""Parse a line that --common has written: the number of a stretch, and one or all places.
+    r"""Parse a line that --common has written: a stretch's number, and one or all of its places.
 
     As a JSON object, which has all places, the number is 0.  WireError for anything else.
 
@@ -164,7 +164,7 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
 
 
 def _place(line: bytes) -> tuple[int, float, Place]:
-    """Parse a line into a stretch's number, seconds and place; ValueError for any other line."""
+    """Parse a line into the number, seconds and place of a stretch; ValueError if malformed."""
     found = _COMMON.fullmatch(line)
     if not found:
         raise ValueError

@@ -47,7 +47,7 @@ class Lines(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """The contents of the page for a pair; `strips`: the moments shown of its first runs."""
+    """The contents of the page for a pair; `strips`: the moments shown for its first runs."""
 
     couple: Couple
     lines: Lines
@@ -55,7 +55,7 @@ class Shown(NamedTuple):
 
 
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
-    """Return the page of an answer; `source`: its file; `seen`: the pictures at `times_of`."""
+    """Return the page of an answer; `source`: the answer's file; `seen`: the videos' pictures."""
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",

@@ -43,7 +43,7 @@ def look(
     jobs: int,
     done: Callable[[int], object] = lambda _: None,
 ) -> Seen:
-    """Return facts about videos and their pictures at `times` (id: seconds), in `jobs` processes.
+    """Return the facts about videos, and pictures at `times` (id: seconds), from `jobs` processes.
 
     Files are opened only below `folders`; symbolic links are resolved first.  `done` is called with
     the number of files that are done.

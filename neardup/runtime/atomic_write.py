@@ -75,7 +75,7 @@ def sweep(where: Path, prefix: str = LOCKED) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove the folder of a run that was killed on this machine, or before it named its machine.
+    """Remove a folder whose run was killed on this machine, or before it wrote the machine's name.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
@@ -150,7 +150,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Context manager: yield the path of a new file, which replaces `name` and gets its mode."""
+    """Context manager: yield the path of a file that on exit replaces `name` and gets its mode."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"

@@ -50,7 +50,7 @@ class Counters:
         self._shown = self.started
 
     def forget(self) -> None:
-        """Drop all counts and bad lines so far, for a stage that repeats another one's work."""
+        """Drop all counts and bad lines so far, for a stage that repeats another stage's work."""
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id

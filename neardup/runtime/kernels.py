@@ -120,7 +120,7 @@ def part_sums(
     first: np.ndarray,
     last: np.ndarray,
 ) -> np.ndarray:
-    """Return the sum (float64) of 32-bit hashes in each part first[i] … last[i]-1 of each row i.
+    """Return the sums (float64) of 32-bit hashes in parts first[i] … last[i]-1 of each row i.
 
     Parts are those of `by_size.Parts`; parts, first, last: int64 (n,).
     """

@@ -1,4 +1,4 @@
-"""A run's own file: its options and counts, in a hidden file beside the answer.
+"""The run file: the options and counts of a run, in a hidden file beside the answer.
 
     pairs.tsv        →  .pairs.tsv.neardup.json
     a folder/        →  a folder/.neardup.json
@@ -43,7 +43,7 @@ class RunFile:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> RunFile:
-        """Read the run's own file, given its path or that of the answer, or raise StageError."""
+        """Read a run file, given its path or the path of the answer; StageError if this fails."""
         name = run_file_name(path)
         try:
             text = Path(name).read_bytes()
@@ -77,7 +77,7 @@ class RunFile:
 
 
 def run_file_name(path: str | os.PathLike[str]) -> str:
-    """Return the path of a run's own file, given the path of the answer or of that file itself.
+    """Return the path of a run file, given the path of the answer or of the run file.
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
@@ -91,7 +91,7 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
 
 def check_run_file(path: str) -> None:
-    """Raise UsageError if a run's own file would replace a file that neardup did not write."""
+    """Raise UsageError if a run file would replace a file that neardup did not write."""
     if not os.path.exists(path):
         return
     try:
@@ -104,7 +104,7 @@ def check_run_file(path: str) -> None:
 
 
 def _marked(text: bytes) -> dict[str, Any]:
-    """Return the JSON object in a run's own file; raise ValueError unless neardup wrote it."""
+    """Return the JSON object in a run file; raise ValueError unless neardup wrote the file."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):

@@ -142,7 +142,7 @@ def print_summary(
     wrote: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> None:
-    """Print the first bad lines, the summary and more lines on stderr; print nothing with -q."""
+    """Print the first bad lines, the summary and the lines `more` on stderr; nothing with -q."""
     if verbosity > QUIET:
         bad = sorted(tuple(line) for report in reports for line in report["bad_lines"])
         first = [f"{place}{line}: {message}" for place, line, message in bad[:SHOWN_BAD_LINES]]
@@ -207,7 +207,7 @@ def _in_short(
     promise: str,
     wrote: "Sequence[str] | None",
 ) -> list[str]:
-    """Return the short summary: the result, each kind of problem, the promise, and the time.
+    """Return the short summary: the result, the problems, the scheme's promise, and the time.
 
     `wrote`: the files of a whole run; None for a stage.
     """
@@ -263,7 +263,7 @@ def _all_counts(
     notes: Mapping[str, str],
     promise: str,
 ) -> list[str]:
-    """Return the long summary: the counts in ORDER, the promise, and the seconds per stage."""
+    """Return the long summary: the counts in ORDER, the scheme's promise, and seconds per stage."""
     shown = [name for name in ORDER if name in counts]
     lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
     if promise:
@@ -313,7 +313,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """Return a remark for a summary that quotes the smallest repeated id."""
+    """Return a remark that quotes the smallest repeated id, for a summary."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 

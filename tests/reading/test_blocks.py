@@ -341,9 +341,9 @@ def test_what_has_no_line_end_has_an_end(byte: bytes, monkeypatch: pytest.Monkey
         list(blocks_module.whole_lines(Endless(b"a 1 2\n", byte), 1 << 20))
     with pytest.raises(StageError, match="line 2: no line end in 8 MiB"):
         list(blocks_module.with_line_ends(iter([b"a 1 2\n", *[byte * (1 << 20)] * 9])))
-    with pytest.raises(StageError, match="a line has no end; pass"):
+    with pytest.raises(StageError, match="a line has no line end; pass"):
         list(blocks_module.blocks_of(Endless(b"a 1 2\n", byte)))
-    with pytest.raises(StageError, match="a line has no end; pass"):
+    with pytest.raises(StageError, match="a line has no line end; pass"):
         list(blocks_module.lines_of_stage(Endless(b"", byte)))
 
 
