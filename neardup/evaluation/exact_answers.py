@@ -139,7 +139,7 @@ FREE = {"--strict", "--max-bad"}  # may differ from the run
 class AskedRun(NamedTuple):
     """The options of an earlier run, except output options, and its input files."""
 
-    name: str  # of the answer, or of the run's own file
+    name: str  # of the answer, or of the run file
     arguments: list[str]
     files: list[str]
     indexes: list[str]  # of --against; not files of records

@@ -1,6 +1,6 @@
-"""Output files of a local run: -o, --removed, and the run's own file with options and counts.
+"""Output files of a local run: -o, --removed, and the run file with options and counts.
 
-The run's own file holds the options and counts of the run.  It is opened before the run starts, and
+The run file holds the options and counts of the run.  It is opened before the run starts, and
 gets its name after the answer has got its own.
 """
 
@@ -194,7 +194,7 @@ def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Context manager: yield a temporary folder for one answer per input, and the run's own file.
+    """Context manager: yield a temporary folder for one answer per input, and the run file.
 
     All files are moved to folder `name` once they are complete.
     """
@@ -232,7 +232,7 @@ def about_run(
     reports: list[dict[str, Any]],
     started: float,
 ) -> manifest.RunFile:
-    """Return the content of the run's own file; `started` is in seconds since 1970."""
+    """Return the content of the run file; `started` is in seconds since 1970."""
     counts = summary.total(report["counts"] for report in reports)
     # Absolute names are valid in other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
