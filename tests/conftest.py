@@ -28,7 +28,7 @@ def root() -> Path:
 
 @pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of a test marked `first_case` as slow, except its first fast one."""
+    """Mark all but the first fast case of each `first_case` test as slow."""
     seen: set[str] = set()
     for item in items:
         test = item.nodeid.partition("[")[0]

@@ -131,8 +131,9 @@ def _check_variants(video: VideoPrint, variants: tuple[str, ...]) -> None:
         raise UsageError(f"the print of {video.id} has more than {MAX_VARIANTS} variants")
     if video.variants != variants:
         raise UsageError(
-            f"the print of {video.id} has the variants {' '.join(video.variants)}, and others have "
-            f"{' '.join(variants)}: make all prints with one version of `neardup videos`"
+            f"the print of {video.id} has the variants {' '.join(video.variants)}, and other "
+            f"prints have {' '.join(variants)}: make all prints with one version of "
+            "`neardup videos`"
         )
 
 

@@ -1,4 +1,4 @@
-"""Small JPEG pictures of a video: the frames that are shown at given times, for a page.
+"""Small JPEG pictures of a video: the frames that are shown at given times, for an HTML page.
 
     file ─▶ seek before a time ─▶ decode up to it ─▶ scaled, upright ─▶ JPEG
 
@@ -109,7 +109,7 @@ def _facts(path: bytes, container: InputContainer, stream: Any, view: _View) -> 
 
 
 class _Search(NamedTuple):
-    """Finds pictures by seeking in an open video that begins at `start`, until the time `ends`."""
+    """Finds pictures by seeking in an open video; start: its first time; ends: the deadline."""
 
     container: InputContainer
     stream: Any

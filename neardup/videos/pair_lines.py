@@ -52,7 +52,7 @@ class PairRun(NamedTuple):
 
 
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
-    """Return the matching stretches of a pair, rounded; ids: the ids of all videos, by number.
+    """Return a pair's matching stretches, with rounded numbers; ids: the ids of all videos.
 
     >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
@@ -95,7 +95,7 @@ def parse_run(line: bytes) -> PairRun:
 
 
 def row_of(line: bytes) -> dict[str, Any]:
-    r"""Convert the line of one matched stretch of two videos to a table row, with COLUMNS as keys.
+    r"""Convert the line of a matching stretch of two videos to a table row with COLUMNS as keys.
 
     >>> row_of(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n")["a_from"]
     61.0
@@ -104,7 +104,7 @@ def row_of(line: bytes) -> dict[str, Any]:
 
 
 def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
-    """Yield lists of the stretches of each pair (a, b, mirrored), which must follow each other."""
+    """Yield a list of the stretches of each pair (a, b, mirrored); runs: grouped by pair."""
     for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
         yield list(group)
 

@@ -106,7 +106,7 @@ class SeedSearch(NamedTuple):
 def find_seeds(
     search: SeedSearch, exact: bool, jobs: int, done: Callable[[float], object] = lambda share: None
 ) -> None:
-    """Find matching frames of two videos, and write them to files.
+    """Find the matching frames of all pairs of videos, and write them to files.
 
     exact: find all matches instead of most of them; the time grows with the square of n.
     """
@@ -218,7 +218,7 @@ def _compare(
 
 
 def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> NDArray[np.bool_]:
-    """Mark the buckets with rows of at least two videos, one or more of them new."""
+    """Mark the buckets with rows of at least two videos, at least one of which is new."""
     if not len(starts):
         return np.zeros(0, bool)
     highest = np.maximum.reduceat(videos, starts)
@@ -226,7 +226,7 @@ def _with_two_videos(videos: NDArray[np.int32], starts: Indices, old: int) -> ND
 
 
 def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
-    """Append matching rows to the files, as pairs of frames; `left`: own variants (see `owns`)."""
+    """Append matching rows to files as pairs of frames; left: rows of own variants (see `owns`)."""
     store, n = search.store, search.store.frames
     mirrored = store.mirrored[right // n]
     a, b = left % n, right % n

@@ -38,7 +38,7 @@ def _pixels(facts: Facts) -> float:
 
 
 def _length(facts: Facts) -> float:
-    """Return the length class of a video, in steps of 10 %: most copies are in the same class."""
+    """Return the length class of a video, in steps of 10 %: most copies of it share its class."""
     return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
 
 

@@ -30,7 +30,7 @@ class FrameStamps:
     """
 
     def __init__(self, decoding_only: bool = False):
-        """Begin a video; `decoding_only`: its time stamps are those for decoding, as in AVI."""
+        """Begin a video; decoding_only: all its time stamps are for decoding, as in AVI."""
         self.doubtful = decoding_only  # whether those for showing are wrong
         self._wrong = [1 if decoding_only else 0, 0]  # by kind: how many did not ascend
         self._last: list[int | None] = [None, None]
@@ -55,7 +55,7 @@ class VideoClock:
     """
 
     def __init__(self, step: float = USUAL, parts: bool = False):
-        """Expect frames of `step` seconds; `parts`: time stamps may start again."""
+        """Expect frames of `step` seconds; parts: whether time stamps may start again."""
         self._step = step if 0 < step <= LONGEST else USUAL
         self._ahead = AHEAD if parts else LONGEST
         self._last: float | None = None
@@ -84,7 +84,7 @@ class VideoClock:
         return time
 
     def distrust(self) -> None:
-        """From now on, treat a jump of over 10 s as a wrong time stamp, not as a long still."""
+        """Treat later jumps of over 10 s as wrong time stamps, not as long still pictures."""
         self._ahead = AHEAD
 
     def pass_by(self, stamp: float) -> None:

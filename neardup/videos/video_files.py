@@ -1,4 +1,4 @@
-"""The print of a video file: its frames, at 4 or 8 ticks a second, as hashes with times.
+"""The print of a video file: hashes and times of its frames, at 4 or 8 ticks a second.
 
     file ─▶ containers ─▶ decoding, video_clock ─▶ small_frames ─▶ SpanMaker ─▶ VideoPrint
 
@@ -65,7 +65,7 @@ class Reading(NamedTuple):
     fast: bool = False  # key frames only
 
     def kind(self) -> str:
-        """Return a text that names all that a print depends on besides the video: a cache key."""
+        """Return a cache key: a text with everything that a print depends on except the video."""
         hashed = f"frames {VERSION}, hash {frame_hashes.VERSION}, ticks {self.ticks}"
         return f"{hashed}{', fast' if self.fast else ''}, {decoder_versions()}"
 

@@ -103,7 +103,7 @@ def through(pair: VideoPair, whole: Sequence[float]) -> float:
 
 
 def is_whole(pair: VideoPair, whole: Sequence[float]) -> bool:
-    """Return whether one run spans nearly all of both videos; whole: as for `is_pair`."""
+    """Return whether one run spans nearly all of both videos; whole: the seconds of each."""
     least = [WHOLE * seconds for seconds in whole]
     return pair.share_of_longer >= WHOLE and any(
         run.a_to - run.a_from >= least[0] and run.b_to - run.b_from >= least[1] for run in pair.runs
@@ -135,7 +135,7 @@ def _search(
     folder: Path,
     done: Callable[[float], object],
 ) -> SeedSearch:
-    """Find matching frames; with old videos, only of new ones and of old ones that match them."""
+    """Find matching frames; an old video takes part only if it matches a new one."""
     search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
     find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:

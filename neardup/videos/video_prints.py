@@ -34,7 +34,7 @@ MIRROR = " mirror"  # how the names of mirrored variants end
 
 
 class VideoPrint(NamedTuple):
-    """The fingerprints of a video: of n spans (frames in a row that look the same), V each."""
+    """The fingerprints of a video: V for each of n spans (frames in a row that look the same)."""
 
     id: str
     facts: dict[str, Any]  # seconds, width, height, bytes, …: of the file
@@ -55,13 +55,13 @@ def number(facts: dict[str, Any], name: str) -> float:
 
 
 def length_of(video: VideoPrint) -> float:
-    """Return the seconds of a video: of the file if that is known, or else up to its last span."""
+    """Return a video's length in seconds, from its facts or else from the end of its last span."""
     last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
     return number(video.facts, "seconds") or last
 
 
 def owns(variants: tuple[str, ...]) -> int:
-    """Return the number of own variants: the first one, and the variants after it that OWN names.
+    """Return the number of own variants: the first one, and those in OWN that follow it directly.
 
     >>> owns(("whole", "upper", "centre95", "whole mirror"))
     2
@@ -70,7 +70,7 @@ def owns(variants: tuple[str, ...]) -> int:
 
 
 def matched(variants: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return the pairs (own variant, any variant) to compare; regions only with the same region.
+    """Return the pairs (own variant, any variant) to compare; a region only with the same region.
 
     >>> matched(("whole", "upper", "centre95", "upper mirror"))
     [(0, 0), (0, 2), (1, 1), (1, 3)]
@@ -108,7 +108,7 @@ def checked(
     spans: NDArray[np.int64],
     hashes: NDArray[np.uint64],
 ) -> VideoPrint:
-    """Return the print with these values, read from a file; ValueError if there is none.
+    """Return the print with these values, read from a file; ValueError if they are invalid.
 
     spans: (n, 2); hashes: of any shape.
     """

@@ -90,7 +90,7 @@ class Voting(NamedTuple):
     votes: NDArray[np.bool_]
 
     def reduced(self, mirrored: bool, whole: bool = False) -> VideoPrint:
-        """Return a print of voting frames (all if `whole`), with only the variants to compare."""
+        """Return a print with only voting frames (all if `whole`) and the variants to compare."""
         names = self.video.variants
         own = owns(names) if mirrored else 0
         chosen = [v for v, name in enumerate(names) if v < own or name.endswith(MIRROR) == mirrored]
@@ -105,7 +105,7 @@ class Voting(NamedTuple):
         return Voting(self.video, np.ones(len(self.votes), bool))
 
     def votes_at(self, starts: Indices) -> NDArray[np.bool_]:
-        """Mark the `starts` at which frames that vote begin."""
+        """Mark the elements of `starts` at which a voting frame begins."""
         return np.isin(starts, self.video.spans[self.votes, 0])
 
 
@@ -302,7 +302,7 @@ def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
 def common_frames(
     lines: Iterable[bytes], clusters: Clusters, options: JoinOptions
 ) -> Iterator[bytes]:
-    """Yield the starts, by video, of frames that many clusters show and of frames matching them."""
+    """Yield, by video, the starts of frames that many clusters show, and of matching frames."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
     for key, group in groupby(lines, first_field):
         rows = [fields_of(text, 3, "the matching frames of two videos") for text in group]
@@ -320,7 +320,7 @@ def common_frames(
 
 
 def _shown_by_many(frames: Indices, numbers: Indices, most: float) -> Indices:
-    """Return the starts of frames that more than `most` clusters show, including their own."""
+    """Return the starts of frames that more than `most` clusters show, the video's own included."""
     distinct = np.unique(np.stack((frames, numbers), axis=1), axis=0)
     starts, counts = np.unique(distinct[:, 0], return_counts=True)
     return np.asarray(starts[counts + 1 > most], np.int64)

@@ -1,4 +1,4 @@
-"""Data sets labelled by people are read, split and scored, and a tiny one gives the right table."""
+"""Data sets labelled by people are read, split and scored; a tiny one gives the right table."""
 
 from __future__ import annotations
 

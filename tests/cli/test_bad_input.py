@@ -154,7 +154,7 @@ def test_strict_says_so_once(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("form", ["shingles", "text"])
 def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
-    """A line of 100 MB is reported as too long, and the mapper needs less than 300,000 KiB."""
+    """A line of 100 MB is reported as too long; the mapper needs under 300,000 KiB of memory."""
     command = [*MEASURED, *MAPPER, "--input", form]
     with subprocess.Popen(
         command,
@@ -180,7 +180,7 @@ def test_a_line_of_100_megabytes(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
-    """An mrjob task that starts 500 MB into a file needs less than 300,000 KiB."""
+    """An mrjob task that starts 500 MB into a file needs less than 300,000 KiB of memory."""
     path = tmp_path / "huge.txt"
     with path.open("wb") as file:
         file.truncate(500_000_000)  # takes no room on the disk

@@ -67,7 +67,7 @@ def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
-    """With PYTHONUNBUFFERED=1, where a write may be partial, a file over its limit is an error."""
+    """With PYTHONUNBUFFERED=1 and partial writes, a file over the size limit is an error."""
     limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
     lines = b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:100])
     result = run(limited, tmp_path, lines, cwd=tmp_path, PYTHONUNBUFFERED="1")

@@ -223,7 +223,7 @@ def test_refusals() -> None:
 
 @pytest.mark.parametrize("flag", [flag for flag, spec in OPTIONS.items() if "metavar" in spec])
 def test_an_empty_value_is_refused(flag: str) -> None:
-    """Shared options refuse an empty value, which an unset variable gives (for input as lines)."""
+    """For input as lines, shared options refuse an empty value, as given by an unset variable."""
     others = {"--bands": ["--rows=5"], "--rows": ["--bands=5"], "--shingle": ["--input=text"]}
     others["--clean"] = ["--input=text"]
     with pytest.raises(UsageError):

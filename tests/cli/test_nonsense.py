@@ -238,7 +238,7 @@ def write_files(folder: Path) -> None:
 
 
 def calls_with(name: str, it: Program, file: str) -> list[Call]:
-    """Return calls that name `file` as input or output; `similar` also gets one that does not."""
+    """Return calls with `file` as input or output and, for `similar`, also a call without it."""
     alone = [*it.before, "--", file]
     first, last = [*alone, "pairs.tsv"], [*it.before, "--", "records.txt", file]
     new = [f"-o{file}"] if file else ["-o", ""]

@@ -1,4 +1,4 @@
-"""If input is read in the wrong format, one message has a corrected command.
+"""If input is read in the wrong format, one message shows a corrected command.
 
 The command is taken from the message and, where it can work, run by bash as it stands.
 """
@@ -497,7 +497,7 @@ def test_a_task_counts_and_its_log_names_the_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(9))
 def test_an_id_on_most_records_is_counted_batch_by_batch(seed: int) -> None:
-    """Each worker counts the id that is frequent in its first batch, over all of its batches."""
+    """Each worker counts, over all of its batches, the id that is frequent in its first batch."""
     dice = random.Random(seed)
     ids = [b"often"] * 700 + [b"v%d" % dice.randrange(10**6) for _ in range(300)]
     dice.shuffle(ids)

@@ -91,7 +91,7 @@ def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
 
 
 def test_evaluate_without_pairs(tmp_path: Path) -> None:
-    """A share of no pairs at all is printed as "-", and 0 of one or more pairs as 0.000000."""
+    """A precision or recall without pairs to divide by is printed as "-", not as 0.000000."""
     (tmp_path / "none").write_bytes(b"")
     result = succeed([*EVALUATE, tmp_path / "none", ANSWER], tmp_path)
     assert (number(result, "precision"), number(result, "recall")) == ("-", "0.000000")

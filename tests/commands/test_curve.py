@@ -48,7 +48,7 @@ def test_the_table(flags: list[str], bands: int, rows: int, mark: float, tmp_pat
 
 
 def test_the_table_of_bits_that_agree(tmp_path: Path) -> None:
-    """In the table, 50 of 64 equal bits give a shared key as often as C(50,10)/C(64,10) implies."""
+    """If 50 of 64 bits are equal, a band of 10 bits matches with probability C(50,10)/C(64,10)."""
     flags = ["--scheme", "projection", "--measure", "agreement", "--bits", "64"]
     by_hand = ["--threshold", "25/32", "--bands", "9", "--rows", "10"]
     table = rows_of(succeed([*CURVE, *flags, *by_hand], tmp_path).out)
@@ -71,7 +71,7 @@ def test_the_table_of_super_shingles(supers: str, tmp_path: Path) -> None:
 
 
 def test_the_picture(tmp_path: Path) -> None:
-    """The SVG shows points of the curve, the threshold, the recall there, and both areas."""
+    """The SVG shows points of the curve, the threshold and its recall, and both areas."""
     flags = ["--threshold", "0.8", "--bands", "10", "--rows", "4"]
     succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path)
     root = ElementTree.parse(tmp_path / "curve.svg").getroot()

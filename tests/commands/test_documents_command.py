@@ -223,7 +223,7 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flag", ["--removed", "--report"])
 def test_no_document_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
-    """A document is refused as the file of an answer, under any of its names."""
+    """A document is refused as an output file, under any of its names."""
     (tmp_path / "link").symlink_to(folder / "a.txt")
     before = (folder / "a.txt").read_bytes()
     for name in (folder / "a.txt", tmp_path / "link", folder / "old.zip"):

@@ -89,7 +89,7 @@ def test_folders_that_overlap(top: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_no_file_is_replaced(top: Path, tmp_path: Path) -> None:
-    """A compared file is refused as the file of the answer; a new one in its folder is not."""
+    """A compared file is refused as the output file; a new file in the same folder is accepted."""
     file = top / "photos" / "0" / "0.txt"
     before = file.read_bytes()
     (tmp_path / "link").symlink_to(file)

@@ -1,4 +1,4 @@
-"""An index gives the same lines as its files; damage and other options are refused."""
+"""An index gives the same lines as its files; a damaged index and other options are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Files = dict[str, Path]
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """Return, by name, parts of the videos that share near-copies, and an index of two parts."""
+    """Return, by name, files with near-copies of each other's videos, and an index of two."""
     folder = tmp_path_factory.mktemp("videos")
     for number, name in enumerate(["old", "more", "new"]):
         (folder / name).write_bytes(b"".join(LINES[number::3]))
@@ -107,7 +107,7 @@ def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
 def test_an_index_of_an_exact_scheme_keeps_its_counts(
     flags: list[str], files: Files, tmp_path: Path
 ) -> None:
-    """An exact scheme's index has token counts, also when added to; damaged counts are an error."""
+    """An exact scheme's index has token counts, even after additions; damaged ones are an error."""
     index = made(tmp_path, "index", [files["old"]], *flags)
     succeed([*INDEX, files["more"], "--to", index, "--add"], tmp_path)
     old = [files["old"], files["more"]]

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "") -> Result:
-    """Run `report`, with `records` relative to the folder and {folder} replaced in `words`."""
+    """Run `report` on files in `folder`, whose path replaces {folder} in `words`."""
     given = [f"--records={folder}/{records}"] if records else []
     more = [word.format(folder=folder) for word in words]
     command = [*NEARDUP, "report", f"{folder}/{pairs}", "-o", f"{folder}/page.html", *given, *more]

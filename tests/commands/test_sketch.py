@@ -49,7 +49,7 @@ def test_lines_have_an_interval_and_an_estimate(tmp_path):
 
 @pytest.mark.slow
 def test_the_pairs_of_the_made_up_videos(tmp_path):
-    """The estimates are the exact answer if the sketches hold whole sets."""
+    """The estimates equal the exact answer if the sketches contain whole sets."""
     succeed([*NEARDUP, "sketch", VIDEOS, "--to", tmp_path / "v", "--kind=min:4096"], tmp_path)
     lines = similar(tmp_path, "v").lines()
     told = [b"\t".join(line.rstrip().split(b"\t")[i] for i in (0, 1, 3)) + b"\n" for line in lines]

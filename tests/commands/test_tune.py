@@ -142,7 +142,7 @@ def test_lines_come_from_all_over_the_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pairs_of_neighbours_are_weighed_as_what_they_are(tmp_path: Path) -> None:
-    """The mean estimate of matches is within 15 % even if only adjacent lines match."""
+    """If only adjacent lines match, the mean estimate of matches is within 15 % of the truth."""
     path = tmp_path / "copies.txt"
     dice = np.random.default_rng(3)
     sets = [
@@ -221,7 +221,7 @@ def surveyed_sets() -> Ragged:
 
 @pytest.mark.parametrize("measure", [MEASURE, Cosine(Threshold(9, 10)), Jaccard(Threshold(1, 2))])
 def test_a_whole_file_is_no_estimate(measure: SetMeasure) -> None:
-    """For a whole file, matches are exact, and mean candidates are within 0.2 % of the formula."""
+    """If all records are sampled, matches are exact; candidates are within 0.2 % of the formula."""
     sets = surveyed_sets()
     n = len(sets)
     known = likeness(sets, measure, Weights(np.arange(n), 1, 1, 1))
@@ -284,7 +284,7 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
 
 @pytest.mark.slow
 def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
-    """Estimates of the pairs left by pruning are within a factor of five."""
+    """Estimates of the pairs left by pruning are within a factor of five of their true number."""
     found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
     for bands, rows in (11, 5), (15, 7):
         truth = succeed(

@@ -106,7 +106,7 @@ def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: 
 
 
 def test_one_changed_letter_leaves_what_is_said() -> None:
-    """After one changed letter, n shingles of length k are about (n-k)/(n+k) similar, or more."""
+    """After one changed letter, n shingles of length k have a similarity of (n-k)/(n+k) or more."""
     text = "the quick brown fox jumps over a lazy dog while seven big wizards box my quartz vat"
     for name in ("word:1", "word:3", "char:5", "char:9"):
         k = int(name.split(":")[1])
@@ -119,7 +119,7 @@ def test_one_changed_letter_leaves_what_is_said() -> None:
 
 @pytest.mark.slow
 def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of a quarter of the records estimate adjacent copies within a fifth on average."""
+    """Estimates of adjacent copies from a quarter of the records are, on average, within 20 %."""
     monkeypatch.setattr(shingle_lengths, "LENGTHS", {"word": range(3, 4)})
     texts = made_up(6_000, 8, seed=5, copies=0)
     path = written(tmp_path / "texts", [each for text in texts for each in (text, text)])

@@ -48,7 +48,7 @@ both 1 2 3 4 5 6 7 8 9 10
 
 
 def why(tmp_path: Path, *parts: str, data: bytes = DEMO) -> dict[str, str]:
-    """Return the text of each line of `why` by its name, continuation lines included."""
+    """Return, by name, the values that `why` prints, with their continuation lines."""
     result = succeed([*WHY, "-", *parts], tmp_path, data)
     rows = re.split(r"\n(?! )", result.out.decode().rstrip("\n"))
     return {row[:12].rstrip(): row[12:] for row in rows}

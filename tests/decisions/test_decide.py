@@ -214,7 +214,7 @@ def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes)
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
 def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshold, against, sizes):
-    """A record is removed for its most similar old record, else most similar earlier kept one."""
+    """The reason is the most similar old record, or else the most similar earlier kept record."""
     if not against:
         lines = [line._replace(old=False) for line in lines]
     flags = flags_of(threshold, f"--keep={keep}", *["--against=old"] * against)

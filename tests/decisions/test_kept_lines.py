@@ -26,7 +26,7 @@ inputs = st.lists(pieces, max_size=14).map(b"".join)
 
 @st.composite
 def cut(draw: st.DrawFn, data: bytes) -> list[bytes]:
-    """Return the bytes in chunks, which may be empty."""
+    """Return the bytes cut at random into chunks, which may be empty."""
     cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)])]
 
@@ -81,7 +81,7 @@ def test_what_is_hardly_a_file(data):
 
 
 def test_it_holds_no_more_than_a_chunk():
-    """At most one chunk is held, however long a line is, and is written before the next is read."""
+    """Each chunk is written before the next one is read, however long a line is."""
     read = written = 0
 
     def chunks():
@@ -126,7 +126,7 @@ def test_the_places_from_any_one_on(data, places):
 
 
 def test_it_reads_only_what_is_of_its_own_lines():
-    """A task that needs the decisions on its own lines reads less than a twentieth of the file."""
+    """A task that needs only the decisions on its own lines reads less than 5 % of the file."""
     places = [NEW + i for i in range(20_000)]
 
     class Counted(io.FileIO):

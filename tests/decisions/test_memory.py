@@ -31,7 +31,7 @@ def tagged(i: int) -> bytes:
 
 
 def edges(count: int) -> Iterator[bytes]:
-    """Yield edges of chains of ten, of copies and of stars of a hundred; each record has a line."""
+    """Yield a line for each of `count` records: chains of ten, stars of a hundred, and copies."""
     for i in range(count):
         start, rank = i - i % 100, i % 100
         if rank == 0:

@@ -276,7 +276,7 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
 def test_a_long_name_is_refused_before_the_work_or_not_at_all(
     letters: int, data: Path, folder: Path, tmp_path: Path
 ) -> None:
-    """A name is refused at the start if .NAME.neardup.json, 14 letters longer, is too long."""
+    """A name is refused at the start if .NAME.neardup.json, 14 characters longer, is too long."""
     name = folder / ("x" * letters)
     result = run([*RUN_LOCAL, "-o", name, data], tmp_path)
     if letters <= 241:

@@ -190,7 +190,7 @@ def test_bytes_that_are_not_in_the_encoding(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_in_the_encoding(tmp_path: Path) -> None:
-    """Rows are read with --encoding, or as UTF-8 if their file begins with the mark of UTF-8."""
+    """Rows are read with --encoding, or as UTF-8 in a file with UTF-8's byte order mark."""
     for name, mark in (("a.csv", b""), ("b.csv", codecs.BOM_UTF8)):
         (tmp_path / name).write_bytes(mark + b"id,text\na,caf\xe9 \x81\nb,caf\xc3\xa9\n")
     words = ["--encoding=cp1252", "a.csv", "b.csv"]
@@ -286,7 +286,7 @@ def test_one_mark_in_one_answer(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_characters_with_two_forms(tmp_path: Path) -> None:
-    """Both codes of ≒ in cp932, JIS's and NEC's, are read; output that changes one is refused."""
+    """Both codes of ≒ in cp932, JIS's and NEC's, are read, but --output=kept is refused."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"a \x87\x90\nb \x81\xe0\n")
     words = [*RUN_LOCAL, "--input=text", "--encoding=cp932", "a.txt"]

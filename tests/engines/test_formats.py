@@ -162,7 +162,7 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
-    """One output of several Parquet files needs equal column types; it has the first's metadata."""
+    """Parquet files for one output need equal column types; the output has the first's metadata."""
     arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
     one, two, three = (tmp_path / f"{i}.parquet" for i in (1, 2, 3))
     for path, number, codec in ((one, 1, "gzip"), (two, 1.5, "snappy"), (three, 2, "none")):

@@ -1,4 +1,4 @@
-"""The cluster for tests and trials names missing requirements, starts, and ends cleanly."""
+"""The cluster for tests and trials reports missing requirements, starts, and ends cleanly."""
 
 from __future__ import annotations
 

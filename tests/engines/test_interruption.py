@@ -137,7 +137,7 @@ def test_in_any_step(
 
 
 def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
-    """After kill -9, the started programs end too; the next run removes the folder left behind."""
+    """After kill -9, the run's child programs end, and the next run removes the folder."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
     with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
         it.wait_for("sleep")
@@ -227,7 +227,7 @@ esac
 
 
 def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
-    """A run ends well and leaves nothing if its reader closes the pipe after one line."""
+    """A run succeeds and leaves nothing if its reader closes the pipe after one line."""
     path = tmp_path / "copies.txt"
     path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
     script = '"$@" | head -n 1; exit ${PIPESTATUS[0]}'

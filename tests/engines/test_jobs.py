@@ -58,7 +58,7 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
 def test_numpy_for_this_python_and_for_another(
     flag: str, version: str, wheels: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--ship-numpy asks pip for the right wheels, and without a value does not consume INPUT."""
+    """--ship-numpy asks pip for the right wheels; its optional value is never taken from INPUT."""
     asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))

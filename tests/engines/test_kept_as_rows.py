@@ -1,4 +1,4 @@
-"""Kept rows of tables in another format, named by -o, keep their values or are refused."""
+"""Kept rows that -o writes in another table format have their original values or are refused."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_rows(tmp_path: Path) -> None:
-    """Rows of several blocks keep a field that only the last row has, and its fractional number."""
+    """A field and a fractional number that only the last row of several blocks has are kept."""
     rows: Rows = [{"id": f"r{i}", "text": f"w{i} " * 20, "n": i} for i in range(9000)]
     rows[-1] = {**rows[-1], "n": 0.5, "late": ["x"]}
     twice = [row for row in rows for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Pruning sends a record only where it can meet another, and loses no pair."""
+"""Pruning keeps a key of a record only if it may lead to a pair, and loses no pair."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_large_partition_is_sifted_part_by_part(
 
 @pytest.mark.parametrize("entries", [1, 7, 59])
 def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of many records are pruned as others are, however few entries fit in memory at once."""
+    """Keys of many records are pruned like others, however few entries are in memory at once."""
     rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
     monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
     at_once = pruned(rows, partitions=2, batch=7)

@@ -189,7 +189,7 @@ def test_mrjobs_own_option_for_temporary_files(tmp_path: Path) -> None:
 def test_an_interrupted_run_leaves_nothing_and_was_private(
     command: list[str], how: str, tmp_path: Path
 ) -> None:
-    """A run interrupted in a mapper leaves nothing, and its folder was private."""
+    """A run interrupted in a mapper leaves nothing, and only its user could read its folder."""
     path = tmp_path / "many.txt"
     path.write_bytes(b"".join(b"v%d %d 2 3\n" % (i, i) for i in range(300_000)))
     with session([*command, path], tmp_path) as it:

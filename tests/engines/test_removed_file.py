@@ -226,7 +226,7 @@ def test_old_records_that_are_not_there(
 
 
 def test_only_old_records(data: Path, tmp_path: Path) -> None:
-    """If --against has taken the only file, the message asks for a file of new records."""
+    """If the only file is the value of --against, the message asks for a file of new records."""
     result = run([*RUN_LOCAL, "--against", data], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert "name a file of new ones, too" in result.err
@@ -243,7 +243,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path: Path) -> None:
-    """--removed refuses a folder, standard output and files that the run reads; none changes."""
+    """--removed refuses a folder, standard output and input files; no input file is changed."""
     counts = tmp_path / "counts.tsv"
     lines = in_order(succeed([*COUNT_TOKENS, "map", data], tmp_path).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)

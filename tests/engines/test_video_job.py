@@ -149,7 +149,7 @@ def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
 
 
 def test_names_of_videos_in_the_lines_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before a name may be an offset, unless Hadoop was told to leave it out."""
+    """In Hadoop tasks, the offset before a name is removed, unless Hadoop has left it out."""
     assert video_tasks._name(b"7\tfilms/a.mp4\n") == b"7\tfilms/a.mp4"
     monkeypatch.setenv("mapreduce_map_input_file", "/in")
     assert video_tasks._name(b"7\tfilms/a.mp4\t\n") == b"films/a.mp4"
@@ -178,7 +178,7 @@ RUNS = "echo 'Running job: job_1_0001' >&2"
 
 
 def test_after_a_failure_its_own_folders_are_removed(tmp_path: Path) -> None:
-    """The folder between the jobs goes; OUTPUT goes only if the last job has written to it."""
+    """The folder between the jobs is removed, but OUTPUT only if the last job has written to it."""
     exists = 'if [ "$1 $2" = "fs -test" ]; then exit 1; fi'
     for fails, removed in (("/drafts ", False), ("/out ", True)):
         made = tmp_path / fails.strip("/ ")

@@ -110,7 +110,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
-    """With simhash and weights, engines agree; pairs by cosine and Jaccard are true."""
+    """With simhash and weights, engines agree; by cosine or Jaccard, they print only true pairs."""
     records = drawn(kind == "own")
     data = given_lines(records, kind == "own")
     flags = ["--scheme=simhash", "--distance=8", f"--weights={kind}", f"--measure={measure}"]

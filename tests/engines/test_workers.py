@@ -158,7 +158,7 @@ def test_a_signal_without_a_name() -> None:
 
 
 def test_processes_take_turns(tmp_path: Path) -> None:
-    """Two processes take turns: each number goes to one of them, and neither gets all."""
+    """Two processes take turns: each number goes to one process, and both get several numbers."""
     mine = turns()
 
     def take(name: str) -> None:

@@ -77,7 +77,7 @@ def test_an_endless_slope_at_the_end() -> None:
 
 
 def test_a_jump_at_the_threshold_belongs_to_both_sides() -> None:
-    """`auto` has no false positives below the threshold, and MinHash's false negatives above it."""
+    """`auto` has no false positives, and the same area of false negatives as MinHash."""
     scheme = settings_of("--scheme=auto", "--threshold=0.83", "--max-bands=32").scheme
     found = areas(scheme.recall, float(Threshold.parse("0.83")))
     minhash = areas(scheme.minhash.recall, 0.83)  # type: ignore[attr-defined]

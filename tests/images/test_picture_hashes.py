@@ -163,7 +163,7 @@ def test_rules_that_do_not_exist() -> None:
 
 
 def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
-    """Pictures with few waves, such as stripes, have quality 0; a mirrored drawing has more."""
+    """Pictures with few waves, such as stripes, have quality 0; a symmetrical drawing does not."""
     y, x = np.mgrid[0:200, 0:300]
     few = {
         "stripes": x // 20 % 2 * 255,

@@ -1,4 +1,4 @@
-"""Every join agrees with the nested loop, and every filter with all pairs of a small universe."""
+"""Every join agrees with the nested loop; filters lose no pair of subsets of a small universe."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_overlap_needed_is_the_definition(t):
 
 
 def meetings(x, y):
-    """Return each shared token's places in x and y, from 1, and the number shared up to it."""
+    """Return, for each shared token, its places in x, in y and among the shared tokens, from 1."""
     shared = [token for token in x if token in y]
     return [(x.index(token) + 1, y.index(token) + 1, n) for n, token in enumerate(shared, 1)]
 

@@ -39,7 +39,7 @@ def test_no_frames(tmp_path: Path, prints: list[VideoPrint]) -> None:
 def test_prints_of_other_variants_are_refused(tmp_path: Path) -> None:
     video = made_up(np.random.default_rng(0), "a", 1)
     other = video._replace(id="b", variants=("whole",), hashes=video.hashes[:, :1])
-    with pytest.raises(UsageError, match="the print of b has the variants whole, and others have"):
+    with pytest.raises(UsageError, match="b has the variants whole, and other prints have"):
         FrameStore.write(tmp_path, [video, other])
 
 
