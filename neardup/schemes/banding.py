@@ -176,11 +176,11 @@ def dearer(
     instead: str = f"--recall {DEFAULT_RECALL}",
     hit: Hit = pow,
 ) -> list[str]:
-    """Return [a warning] if dissimilar records collide far more often than with `instead`, else [].
+    """Return [a warning] if dissimilar records collide far more often than at the default recall.
 
     what: the options used; here: the probability with them; agreement,
     dissimilar: the probability that a row agrees for a pair at the threshold, and for dissimilar
-    records; most: the maximum number of bands.
+    records; most: the maximum number of bands; instead: the option that the warning recommends.
 
     >>> dearer("15 bands of 7 rows", recall(0.1, 15, 7), 0.9, 0.1, 16)
     []

@@ -99,7 +99,7 @@ def agreement(cosine: float) -> float:
 def sides(
     sets: Ragged, weights: "TokenWeights | None", seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return the side of each set at hyperplanes low … high-1, one bit each: uint64 (n, words)."""
+    """Return on which side of hyperplanes low … high-1 each set is, as bits: uint64 (n, words)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)
@@ -107,7 +107,7 @@ def sides(
 
 @dataclass(frozen=True)
 class Blocks:
-    """Masks that select all but `distance` of `number` blocks; the blocks divide `bits` bits.
+    """Masks that select all but `distance` of the `number` blocks of a vector of `bits` bits.
 
     >>> ways = Blocks(bits=64, number=5, distance=3)
     >>> len(ways), ways.recall(61), ways.recall(60)
@@ -179,7 +179,7 @@ class Ways(Protocol):
 
     @property
     def masks(self) -> np.ndarray:
-        """The mask of each key, uint64 (keys, W): the bits of a vector that the key compares."""
+        """The mask of each key, uint64 (keys, W): the bits of a vector that make the key."""
         ...
 
     def __len__(self) -> int: ...

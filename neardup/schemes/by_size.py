@@ -125,7 +125,7 @@ class Groups:
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group): each row's group, and the previous group if partners may be there.
+        """Return (row, group): each row in its group, and in the one before if pairs may be there.
 
         Both are int64, one entry for each membership.
 
@@ -311,7 +311,7 @@ class BySize(Scheme):
         return counts
 
     def _looked_for(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
-        """Return [(way, rows, groups)]: for each kind of keys in use, the rows that need it."""
+        """Return [(way, rows, groups)]: each way in use, its rows, and the group of each row."""
         rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
         found = []

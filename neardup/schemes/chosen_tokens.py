@@ -202,7 +202,7 @@ class SpotSigs(Prefix):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first sizes of each set's partition and its smallest partner's partition."""
+        """Return the smallest sizes in the partitions of each set and of its smallest partner."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 

@@ -143,7 +143,7 @@ class Prefix(Scheme):
         ]
 
     def probe(self) -> str:
-        """Return a digest of the keys of fixed sets; counts would reject them, and are not used."""
+        """Return a digest of keys of fixed sets, without counts, which would reject the sets."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:

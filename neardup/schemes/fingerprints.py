@@ -101,7 +101,7 @@ class NearBlocks:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The mask of each key, uint64 (keys, W): the bits of a block that the key compares."""
+        """The mask of each key, uint64 (keys, W): the bits of a block that make the key."""
         return bit_keys.words_of(
             [
                 sum(1 << bit for bit in block) - sum(1 << bit for bit in out)
@@ -165,8 +165,8 @@ class Fingerprints(bit_keys.BitScheme):
         distance = request.values.get("--distance", DISTANCE_OF_256 * bits // DEFAULT_BITS)
         if distance > bits // 2:
             raise ValueError(
-                f"--distance {distance} is more than half of {bits} bits, by which unrelated "
-                "fingerprints differ; take a smaller one"
+                f"--distance {distance} is more than half of {bits} bits, the distance of "
+                "unrelated fingerprints; take a smaller one"
             )
         if not request.exact:
             ways = bit_keys.asked_ways(request, bits, bits - distance, UNRELATED)

@@ -249,7 +249,7 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
 
 
 def numbered(words: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    """Return keys (uint64): a band number (int64) in the upper bits, and a hash from a word."""
+    """Return keys (uint64): a band number (int64) above the HASH_BITS upper bits of a word."""
     return words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
 
 

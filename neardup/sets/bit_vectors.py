@@ -147,7 +147,7 @@ class Prints:
 
     @cached_property
     def own(self) -> np.ndarray:
-        """The index of each record's first row, its own fingerprint, in `vectors` (int64 (n,))."""
+        """The index in `vectors` of the first row of each record (int64 (n,))."""
         return np.cumsum(self.counts) - self.counts
 
     def take(self, some: np.ndarray) -> Prints:

@@ -243,7 +243,7 @@ def hyperplane_sides(
 
 
 def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
-    """Return normal numbers, times 2^11, for each token in 64 dimensions: float64 (tokens, 64)."""
+    """Return normal variates, times 2^11, for each token in 64 dimensions: float64 (tokens, 64)."""
     draws = 64 // DRAWS
     random = mix(mixed[:, np.newaxis] + random_words(seed, (word + 1) * draws, stream=7)[-draws:])
     return quantiles()[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]

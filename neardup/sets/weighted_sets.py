@@ -153,7 +153,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the min-hashes found for n sets, (n, width), and mark the sets that have them all."""
+    """Return the min-hashes found for n sets, (n, width), and mark the sets that lack none."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -177,7 +177,7 @@ def _strips(weights: np.ndarray) -> np.ndarray:
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Draw the lowest random points within the weights of each set: (words, ranks, sets, columns).
+    """Return the random points of low rank in each set, as (words, ranks, sets, columns).
 
     A set has about `points` of them, and those of the needed hash functions are returned.
     """

@@ -73,7 +73,7 @@ def samples_of(rows: Ragged) -> Ragged:
 
 
 def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
-    """Return the keys low … high-1 in each row; rows of another sample `size` have no keys."""
+    """Return the keys low … high-1 in each row; none for rows made with another sample size."""
     marked = rows.where(rows.values == MARK + np.uint64(size)).sizes > 0
     mine = (rows.values >= np.uint64(low)) & (rows.values < np.uint64(high))
     return rows.where(mine & np.repeat(marked, rows.sizes))

@@ -124,7 +124,7 @@ def _tail(k: int, n: int, millionths: int) -> Decimal:
 
 
 def _power(base: Decimal, exponent: int) -> Decimal:
-    """Return base^exponent by squaring; the power of `Decimal` may differ between versions."""
+    """Return base^exponent by squaring; `Decimal`'s `**` may differ between Python versions."""
     result = _ONE
     while exponent:
         if exponent & 1:

@@ -152,7 +152,7 @@ def bitmaps(sets: Ragged) -> np.ndarray:
 
 
 def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """Return bitmaps of 2^6 to 2^16 bits, 2 to 4 for each shingle of a mean set: uint64 (n, words).
+    """Return bitmaps, uint64 (n, words), of 2^6 to 2^16 bits: 2 to 4 times the mean set size.
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)
@@ -173,7 +173,7 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Mark pairs that may reach the threshold, by a bound of the overlap from their bitmaps (bool).
+    """Mark pairs that may reach the threshold, by a bound on the overlap from their bitmaps (bool).
 
     The words of wide bitmaps are compared one by one: few pairs are left for the last word.
 

@@ -70,7 +70,7 @@ class KeyRange(NamedTuple):
     hot: bool = False
 
     def pieces(self, source: Source) -> Iterator[np.ndarray]:
-        """Yield the rows of a file whose keys are in this range, in arrays, uint64 (n, 2)."""
+        """Yield the rows of a file that have keys in this range, in arrays, uint64 (n, 2)."""
         for rows in pieces_of(source):
             keys = rows[:, 0]
             yield rows[(keys >= np.uint64(self.first)) & (keys <= np.uint64(self.last))]
@@ -116,7 +116,7 @@ def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
 def _histogram(
     sources: Sequence[Source], first: int, bits: int, at_once: int
 ) -> list[tuple[int, int]]:
-    """Return (first key, number of rows) for non-empty equal parts of the 2^bits keys from `first`.
+    """Divide the 2^bits keys from `first`; return (first key, number of rows) for non-empty parts.
 
     A part with more rows than `at_once` is divided again, down to a single key.
     """

@@ -65,7 +65,7 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
-    """Return a line FIRST TAB ID for each video in a cluster; FIRST: its first id by `keep`."""
+    """Return lines FIRST TAB ID for videos in clusters; FIRST: the cluster's first id by `keep`."""
     videos = found.videos
     order, ranks = _order(videos, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)

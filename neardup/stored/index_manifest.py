@@ -147,7 +147,7 @@ def check_counts(options: Options) -> None:
         raise UsageError(
             f"an index for {asks} needs counts that stay the same; make them once, with LC_ALL=C: "
             f"{COUNT} > counts.tsv, where OPTIONS are the --input, --id, --text, --clean and "
-            "--shingle of the index; then give the index --counts counts.tsv"
+            "--shingle of the index; then make the index with --counts counts.tsv"
         )
     if options.own_counts:
         raise UsageError("--own-counts cannot be used for an index, which grows; leave it out")
@@ -177,7 +177,8 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
         of_rows = prints and options.text is None and not kinds & {"shingles", "text"}
         if of_rows and not of_fingerprints(options) and "--fingerprint" not in manifest.given:
             raise UsageError(
-                f"{index} has fingerprints; name the field that holds yours: --fingerprint NAME"
+                f"{index} has fingerprints; name the field of this run's fingerprints: "
+                "--fingerprint NAME"
             )
         kind = FINGERPRINTS if of_fingerprints(options) or of_rows else kind
         _compare(index, "--input", manifest.options["--input"], kind)

@@ -74,7 +74,7 @@ class SharedTokens:
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each size, how many first hashes are tokens, and how many are paired."""
+        """Return, for each size, how many first hashes are tokens alone, and how many in pairs."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
@@ -270,7 +270,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> InvertedIndex:
-    """Index a file's sketches, or those of `rows`, by their first tokens, or by all if `every`."""
+    """Index a file's sketches, or those in `rows`, by first tokens, or by all tokens if `every`."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)

@@ -58,7 +58,7 @@ class Kind(ABC):
 
     @abstractmethod
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        """Return, for each pair: items that agree, items compared, and whether both are exact."""
+        """Return, for each pair: items that agree, items compared, and whether these are exact."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
         """Return the number of values in memory of each sketch (int64), given its item count."""
@@ -141,7 +141,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """Min-hash signatures: `bits` bits of each of `length` min-hashes; a whole one has 32 bits."""
+    """Min-hash signatures: `bits` bits of each of `length` 32-bit min-hashes."""
 
     length: int
     bits: int

@@ -24,7 +24,7 @@ class JoinParts(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A kind of --output, and the parts of its joins."""
+    """A value of --output: its help text, and the parts of the joins that it needs."""
 
     help: str
     parts: JoinParts  # for one collection

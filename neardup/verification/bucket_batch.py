@@ -57,7 +57,7 @@ def lengths_of(ids: list[bytes]) -> np.ndarray:
 def _ids_of_sets(
     records: Iterable[tuple[tuple[Any, ...], bytes]],
 ) -> tuple[dict[tuple[Any, ...], list[bytes]], list[list[bytes]], list[int]]:
-    """Group ids by set: return each set's ids, repeated ids, and the index of its first record.
+    """Group ids by set: return each set's ids, its repeated ids, and the index of its first record.
 
     records: (set with its bucket, id), with equal ids of a set one after the other.
     """

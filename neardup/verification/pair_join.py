@@ -112,7 +112,7 @@ class PairJoin:
         if not self._owned(batch, some).all():
             raise StageError(
                 "these keys were not made with the options given here: mapper and reducer need the "
-                "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
+                "same --scheme and its options, --measure, --threshold, --seed, "
                 "--counts, --verify, and --output, --keep, --against, --between"
             )
 

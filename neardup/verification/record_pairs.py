@@ -82,7 +82,7 @@ class EveryPair:
 
 
 class FirstPair(EveryPair):
-    """The part of a join that pairs first records of sets, and copies with the first of their set.
+    """The part of a join that pairs first records of sets, and each first record with its copies.
 
     Old records are always kept: the new copies of an old set are paired with its first old record.
     """

@@ -63,7 +63,7 @@ class Frames(NamedTuple):
     def of(
         cls, video: VideoPrint, mirrored: bool, votes: NDArray[np.bool_] | None = None
     ) -> Frames:
-        """Return the frames of a print that `votes` marks, bool (n,), or all if it is None."""
+        """Return the frames of a video that `votes`, bool (n,), marks; all frames if it is None."""
         kept = slice(None) if votes is None else votes
         pairs = compared(video.variants, mirrored)
         return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video))
@@ -116,7 +116,7 @@ def pair_of(
 
 
 def least_of_run(shorter: float) -> float:
-    """Return the minimum length of a matching stretch, given that of the shorter video (seconds).
+    """Return the minimum length of a run, given the length of the shorter video, in seconds.
 
     >>> [round(least_of_run(seconds), 2) for seconds in (1.0, 2.0, 60.0)]
     [1.2, 1.6, 2.0]
@@ -155,7 +155,7 @@ def _enough(on: Floats, seconds: Floats) -> bool:
 
 
 def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
-    """Mark the pairs of matching frames that overlap a run in both videos, on any line."""
+    """Mark the pairs of matching frames that overlap one of the runs in both videos."""
     inside = np.zeros(len(seeds), bool)
     for run in runs:
         of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)

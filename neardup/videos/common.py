@@ -30,7 +30,7 @@ Indices = NDArray[np.int64]
 
 
 def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
-    """Return the distinct pairs of a frame and a cluster with a video that shows it, in order.
+    """Return the distinct pairs (frame, cluster with a video that shows the frame), in order.
 
     >>> [side.tolist() for side in shown_by(np.array([7, 7, 2]), np.array([1, 1, 0]))]
     [[2, 7], [0, 1]]

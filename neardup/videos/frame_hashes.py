@@ -110,7 +110,7 @@ WHOLE_BOX = Box(0, SIDE, 0, SIDE)
 
 
 def hashes(pictures: Bytes, wanted: slice = slice(None)) -> tuple[Words, Integers]:
-    """Return the hashes (n, V, 4) and the quality (n,) of pictures (m, 64, 64), in order of time.
+    """Return the hashes (n, V, 4) and quality (n,) of n of the m pictures, given in order of time.
 
     wanted: the n of m pictures to hash; the others are neighbours in time, which help to find
     borders.  Quality is 0 (nothing to see) … 100, measured inside the borders.
@@ -195,7 +195,7 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
 
 
 def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
-    """Return boxes (n, 4) without bars (n, 2) of rows (side 0) or columns (1).
+    """Return boxes (n, 4) without their bars (n, 2): rows if `side` is 0, columns if it is 1.
 
     A bar that would end beyond WIDEST is left out: it may be a neighbour's, or of any width.
     """
@@ -208,7 +208,7 @@ def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
 
 
 def _steady(sure: Integers, most: Integers) -> Integers:
-    """Return the widest bars (n, 2) possible in each picture, and certain in it or a neighbour.
+    """Return the widest bars (n, 2): possible in the picture, and certain in it or a neighbour.
 
     So a dark scene has the bars of the scene before or after it.
     """
@@ -288,7 +288,7 @@ def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:
 
 
 def _quality(pictures: Bytes, box: Box) -> Integers:
-    """Return the quality (n,), 0 … 100, of a box, scaled as if it were a whole picture.
+    """Return the quality (n,), 0 … 100, of a box of pictures, scaled as if it were a whole picture.
 
     Differences below a hundredth are not counted, as in `perceptual_hash.quality`.
     """

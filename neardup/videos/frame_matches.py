@@ -150,7 +150,7 @@ def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
 def small_buckets(
     hashes: NDArray[np.uint64], starts: Indices, owns: Indices, sizes: Indices, distance: int
 ) -> tuple[Indices, Indices]:
-    """Return pairs (own row, any row) in the same bucket, at most `distance` bits apart.
+    """Return pairs (row of an own variant, any row) in one bucket, at most `distance` bits apart.
 
     The rows of a bucket follow each other, from its start, and those with their own fingerprint are
     the first: `owns` of `sizes` rows.
@@ -195,7 +195,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
 def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
-    """Return the rows to keep, up to a limit per video and bucket; mark rows of videos above it."""
+    """Limit the rows per video and bucket: return the rows to keep; mark rows of limited videos."""
     other = ~rows.own
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
@@ -212,11 +212,11 @@ def _without_calm(
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Return each row's part of its bucket, whether it is compared with all others, and a count.
+    """Divide large buckets: return each row's part, marks of hubs, and the number of full parts.
 
-    Buckets of more than FULL videos are divided.  The rows that are marked are compared with all
-    others of their part.  The count is that of parts that have still more than FULL videos, of
-    which only HUBS are compared with all others.
+    Buckets of more than FULL videos are divided.  A hub is compared with all other rows of its
+    part.  A part is full if it still has more than FULL videos; the hubs are then the rows of only
+    HUBS of them.
     """
     _, many = _video_places(videos, buckets)
     parts = _pair_numbers(buckets, np.where(many > FULL, second.astype(np.int64), 0))

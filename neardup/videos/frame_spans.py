@@ -58,7 +58,7 @@ class SpanMaker:
         return spans, np.array(self._hashes, np.uint64).reshape(-1, len(VARIANTS), WORDS)
 
     def _hash(self, to: int, seen: int) -> None:
-        """Make spans of the held pictures before `to`; later pictures only help to find borders."""
+        """Make spans of the pictures before `to`; later pictures only help to find borders."""
         if to == self._done:
             return
         found, quality = hashes(np.stack(self._pictures[:seen]), slice(self._done, to))

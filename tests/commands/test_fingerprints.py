@@ -334,7 +334,7 @@ def test_an_index(records: Prints, file: Path, tmp_path: Path) -> None:
         (["--bits", "128"], "was made with --bits 64, and this run has --bits 128"),
         (["--exact"], "was made without --exact, and this run has --exact"),
         (["--input", "shingles"], "was made with --input fingerprints"),
-        ([tmp_path / "new.jsonl"], "name the field that holds yours: --fingerprint NAME"),
+        ([tmp_path / "new.jsonl"], "name the field of this run's fingerprints: --fingerprint NAME"),
     ):
         what = words if words[0] == tmp_path / "new.jsonl" else [*words, new]
         result = run([*RUN_LOCAL, "--against", index, *what], tmp_path)

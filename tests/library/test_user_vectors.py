@@ -160,7 +160,7 @@ REFUSED = [
     (HEX, {}, "records: expected an iterable of records, got one str"),
     ([("a", HEX), HEX], {}, "record 1 is not a tuple (id, record), but record 0 is"),
     ([HEX], {"threshold": 0.9}, "threshold does not apply to fingerprints; use distance"),
-    ([HEX], {"distance": 40}, "distance 40 is more than half of 64 bits, by which unrelated "),
+    ([HEX], {"distance": 40}, "distance 40 is more than half of 64 bits, the distance of "),
     ([HEX], {"shingle": "word:1"}, "shingle needs texts, but the records are fingerprints"),
     (
         [HEX],
