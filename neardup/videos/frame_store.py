@@ -22,10 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.runtime.program import UsageError
-from neardup.videos.video_prints import MIRROR, WORDS, VideoPrint
-
-MAX_VARIANTS = 32
+from neardup.videos.video_prints import MIRROR, WORDS, VideoPrint, check_variants
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class FrameStore:
 
     @classmethod
     def write(cls, folder: Path, prints: Iterable[VideoPrint]) -> FrameStore:
-        """Write prints to files in `folder`, one at a time; UsageError if their variants differ."""
+        """Write prints to files in `folder`, one at a time; StageError if their variants differ."""
         ids: list[str] = []
         facts: list[dict[str, Any]] = []
         counts: list[int] = []
@@ -52,7 +49,7 @@ class FrameStore:
                     variants = video.variants
                     names = ["spans", "fresh", *(f"hashes.{v}" for v in range(len(variants)))]
                     files = [stack.enter_context((folder / name).open("wb")) for name in names]
-                _check_variants(video, variants)
+                check_variants(video.id, video.variants, (ids or [video.id])[0], variants)
                 _append(files, video)
                 ids.append(video.id)
                 facts.append(video.facts)
@@ -124,17 +121,6 @@ class FrameStore:
             return np.empty(0, dtype)
         shape = (self.frames * columns,)
         return np.memmap(self.folder / name, dtype, "r", shape=shape).view(np.ndarray)
-
-
-def _check_variants(video: VideoPrint, variants: tuple[str, ...]) -> None:
-    if len(variants) > MAX_VARIANTS:
-        raise UsageError(f"the print of {video.id} has more than {MAX_VARIANTS} variants")
-    if video.variants != variants:
-        raise UsageError(
-            f"the print of {video.id} has the variants {' '.join(video.variants)}, and other "
-            f"prints have {' '.join(variants)}: make all prints with one version of "
-            "`neardup videos`"
-        )
 
 
 def _append(files: list[IO[bytes]], video: VideoPrint) -> None:

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.runtime.program import StageError, WireError, shown
+from neardup.runtime.program import WireError, shown
 from neardup.videos.stored_prints import from_bytes, to_bytes
-from neardup.videos.video_prints import ID, VideoPrint
+from neardup.videos.video_prints import ID, VideoPrint, check_variants
 
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
 LEVEL = 1
@@ -193,11 +193,7 @@ def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     seconds: dict[str, float] = {}
     videos = []
     for block in blocks:
-        if block.variants != blocks[0].variants:
-            raise StageError(
-                f"the prints of {block.ids[0]} and {blocks[0].ids[0]} have different variants: "
-                "make all prints with one version of neardup"
-            )
+        check_variants(block.ids[0], block.variants, blocks[0].ids[0], blocks[0].variants)
         seconds.update(zip(block.ids, block.seconds))
         places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
         videos.append(np.array(places, np.uint32)[block.videos])

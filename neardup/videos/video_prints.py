@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.runtime.program import WireError
+from neardup.runtime.program import StageError, WireError
 
 WORDS = 4  # of 64 bits, of a fingerprint
 HEX_DIGITS = 64
+MAX_VARIANTS = 32  # one bit of a uint32 for each
 ID = re.compile(rb"[^\0\t\r\n]+")
 REGIONS = ("upper", "lower")
 OWN = ("whole", "tight", *REGIONS)  # variants, each of which is compared with the same variant
@@ -113,12 +114,26 @@ def checked(
     spans: (n, 2); hashes: of any shape.
     """
     names = tuple(str(name) for name in variants if isinstance(name, str))
-    whole = len(names) == len(variants) > 0 and isinstance(facts, dict)
+    whole = len(names) == len(variants) and 0 < len(names) <= MAX_VARIANTS
     ordered = (spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) > 0).all()
-    if not (whole and ordered and isinstance(id_, str) and ID.fullmatch(id_.encode())):
+    if not (
+        whole
+        and ordered
+        and isinstance(facts, dict)
+        and isinstance(id_, str)
+        and ID.fullmatch(id_.encode())
+    ):
         raise ValueError
-    assert isinstance(facts, dict)
     return VideoPrint(id_, facts, names, spans, hashes.reshape(len(spans), len(names), WORDS))
+
+
+def check_variants(a: str, of_a: Sequence[str], b: str, of_b: Sequence[str]) -> None:
+    """Raise StageError if the prints of videos `a` and `b` have different variants."""
+    if of_a != of_b:
+        raise StageError(
+            f"the prints of {a} and {b} have different variants: make all prints with one version "
+            "of neardup"
+        )
 
 
 def to_line(video: VideoPrint) -> bytes:

@@ -63,7 +63,14 @@ from neardup.videos.video_join import (
     seconds_of,
     whole_seconds,
 )
-from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, length_of, owns
+from neardup.videos.video_prints import (
+    MIRROR,
+    VideoPrint,
+    check_variants,
+    from_line,
+    length_of,
+    owns,
+)
 
 FASTEST = 1.2  # a rate higher than any of a line
 ABOUT, SEEDS_LINE, REQUEST = 3, 4, 6  # fields of lines: prints and common frames, seeds, requests
@@ -208,11 +215,7 @@ def _aligned(
     other, seeds, a = parse_pair(row[1]), parse_numbers(row[3], 4), _requested(row)
     b = Voting(voting.reduced(other.mirrored, whole=True), voting.votes)
     ids = [a.video.id, b.video.id]
-    if a.video.variants != b.video.variants:
-        raise StageError(
-            f"the prints of {ids[0]} and {ids[1]} have different variants: make all prints with "
-            "one version of neardup"
-        )
+    check_variants(ids[0], a.video.variants, ids[1], b.video.variants)
     pair = _pair(seeds, a, b, other.mirrored)
     if copies:
         longer = max(seconds_of(each.video.spans) for each in (a, b))

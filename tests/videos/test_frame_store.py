@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import StageError
 from neardup.videos.frame_store import FrameStore, fresh_variants
 from neardup.videos.video_prints import VideoPrint
 from tests.support.made_up_prints import filmed, frames, made_up
@@ -39,7 +39,7 @@ def test_no_frames(tmp_path: Path, prints: list[VideoPrint]) -> None:
 def test_prints_of_other_variants_are_refused(tmp_path: Path) -> None:
     video = made_up(np.random.default_rng(0), "a", 1)
     other = video._replace(id="b", variants=("whole",), hashes=video.hashes[:, :1])
-    with pytest.raises(UsageError, match="b has the variants whole, and other prints have"):
+    with pytest.raises(StageError, match="prints of b and a have different variants"):
         FrameStore.write(tmp_path, [video, other])
 
 
