@@ -119,7 +119,8 @@ def _map() -> None:
     asked.add_argument(
         "--shared-keys",
         metavar="FILE",
-        help="write lines for these keys only: the output of step.py share, or a folder of parts",
+        help="write lines only for the keys in FILE, the output of step.py share or a folder of "
+        "its parts",
     )
     asked.add_verbosity()
     args = asked.parse_args()

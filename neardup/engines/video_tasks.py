@@ -96,7 +96,7 @@ def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
 
 STEP_OPTIONS: dict[str, dict[str, Any]] = {
     "--copies": dict(
-        action="store_true", help="for meet and align: find copies, for the step clusters"
+        action="store_true", help="for meet and align: find copies, which the step clusters reads"
     ),
     "--clusters": _option("FILE", None, "for common: the output of the step clusters"),
     "--shares": _option("N", str(SHARES), "for blocks: number of ranges of keys"),

@@ -95,7 +95,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
-    """Estimate the recall and cost of a setting; `asked` are the options that define a pair."""
+    """Estimate the recall and cost of a setting; `asked`: the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme

@@ -76,7 +76,7 @@ class Distances:
 
     @property
     def variants(self) -> float:
-        """The mean number of fingerprints of a record, including its own."""
+        """The mean number of fingerprints per record, those of its variants included."""
         return float(Prints.of(self.batch.sets, self.bits).counts.mean())
 
     def by_chance(self, distance: int) -> float:
@@ -85,7 +85,7 @@ class Distances:
         return chance * self.records * (self.records - 1) / 2 * (2 * self.variants - 1)
 
     def strangers_from(self) -> int:
-        """Return the smallest distance at which a pair or more is expected by chance."""
+        """Return the smallest distance at which at least one pair is expected by chance."""
         return next((d for d in range(self.bits) if self.by_chance(d) >= 1), self.bits)
 
     def candidates(self, scheme: Fingerprints) -> float:

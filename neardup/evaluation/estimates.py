@@ -60,7 +60,7 @@ class Weights:
         return np.where(same, self.within, self.between)
 
     def take(self, some: np.ndarray) -> Weights:
-        """Return the weights of a part of the sample: the random positions `some` (int64)."""
+        """Return the weights for the records at random positions `some` (int64) of the sample."""
         n, m = len(self.cells), len(some)
         scale = n * (n - 1) / max(m * (m - 1), 1)
         within, between = self.within * scale, self.between * scale

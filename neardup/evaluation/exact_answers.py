@@ -146,7 +146,7 @@ class AskedRun(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
-        """Read the file that a run wrote beside its answer; StageError if missing or damaged."""
+        """Read the options file beside a run's answer; StageError if it is missing or damaged."""
         check_file_name(RUN, name)
         run = RunFile.of(name)
         options = options_of(run, name)

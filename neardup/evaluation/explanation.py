@@ -162,7 +162,7 @@ def _head(letter: str, records: Batch, id_: bytes, bits: int) -> tuple[str, str]
 
 
 def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) -> Batch:
-    """Choose a record of A and one of B: a pair that is found, or else the most similar two."""
+    """Choose one record of each id: two that are found as a pair, or else the most similar two."""
     rows = [[i for i, other in enumerate(records.ids) if other == id_] for id_ in ids]
     left, right = np.array(list(product(*rows)), dtype=np.int64).T
     found = settings.measure.verified(records.sets, left, right)

@@ -28,7 +28,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(a: Sequence[str], b: Sequence[str]) -> Nearest:
-    """Return the nearest fingerprints of two records; at least one is a record's own, number 0.
+    """Return the nearest fingerprints of two records; at least one is the first of its record.
 
     >>> nearest(["00ff"], ["ff00", "01ff", "00ff"])
     Nearest(bits=0, i=0, j=2, a='00ff', b='00ff')

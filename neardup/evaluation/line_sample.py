@@ -1,4 +1,4 @@
-"""Samples of lines in bounded time: at random if all files are plain, else from their starts.
+"""Samples of lines in bounded time: at random if all files are plain, else from the start of each.
 
 Plain files are divided into *cells* of 4 KiB, some of which are drawn.  A line belongs to the cell
 in which it begins, so long lines are no more likely than short ones:
@@ -127,7 +127,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return (lines, overlong, bytes read) of the cell of a file that begins at `start`.
+    """Return (lines, overlong, bytes read) of a file's cell, which begins at byte `start`.
 
     lines: those that begin in the cell, without an overlong one; overlong: 1 for such a line, or 0.
     """

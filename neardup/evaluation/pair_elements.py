@@ -287,7 +287,7 @@ def difference(a: str, b: str) -> str:
 
 
 def _shortened(words: list[str], before: int, after: int) -> str:
-    """Join the first `before` and last `after` words, with an ellipsis for several in between."""
+    """Join the first `before` and last `after` words, with an ellipsis for several between them."""
     end = max(before, len(words) - after)
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:

@@ -159,7 +159,7 @@ def _met(alike: np.ndarray, least: float, recall: float) -> float:
 
 
 def best_length(lengths: Sequence[Length]) -> Length:
-    """Choose the best length; if none qualifies, the one with the least similar random pairs."""
+    """Choose the best length; if none qualifies, the one that makes random pairs least similar."""
     of_units = [[each for each in lengths if each.shingler.unit == unit] for unit in LENGTHS]
     firsts = [next((each for each in some if each.parts_dissimilar), None) for some in of_units]
     able = [each for each in firsts if each]
@@ -198,7 +198,7 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
 
 
 def few_seen(count: int, what: str) -> str:
-    """Return a note that a recommendation is from few samples, or "" if it is from enough.
+    """Return a note that a recommendation is based on few samples, or "" if there are enough.
 
     >>> few_seen(99, "texts"), few_seen(100, "texts")
     (', from only 99 texts', '')

@@ -116,7 +116,7 @@ class ResultCache:
         return value
 
     def put(self, file: FoundFile, value: bytes) -> None:
-        """Keep the value of a file, unless it is too large."""
+        """Store the value of a file, unless the value is too large."""
         if not self._connection or len(value) > self._store.most // LARGEST:
             return
         if self._store.ends:
@@ -153,7 +153,7 @@ class ResultCache:
         self._since = time.monotonic()
 
     def _forget(self) -> None:
-        """Remove the least recently used values if the file is too large."""
+        """Remove the least recently used values if the cache is too large."""
         found = self._run(PAGES, [()])
         if found and found[0][0] > self._store.most:
             share = SPARE * self._store.most / found[0][0]

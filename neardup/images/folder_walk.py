@@ -41,7 +41,7 @@ class FoundFile(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """The patterns of --include and --exclude; a pattern with a / is for paths, others for names.
+    """The patterns of --include and --exclude; those with a / match paths, and others match names.
 
     >>> patterns = Patterns.of(["*.py"], ["test_*", "*/old/*"])
     >>> [patterns.allow(path) for path in (b"a/b.py", b"a/b.c", b"a/test_b.py", b"a/old/b.py")]

@@ -135,7 +135,7 @@ def bits(waves_: Floats) -> Bytes:
 
 
 def quality(pictures: Floats | Bytes) -> NDArray[np.int64]:
-    """Return the quality of n pictures, from 0 (nothing to see) to 100, close to that of PDQ.
+    """Return the quality of n pictures, from 0 (nothing to see) to 100; it is close to that of PDQ.
 
     Neighbours among 64 × 64 areas are compared; differences below a hundredth are not counted.
 

@@ -63,7 +63,7 @@ class Variants(NamedTuple):
         return len(perceptual_hash.symmetries(self.mirror, self.rotate)) * len(self.cuts())
 
     def cuts(self) -> list[float]:
-        """Return the sides of the centres to hash, as shares: [1.0] or [1.0, 0.95, 0.9]."""
+        """Return the sizes of centres to hash, as shares of a side: [1.0] or [1.0, 0.95, 0.9]."""
         return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]
 
 

@@ -61,9 +61,9 @@ def results(
     jobs: int,
     begin: Callable[[list[FoundFile]], object] = lambda _: None,
 ) -> Iterator[Outcome]:
-    """Yield the outcome for each file: first those in the cache, then others as they are done.
+    """Yield the outcome for each file: cached ones first, then new ones as they are computed.
 
-    `begin` is called between the two, with the others.
+    `begin` is called between the two, with the files that are not cached.
     """
     missing = []
     for file in files:

@@ -69,7 +69,10 @@ class Tally:
         return result
 
     def fail(self, name: str, why: Failure) -> None:
-        """Count a failure, and print the first ten (-v: all, -q: none); StageError if strict."""
+        """Count a failure; print it if it is one of the first ten (-v: always, -q: never).
+
+        StageError if the rules are strict.
+        """
         message = ": ".join([name, why.reason, *filter(None, [why.detail])])
         if self._rules.strict:
             raise StageError(f"{message}; without --strict it is counted and left out")

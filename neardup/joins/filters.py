@@ -52,7 +52,7 @@ def overlap_needed(t: Threshold, x: Size, y: Size) -> Size:
 
 
 def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
-    """Return the largest possible overlap of two sets whose first i and j tokens share `common`.
+    """Return the maximum overlap of two sets whose first i and j tokens have `common` in common.
 
     >>> int(most_common(10, 9, 4, 2, 1))
     7

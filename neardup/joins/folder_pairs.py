@@ -108,7 +108,7 @@ class FolderTree:
         return ends
 
     def files_below(self) -> list[int]:
-        """Return the number of files in each folder and the folders inside it."""
+        """Return, for each folder, the number of all files in it, at any depth."""
         files = np.bincount(np.array(self._folders, np.int64), minlength=len(self.paths)).tolist()
         for folder in range(len(self.paths) - 1, 0, -1):
             if (parent := self.parents[folder]) >= 0:
@@ -116,7 +116,7 @@ class FolderTree:
         return files
 
     def sets(self) -> Ragged:
-        """Return, for each folder, the set of contents of files in it and the folders inside it."""
+        """Return, for each folder, the set of contents of all files in it, at any depth."""
         folders, contents = np.array(self._folders), np.array(self._contents, np.uint64)
         parents = np.array(self.parents, np.int64)
         owners, values = [], []
@@ -257,7 +257,7 @@ def _unfolded(
 
 
 class Folding:
-    """Pairs of folders to report (taken); each covers pairs of folders at, inside or above its own.
+    """Pairs of folders to report (taken); each covers the pairs at, inside or above its folders.
 
     folders: the folders of all pairs; no other folder is considered.
 

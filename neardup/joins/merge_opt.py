@@ -55,7 +55,7 @@ class SharedMinima:
         self.first = [bisect_left(self._totals, self.least(y)) for y in range(len(self.row))]
 
     def _set_order(self, rows: Ragged, weights: list[list[int]], totals: list[int]) -> None:
-        """Sort the records by `totals` (ties: by row), without records of total 0."""
+        """Sort the records by `totals` (ties: by row); leave out records of total 0."""
         some = sorted((i for i, total in enumerate(totals) if total), key=totals.__getitem__)
         self.row = np.array(some, dtype=np.int64)
         self.tokens = [rows.row(i).tolist() for i in some]
@@ -73,7 +73,7 @@ class SharedMinima:
         return [weight if weight < own else own for weight in weights]
 
     def least(self, y: int) -> int:
-        """Return a lower bound of the sum that y and any earlier record need to be a pair."""
+        """Return a lower bound of the sum that y and an earlier record need to be a pair."""
         return self._t.smallest_partner(self._totals[y])
 
     def needed(self, x: int, y: int) -> int:
@@ -141,7 +141,7 @@ def _lists(rows: Ragged, flat: np.ndarray) -> list[list[int]]:
 
 
 def _unit(weights: list[int]) -> list[int]:
-    """Return the weights divided by their Euclidean norm: the next larger multiples of 2^-32."""
+    """Return the weights divided by their Euclidean norm, as the next larger multiples of 2^-32."""
     square = sum(weight * weight for weight in weights)
     return [1 + isqrt((weight * weight << 2 * BITS) // square) for weight in weights]
 
@@ -216,7 +216,7 @@ def _joined(sums: SharedMinima, kind: type) -> Joined:
 
 
 def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
-    """Return short lists, long lists, and the most that each long list and all after it can add."""
+    """Return short and long lists, and the most that each long list and all later ones can add."""
     lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):

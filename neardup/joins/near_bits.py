@@ -119,7 +119,7 @@ def each_once(pairs: Iterable[Pairs]) -> Pairs:
 
 
 def _split(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Split vectors into the first of each record and the others; both with record numbers."""
+    """Split vectors into the first of each record and all other vectors, with record numbers."""
     vectors, counts = rows
     of, own = np.repeat(np.arange(len(counts)), counts), np.zeros(len(vectors), bool)
     own[np.cumsum(counts) - counts] = True

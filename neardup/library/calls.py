@@ -70,7 +70,7 @@ class Removed(NamedTuple):
 
 
 class Deduplicated(NamedTuple):
-    """The ids of the kept records, and the removed records, each in the order of the input."""
+    """The ids of the kept records, and the removed records, both in the order of the input."""
 
     kept: list[Any]
     removed: list[Removed]

@@ -133,7 +133,7 @@ class Index:
         return _State(options, settings, manifest.segments_at(self._path, 0))
 
     def __len__(self) -> int:
-        """Return the number of records, as of the last time that the index was read."""
+        """Return the number of records when the index was last read."""
         return sum(map(len, self._state.segments))
 
     def add(self, records: Iterable[Any]) -> int:
@@ -195,7 +195,7 @@ class Index:
 
 
 class _State(NamedTuple):
-    """The state of an index when read; it is replaced as a whole, so threads never see a mix."""
+    """An index as it was read; replaced as a whole, so threads never see a mix of old and new."""
 
     options: Options
     settings: Settings
@@ -241,7 +241,7 @@ def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Bat
 
 
 def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCounts]:
-    """Return the settings with token counts of `batches`, the first records, and these counts."""
+    """Return the settings with token counts of `batches` (the first records), and these counts."""
     counter = TokenCounter()
     for batch in batches:
         counter.add(batch.sets)

@@ -75,12 +75,12 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     shipping.FLAG: shipping.OPTION,
     "--ship-venv": dict(
         action="store_true",
-        help="send a virtual environment with numpy along, to nodes with Python at the same path",
+        help="send a virtual environment with numpy; nodes need Python at the same path as here",
     ),
     "--dedup": dict(
         action="store_true",
-        help="run a second job with dedup_reducer.py: each pair once, even if several records "
-        "have one id",
+        help="run a second job with dedup_reducer.py, which writes each pair once even if "
+        "several records have the same id",
     ),
     "--removed": dict(
         metavar="FOLDER",
@@ -261,7 +261,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs and print the summary; remove temporary folders, and output after a failure."""
+    """Run the jobs and print the summary; remove temporary folders, and OUTPUT after a failure."""
     settings = settings_before_counts(asked.options)
     token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
@@ -306,7 +306,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
 
 
 def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
-    """Raise StageError if jobs that read the same input have seen different records or lines."""
+    """Raise StageError if jobs that read the same input counted different records or lines."""
     if KEYS in ended:
         first = ended[KEYS].counters()
         again = {phases.AGAIN[name]: count for name, count in first.items() if name in phases.AGAIN}

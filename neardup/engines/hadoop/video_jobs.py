@@ -122,7 +122,7 @@ class VideoRun:
         started[-1].run()
 
     def _clusters(self) -> Sequence[bytes]:
-        """Compute the clusters of copied videos on this machine; few videos have copies."""
+        """Compute the clusters of copied videos on this machine, since few videos have copies."""
         found = watching.fs("-cat", f"{self.folder('copies')}/part-*")
         if found.returncode:
             folder = self.folder("copies")

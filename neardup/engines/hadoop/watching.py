@@ -95,7 +95,7 @@ def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> st
 
 
 def first_of_ours(lines: Iterable[str]) -> str:
-    """Return the first line that one of our scripts wrote, or ""."""
+    """Return the first of `lines` that one of our scripts wrote, or ""."""
     return next((line for line in lines if OUR_MESSAGE.match(line)), "")
 
 
@@ -213,7 +213,7 @@ class Job:
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
-        """Return our counters of the whole job, from the last lines of the client; {} if none."""
+        """Return our counters of the whole job, from the client's last lines; {} if none."""
         if "\tneardup" not in self.said:
             return {}
         last = len(self.said) - self.said[::-1].index("\tneardup")

@@ -33,8 +33,8 @@ ANSWER_OPTION: dict[str, Any] = dict(
     metavar="FILE",
     help="write the answer to FILE when it is complete; compressed if its name ends with .gz, "
     ".bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; "
-    "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept it "
-    "may be FOLDER/, which gets a file for each input file",
+    "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept, "
+    "FILE may be FOLDER/, which gets a file for each input file",
 )
 LINES_OPTION: dict[str, Any] = dict(
     dest="answer",
@@ -47,7 +47,7 @@ REPORT_OPTION: dict[str, Any] = dict(
 )
 REMOVED_OPTION: dict[str, Any] = dict(
     metavar="FILE",
-    help="with --output kept: also write the lines of --output removed to FILE",
+    help="with --output kept: also write to FILE what --output removed prints",
 )
 STDOUT_NAME = "-"
 OWN_FILE = "-o {}: the file of the run's options"
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Context manager: open the answer, or its file for input `name`; compress by extension."""
+        """Context manager: open the answer, or that for input `name`; compress by extension."""
         with self._file(os.path.basename(name)) as file, packing(file, name or self.name) as sink:
             yield sink
 
@@ -83,7 +83,7 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError if -o, --removed or --report is unusable, or two of them name one file."""
+    """Raise UsageError if -o, --removed or --report is unusable, or if two name the same file."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: standard output is for the kept lines; name a file")
@@ -118,7 +118,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
 
 
 def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
-    """Return the format that the name of -o implies for kept rows, or "" for that of the input.
+    """Return the format that the name of -o implies for kept rows, or "" for the input's format.
 
     UsageError if the rows cannot be written in that format.
     """
@@ -205,7 +205,7 @@ def answer_folder(
                 f"-o {name}: standard input has no name for a file in the folder; use -o FILE"
             )
         if names.count(short) > 1:
-            raise UsageError(f"-o {name}: two files have the name {short}; run them one by one")
+            raise UsageError(f"-o {name}: two files have the name {short}; use separate runs")
         atomic_write.check_new("-o", os.path.join(name, short), inputs)
     beside = manifest.run_file_name(name)
     atomic_write.check_new(OWN_FILE.format(name), beside, inputs)

@@ -186,7 +186,7 @@ def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Ite
 
 
 def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
-    """Write the sorted keys of worker k's partitions, and their records' numbers in the segment.
+    """Write worker k's keys in order, and for each key the number of its record in the segment.
 
     before: uint64 (N,), the number of records before those of each mapper.
     """

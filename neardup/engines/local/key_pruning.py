@@ -133,7 +133,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Write all postings of a key with too many records for memory, with a hash of the records."""
+    """Write the postings of a key with too many records for memory, and a hash of the records."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):

@@ -228,7 +228,7 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write partial counts of tokens and sizes, and a sample of sets; return the size in bytes."""
+    """Write partial counts of tokens and sizes, and a sample; return the number of bytes."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
@@ -240,7 +240,7 @@ def write_counts(
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
-    """Write the most frequent tokens of some partitions, with counts; remove the input files."""
+    """Write the most frequent tokens of partitions, with counts; remove the partition files."""
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for sources in partitions:

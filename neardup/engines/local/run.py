@@ -126,7 +126,7 @@ def opened_answers(
     settings: Settings,
     read: list[str],
 ) -> "tuple[answer_file.Answer | None, answer_file.Answer]":
-    """Open the files that --removed and -o name, which close with the stack; `read`: the inputs."""
+    """Open the files of --removed and -o, to be closed with `stack`; `read`: the input files."""
     removed = None
     if args.removed:
         opened = answer_file.file_answer("--removed", args.removed, read, REMOVED)
@@ -169,7 +169,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
 
 
 def check_outputs(args: argparse.Namespace, options: table.Options, form: InputFormat) -> None:
-    """Raise UsageError if the files of -o, --removed and --report cannot be written as asked."""
+    """Raise UsageError if -o, --removed or --report cannot be used."""
     if args.report is not None:
         check_report(args.report, options)
     if args.answer is not None or args.removed or args.report:
@@ -192,7 +192,7 @@ def check_report(name: str, options: table.Options) -> None:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Return options with those of --against indexes, and a line per index that adds options."""
+    """Add options of --against indexes; return all options, and a line per index that adds any."""
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:

@@ -36,7 +36,7 @@ Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
 
 
 def work(how: Reading, seconds: int | None) -> Work:
-    """Return functions and limits to fingerprint videos; `seconds`: the user's limit, or None."""
+    """Return functions and limits for video fingerprints; `seconds`: the user's limit, or None."""
     limit = time_limit if seconds is None else lambda _: float(seconds)
     task = partial(print_of, how=how)
     return Work(task, bound_memory, limit, to_bytes, from_bytes, PASSING, ahead=1)

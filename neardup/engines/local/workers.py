@@ -260,7 +260,7 @@ class Progress:
 
     @contextmanager
     def shown(self, verbosity: int = SHORT_SUMMARY) -> Iterator[None]:
-        """Context manager: show the progress until the end, unless `verbosity` is QUIET."""
+        """Context manager: show the progress until the block ends, unless `verbosity` is QUIET."""
         # If stderr is closed, its number may be another file's; a timer may be the caller's limit.
         alarm = any(signal.getitimer(signal.ITIMER_REAL))
         if verbosity == QUIET or sys.stderr is None or alarm:

@@ -40,7 +40,7 @@ def _provide(name: str, **contents: object) -> None:
 
 
 def provide_dropped_modules() -> None:
-    """Define modules that mrjob imports and newer Pythons lack; call this before importing it."""
+    """Define modules that mrjob needs and newer Pythons lack; call this before importing mrjob."""
     _provide("pipes", quote=shlex.quote)
     _provide("distutils")
     _provide("distutils.spawn", find_executable=shutil.which)

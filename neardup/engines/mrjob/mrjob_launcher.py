@@ -40,7 +40,7 @@ def main(script: str) -> int:
 
 class Launcher:
     def __init__(self, typed: NearDuplicates):
-        """Prepare jobs with the options of the job `typed`, which itself is not run."""
+        """Prepare jobs with the options of `typed`, a job that mrjob made and that is not run."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
         self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY
@@ -129,7 +129,7 @@ class Launcher:
         return Path(self.how.local_tmp_dir, name)
 
     def run_all(self) -> str:
-        """Run the token-counting job if needed, then the main job; return its scheme's promise."""
+        """Run the token-counting job if needed, then the main job; return its promise of recall."""
         flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
         if counts_first(self.typed.asked):
             flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
@@ -190,7 +190,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the files that an input `name` matches, named as tasks read them."""
+        """Return the files that an input `name` matches, with the names that tasks see."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]

@@ -49,7 +49,7 @@ RUNNERS = (None, "inline", "local")
 
 
 class VideoPairs(MRJob):
-    """The mrjob class for video pairs: runs one job or, when a user starts it, all jobs in turn."""
+    """The mrjob class for video pairs; it runs one job or, if a user starts it, all jobs."""
 
     SORT_VALUES = True  # a video's print comes before the lines that need it
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and print the summary on stderr; StageError if too few lines are records."""
+    """Write OUTPUT, and print the summary on stderr; StageError if too many lines are bad."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:

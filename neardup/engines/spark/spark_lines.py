@@ -24,7 +24,7 @@ LINE = "concat(cast(value as binary), X'0A') as line"
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
-    """Return a DataFrame of the lines of files, folders and patterns, with file and split."""
+    """Return a DataFrame of the lines of files, folders and patterns, with each line's split."""
     return _text(spark, names).selectExpr(
         LINE,
         "_metadata.file_path as path",
@@ -162,7 +162,7 @@ def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> 
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
-    """Yield (low, high) for each group of successive rows with one file path and split start."""
+    """Yield (low, high) for each group of successive rows with the same path and split start."""
     if not len(paths):
         return
     firsts = starts.to_numpy()

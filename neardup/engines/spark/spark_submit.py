@@ -69,8 +69,8 @@ SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--python": dict(
         metavar="PATH",
-        help="the nodes' Python, with numpy and pyarrow (default: this one with local[N], else "
-        "python3)",
+        help="the nodes' Python, with numpy and pyarrow (default: the current Python with "
+        "local[N], else python3)",
     ),
     "--conf": dict(
         metavar="NAME=VALUE",
