@@ -109,7 +109,7 @@ def noise(sigma: float) -> Change:
 
 
 def logo(share: float, opacity: float = 1.0, centre: bool = False) -> Change:
-    """Return a change that draws a badge (`share` of the picture's sides), lower right or centred."""
+    """Return a change that draws a badge, `share` of the picture size, lower right or centred."""
 
     def marked(image: Picture) -> Picture:
         width, height = (round(side * share) for side in image.size)
@@ -187,7 +187,7 @@ def centre(share: float) -> Change:
 
 
 def rotated(degrees: float) -> Change:
-    """Return a change that rotates, and crops to the largest centre without empty corners.
+    """Return a change that rotates a picture, and crops it to a centre without empty corners.
 
     The centre has the shape of the picture.
     """
