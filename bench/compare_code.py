@@ -81,7 +81,7 @@ def reordered(text: str, rng: random.Random, other: str) -> str:
 
 
 def extended(text: str, rng: random.Random, other: str) -> str:
-    """Append the start of a second text, up to a fifth as long as the text itself."""
+    """Append the start of another text, at most a fifth as long as the first text."""
     return text + other[: len(text) // 5]
 
 

@@ -1,4 +1,4 @@
-"""Compare what neardup's two rules, text-dedup and datatrove remove with the exact answer.
+"""Check the removals of neardup's two rules, text-dedup and datatrove against the exact answer.
 
     python3 -m bench.compare_decisions
     python3 -m bench.compare_decisions --peers-python /opt/peers/bin/python --workloads W2
@@ -108,7 +108,7 @@ def row_of_peer(
 
 
 def judged(ids: set[bytes], gone: set[bytes], pairs: Iterable[tuple[bytes, bytes]]) -> Verdict:
-    """Return the verdict on removing the records `gone` from `ids`; `pairs` has both orders.
+    """Return the verdict on removing `gone` from `ids`; `pairs` has every pair in both orders.
 
     >>> chain = [(b"a", b"b"), (b"b", b"c")]
     >>> both = chain + [(b, a) for a, b in chain]

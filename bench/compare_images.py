@@ -133,12 +133,12 @@ def hashes_of(file: Path) -> Words | None:
 
 
 def bits_between(x: Words, y: Words) -> int:
-    """Return the least distance, in bits, of either picture's first hash to a hash of the other."""
+    """Return the least distance (bits) of either picture's first hash to any hash of the other."""
     return int(min(popcount(x[0] ^ y).sum(1).min(), popcount(y[0] ^ x).sum(1).min()))
 
 
 def distances(hashes: Words) -> Counts:
-    """Return a matrix (n, n): the number of bits by which the hashes of pictures i < j differ.
+    """Return a matrix (n, n) with the distance, in bits, between pictures i and j for i < j.
 
     `hashes` has the shape (n, variants, 4); all other elements of the matrix are 256.
     """

@@ -1,4 +1,4 @@
-"""Time neardup's in-memory joins, and that of SetSimilaritySearch, on package descriptions.
+"""Time the in-memory joins of neardup and of SetSimilaritySearch on package descriptions.
 
     python3 -m bench.compare_joins --rounds 3
 

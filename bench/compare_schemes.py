@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def cells(workload: Workload, scheme: str, rounds: int) -> list[str]:
-    """Return four table cells for a scheme: keys a record, compared pairs, recall, and seconds."""
+    """Return four table cells for a scheme: keys per record, compared pairs, recall and seconds."""
     runs = [run(workload, scheme) for _ in range(rounds)]
     true = pairs_in(workload.truth.read_bytes())
     counts, seconds = runs[0].counts, median(each.seconds for each in runs)

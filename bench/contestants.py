@@ -111,7 +111,7 @@ def both(
     arguments: Iterable[str] = ("--bands", "15", "--rows", "7"),
     program: str = "",
 ) -> list[Contestant]:
-    """Return two contestants for a peer: one with the banding for our recall, one with its default.
+    """Return two contestants for a peer: with the banding for our recall, and with its default.
 
     Except for FAST peers, the default runs on workloads of the kind "all" only.
     """

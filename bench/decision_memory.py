@@ -1,4 +1,4 @@
-"""Measure the memory, for each record in a pair, of the process that decides what is removed.
+"""Measure the memory per record of the process that decides which records are removed.
 
     python3 -m bench.decision_memory
 

@@ -85,7 +85,7 @@ def measured(command: list[str]) -> ClusterRun:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of the node managers, their containers, and commands run from here.
+    """Return the CPU seconds of the node managers, their containers, and this process's commands.
 
     Hadoop's own counter looks every three seconds, and misses what has ended in between.
     """

@@ -90,7 +90,7 @@ def format_table(photo: Path) -> str:
 
 
 def costs(file: Path) -> list[float]:
-    """Return the CPU seconds of decoding, of decoding with 1 and with 24 hashes, and of 1 hash."""
+    """Return CPU seconds: decoding, decoding and 1 hash, decoding and 24 hashes, 1 hash alone."""
     grey = pictures.decoded(os.fsencode(file)).grey[np.newaxis]
     one = [perceptual_hash.UPRIGHT], [perceptual_hash.WHOLE]
 

@@ -136,7 +136,7 @@ def at_each_threshold(records: Labelled, shingle: str) -> Iterator[tuple[Choice,
 
 
 def best(counts: dict[Choice, Counts]) -> Choice:
-    """Return the choice with the highest F1; of equal ones, the one with the middle threshold."""
+    """Return the choice with the highest F1; a tie goes to the one with the middle threshold."""
     highest = max(found.scores()[2] for found in counts.values())
     equal = [choice for choice, found in counts.items() if found.scores()[2] == highest]
     return sorted(equal, key=lambda choice: choice.threshold)[len(equal) // 2]
@@ -174,7 +174,7 @@ def rows(third: Labelled, rest: Labelled) -> Iterator[Row]:
 
 
 def others(rest: Labelled, chosen: Choice) -> Iterator[Row]:
-    """Yield rows for the other installed programs: with their defaults, some also with our choice.
+    """Yield rows for other installed programs, with their defaults; for some, also with our choice.
 
     datasketch and rensa run with our choice, too; text-dedup does not.
     """

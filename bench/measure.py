@@ -1,4 +1,4 @@
-"""Run a command once, and measure seconds, CPU seconds, memory, and how it ended.
+"""Run a command once; report its seconds, CPU seconds and memory, and how it ended.
 
     python3 -m bench.measure --output pairs.tsv --limit 300 ./run_local.sh data/videos.txt
 
@@ -164,7 +164,7 @@ def text_of(file: IO[bytes]) -> str:
 
 
 def shuffled(said: str) -> int | None:
-    """Return the shuffled bytes of the first summary among the messages, or None.
+    """Return the number of shuffled bytes in the first summary of the messages; None without one.
 
     >>> shuffled("records       2,000\\nbytes shuffled      887,455\\nseconds")
     887455

@@ -165,7 +165,7 @@ def described_contestant(one: Contestant) -> dict[str, Any]:
 def turns(
     rounds: int, workloads: list[Workload], contestants: list[Contestant], results: dict[str, Any]
 ) -> Iterator[tuple[Workload, Contestant, int]]:
-    """Yield (workload, contestant, round) in turn, unless an earlier run was slow or failed."""
+    """Yield (workload, contestant, round), but no further rounds after a slow or failed run."""
     for number in range(1, rounds + 1):
         for workload in workloads:
             for contestant in contestants:
@@ -218,7 +218,7 @@ def answer_of(workload: Workload, contestant: Contestant) -> Path:
 
 
 def beginning(args: argparse.Namespace, python: str) -> dict[str, Any]:
-    """Return the results document, before the first run."""
+    """Return the results document as it is before the first run."""
     return {
         "date": datetime.date.today().isoformat(),
         "command": shlex.join(["python3", "-m", "bench.run", *map(without_folder, sys.argv[1:])]),
@@ -234,7 +234,7 @@ def beginning(args: argparse.Namespace, python: str) -> dict[str, Any]:
 
 
 def without_folder(argument: str) -> str:
-    """Return the file name of an absolute path, so that no folder is shown, else the argument."""
+    """Return only the file name of an absolute path; return any other argument unchanged."""
     return os.path.basename(argument) if argument.startswith("/") else argument
 
 

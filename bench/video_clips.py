@@ -31,7 +31,7 @@ CODED = {"crf": "30", "preset": "superfast"}
 
 
 class Clip(NamedTuple):
-    """A clip: a stretch of a source video, and its start time in the hour."""
+    """A clip: a stretch of a source video, and its start time in the hour of video."""
 
     name: str
     source: str
@@ -43,7 +43,7 @@ class Clip(NamedTuple):
 def clips(
     sources: list[Source], lengths: dict[str, float], folder: Path
 ) -> tuple[list[Clip], dict[str, Path], Path]:
-    """Return the clips, {name: file} of the clips, and the file of the hour; make missing files."""
+    """Return the clips, {name of a clip: file}, and the one-hour video file; make missing files."""
     made = folder / "clips"
     made.mkdir(parents=True, exist_ok=True)
     chosen = _chosen(sources, lengths)
@@ -64,7 +64,7 @@ def clips(
 
 
 def _chosen(sources: list[Source], lengths: dict[str, float]) -> list[Clip]:
-    """Choose random clips in random order; long enough sources take turns."""
+    """Choose random clips in random order; sources that are long enough take turns."""
     rng = np.random.default_rng(7)
     found = []
     for seconds in LENGTHS:
@@ -76,7 +76,7 @@ def _chosen(sources: list[Source], lengths: dict[str, float]) -> list[Clip]:
 
 
 def _hour(chosen: list[Clip], paths: dict[str, Path], starts: list[float]) -> Iterator[Any]:
-    """Yield the frames of the hour; append the start time of each clip to `starts`."""
+    """Yield the frames of the hour of video; append the start time of each clip to `starts`."""
     import av
 
     number = 0

@@ -1,4 +1,4 @@
-"""Edits of videos, made with PyAV filters and numpy, and the times of the source in the copy.
+"""Edits of videos, made with PyAV filters and numpy, and which times of the source each copy shows.
 
 An edit is a chain of FFmpeg's filters, drawings on the luma of each frame, or both, and a codec.
 `Edit.kept` returns which stretches of the source are in the copy, and at which second each begins.
@@ -46,7 +46,7 @@ class Edit(NamedTuple):
     spliced: float = 0.0  # seconds of something else in the middle
 
     def kept(self, seconds: float) -> list[Kept]:
-        """Return the stretches that the copy shows of a source that is `seconds` long.
+        """Return the stretches of the source that the copy shows; seconds: the source's length.
 
         >>> Edit("faster", speed=2.0).kept(10.0)
         [Kept(start=0.0, end=10.0, at=0.0, rate=0.5)]
@@ -66,7 +66,7 @@ def luma_map(expression: str) -> tuple[str, str]:
 
 
 def logo(share: float) -> Callable[[Luma, float], None]:
-    """Return a function that draws a white box with a dark centre, `share` of both sides."""
+    """Return a function that draws a white box with a dark centre, at `share` of the frame size."""
 
     def draw(luma: Luma, _: float) -> None:
         high, wide = (int(side * share) for side in luma.shape)
@@ -119,7 +119,7 @@ SPLICED = 3.0  # seconds
 
 
 def _splice(frames: Iterator[Any]) -> Iterator[Any]:
-    """Yield the frames with a pattern of SPLICED seconds inserted between the two halves."""
+    """Yield the frames, with a pattern of SPLICED seconds inserted in the middle of the video."""
     import av
 
     every = list(frames)

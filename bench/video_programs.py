@@ -108,7 +108,7 @@ def row(name: str, folder: Path, copies: dict[str, int], python: str) -> list[st
 
 
 def draw(rows: list[list[str]], to: Path) -> None:
-    """Draw the shares that programs found, by kind of edit; `--fast` and failed ones are left out.
+    """Draw each program's share of edits found, by kind; leave out `--fast` and failed programs.
 
     Dots with equal shares are drawn one below the other.
     """

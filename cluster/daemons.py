@@ -160,7 +160,7 @@ def status() -> bool:
 
 
 def ports() -> dict[str, int]:
-    """Return the port of each name in PORTS, as set by the last start, or {} before the first."""
+    """Return the port of each name in PORTS, as set by the last start; {} before any start."""
     try:
         taken: dict[str, int] = json.loads((HOME / "conf" / "ports.json").read_text())
         return taken

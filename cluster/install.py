@@ -132,7 +132,7 @@ def share_classes() -> None:
 
 
 def loaded_classes(folder: Path) -> list[str]:
-    """Return the whole lines of all class lists in a folder, sorted, each once.
+    """Return the complete lines of all class lists in a folder, sorted and without repeats.
 
     A JVM that is killed leaves part of a line; Java refuses a list with such a line.
     """

@@ -62,7 +62,7 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Pairs:
 
 
 def partition(rows: Ragged, threshold: Threshold) -> Pairs:
-    """Return the pairs that reach the threshold; compare only sets equal in a part (PartEnum)."""
+    """Return pairs that reach the threshold; compare only sets with an equal part (PartEnum)."""
     none = np.empty(0, np.int64)
     found = [Pairs(none, none, none)]
     for low, high in size_groups(rows.sizes, threshold):

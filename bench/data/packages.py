@@ -53,7 +53,7 @@ Stanza = dict[str, str]  # values by name of field
 
 
 def lines(index: str) -> Iterator[bytes]:
-    r"""Yield the record lines of the packages in an index, as hashed words, sorted by id.
+    r"""Yield, sorted by id, the record line of each package in an index: its hashed words.
 
     >>> list(lines("Package: cat\nFilename: c.deb\nDescription: Cat\n\nPackage: installed"))
     [b'cat 15687922857948742306\n']
@@ -75,7 +75,7 @@ def text_lines_of(index: str) -> Iterator[bytes]:
 
 
 def sets_of_texts(index: str) -> Iterator[bytes]:
-    r"""Yield the record lines of the packages in an index, as sets of shingles, sorted by id.
+    r"""Yield, sorted by id, the record line of each package in an index: the shingles of its text.
 
     >>> [line.split()[0] for line in sets_of_texts("Package: cat\nFilename: c.deb\n")]
     [b'cat']

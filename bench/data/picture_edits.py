@@ -187,7 +187,7 @@ def centre(share: float) -> Change:
 
 
 def rotated(degrees: float) -> Change:
-    """Return a change that rotates, and crops to the largest centre without empty corners.
+    """Return a change that rotates a picture, and crops it to a centre without empty corners.
 
     The centre has the shape of the picture.
     """

@@ -44,7 +44,7 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def lines(package: str, releases: Iterable[str]) -> Iterator[bytes]:
-    """Yield the record lines of all releases, sorted by id; repeated releases count once."""
+    """Yield the record lines of all releases, sorted by id; a repeated release is read once."""
     shingler = Shingler.parse(f"word:{WIDTH}")
     for release in sorted(set(releases), key=lambda release: f"{release}/"):
         with TemporaryDirectory() as folder:

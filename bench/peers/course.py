@@ -1,4 +1,4 @@
-"""A simple MinHash mapper and reducer in plain Python: a first solution of a course's exercise.
+"""A simple MinHash mapper and reducer in plain Python: a first solution to a course exercise.
 
     python -m bench.peers.course FILE
     python -m bench.peers.course map FILE | LC_ALL=C sort | python -m bench.peers.course reduce -

@@ -87,7 +87,7 @@ def execute(folder: Path, name: str, tasks: int, threads: int, pipeline: list[An
 
 
 def blanks() -> Any:
-    """Return a datatrove tokenizer that splits at blanks; datatrove's own one requires spaCy."""
+    """Return a datatrove tokenizer that splits at blanks; datatrove's default requires spaCy."""
 
     class Blanks(load("datatrove.utils.word_tokenizers").WordTokenizer):  # type: ignore[misc]
         def word_tokenize(self, text: str) -> list[str]:

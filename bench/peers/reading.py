@@ -19,7 +19,7 @@ BLOCK_BYTES = 1 << 18  # stays in the cache
 
 
 class Records(NamedTuple):
-    """n records with T shingles in total, as read from a file: in any order, and with repeats.
+    """n records with T shingles in total, as read from a file: not sorted, and with repeats.
 
     values: uint64 (T,); offsets: int64 (n+1,), so that record i has values[offsets[i]:offsets[i+1]]
     """

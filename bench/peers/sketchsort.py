@@ -1,4 +1,4 @@
-"""sketchsort: sorted min-hash sketches; it verifies pairs and bounds the share that it misses.
+"""sketchsort: sorted min-hash sketches; it verifies pairs and limits the share of missed pairs.
 
 sketchsort is C++; `search_jaccard` takes lists of numbers and answers with verified pairs, of which
 `missing_ratio` are missed at most, one in 10,000 by default: the only peer here that promises.

@@ -54,7 +54,7 @@ def write_libsvm(path: Path, sets: Ragged) -> int:
 
 
 def started(folder: str, threads: int) -> Any:
-    """Start a Spark session that writes its temporary files to the folder."""
+    """Start a Spark session that writes its temporary files to `folder`."""
     builder = load("pyspark.sql").SparkSession.builder.master(f"local[{threads}]")
     for option, value in {
         "spark.driver.host": "127.0.0.1",

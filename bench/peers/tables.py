@@ -33,7 +33,7 @@ def tokens_of(sets: Ragged) -> Columns:
 
 
 def sizes_of(sets: Ragged, threshold: Threshold) -> Columns:
-    """Return the columns row, size, fewest and prefix: the size and two limits of each set.
+    """Return the columns row, size, fewest and prefix: each set's size, and two limits for a join.
 
     A partner shares at least `fewest` members.  Of those, COMMON (or all, if they are fewer) are
     among the first `prefix` of both sets, in any order that is the same for all sets.

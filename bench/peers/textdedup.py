@@ -1,4 +1,4 @@
-"""text-dedup, flags only: the records that its MinHash command clusters with others.
+"""text-dedup, flags only: the records that its MinHash command clusters with other records.
 
 text-dedup is Python on numpy and Hugging Face datasets.  It is run by its documented command,
 `python -m text_dedup.minhash`, on a data set made from the file (--local), with single words

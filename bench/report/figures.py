@@ -87,7 +87,7 @@ def growth(of: dict[str, Table], results: dict[str, Any]) -> dict[str, list[tupl
 
 
 def curve(results: dict[str, Any]) -> list[tuple[float, int, int]]:
-    """Return the (similarity, pairs found, all pairs) of the workload S-curve; [] if not run."""
+    """Return points (similarity, pairs found, all pairs) of the workload S-curve; [] if not run."""
     for run in reversed(results["runs"]):
         if run["contestant"] == OURS and run.get("met"):
             return [(float(text), found, there) for text, (found, there) in run["met"].items()]

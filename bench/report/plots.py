@@ -1,4 +1,4 @@
-"""The plots of docs/benchmarks.md and docs/choosing.md, as SVG; `tables` draws them.
+"""The plots of docs/benchmarks.md and docs/choosing.md, as SVG; bench.report.tables makes them.
 
 growth.svg    seconds against the number of records, both logarithmic
 recall.svg    seconds, what is missed and what is wrong, on 100,000 records
@@ -75,7 +75,7 @@ def of_growth(figure: Any, results: dict[str, Any]) -> bool:
 
 
 def of_recall(figure: Any, results: dict[str, Any]) -> bool:
-    """Draw seconds and missed and wrong shares for contestants that print pairs or flags."""
+    """Draw the seconds, missed share and wrong share of contestants that print pairs or flags."""
     table = figures(results).get("W1 100k", {})
     shown = [item for item in table.items() if item[1].prints in ("pairs", "flags")]
     lines = sorted(shown, key=lambda item: (not item[1].done, item[1].seconds))

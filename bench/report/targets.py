@@ -80,7 +80,7 @@ def of_size(of: dict[str, Table]) -> Iterator[Target]:
 
 
 def of_decisions(of: dict[str, Table]) -> Iterator[Target]:
-    """Yield targets for the time of --output kept, removed and clusters, against pairs or links."""
+    """Yield targets for decisions: the time of each --output, relative to pairs or links."""
     for workload in ("W1 100k", "W2"):
         table = of.get(f"{workload} decisions", {})
         for output in DECISIONS:
@@ -119,7 +119,7 @@ def ratios_to(table: Table, others: Iterable[str]) -> dict[str, float]:
 
 
 def largest_ratios(workload: str, table: Table) -> Iterator[Target]:
-    """Yield targets relative to the fastest peer that prints pairs: with our banding, and with any.
+    """Yield targets relative to the fastest peer that prints pairs, with our and with any banding.
 
     There is no limit for any banding: some peers are fast because they miss many pairs, as the
     column of recall shows.
@@ -136,7 +136,7 @@ def largest_ratios(workload: str, table: Table) -> Iterator[Target]:
 
 
 def fastest_of(what: str, most: float | None, ratios: dict[str, float]) -> Target:
-    """Return a target for the largest ratio, that to the fastest peer; `most`: limit or None."""
+    """Return a target for the largest ratio, that to the fastest peer; most: its limit, or None."""
     fastest = max(ratios, key=ratios.__getitem__, default="")
     value = ratios.get(fastest)
     target = Target(what, NONE, value, None) if most is None else at_most(what, most, value)

@@ -1,4 +1,4 @@
-"""`example`: write a given number of synthetic records, of the sizes that real videos have.
+"""`example`: write a given number of synthetic records, as large as those of real videos.
 
     python3 -m neardup example --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
@@ -123,7 +123,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """Yield random families of sets, with `cluster` similar and `hot` equal sets spread evenly."""
+    """Yield random families of sets and, spread evenly, `cluster` similar and `hot` equal sets."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)

@@ -182,7 +182,7 @@ class Contents:
         return len(self._sizes) - 1
 
     def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        """Count an unreadable file or folder; return a new number.  StageError if strict."""
+        """Count an unreadable file or folder; return a new content number; StageError if strict."""
         if self._strict:
             raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
         self.tally.fail(path_id(path), Failure(reason, detail))
@@ -203,7 +203,7 @@ def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosi
 
 
 def in_short(skipped: Counter[str]) -> str:
-    """Return the counts of skipped files in words, the largest first.
+    """Return the counts of skipped files in words, the largest count first.
 
     >>> in_short(Counter({LINKS: 1, EMPTY: 2}))
     '2 empty files, 1 symbolic link'

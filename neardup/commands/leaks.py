@@ -79,7 +79,7 @@ TEXTS = {
 
 
 class FoundRecord(NamedTuple):
-    """A test or training record that a found pair names by its id."""
+    """A test or training record whose id is in a found pair."""
 
     file: str
     line: int
@@ -145,7 +145,7 @@ def main() -> None:
 
 
 def check_kind(name: "str | None", kind: str) -> None:
-    """Raise UsageError if the extension of -o implies another format than that of the input."""
+    """Raise UsageError if the extension of -o implies a format other than that of the input."""
     if kind_by_name(name or "") not in (None, kind):
         raise UsageError(
             f"-o {name}: records are written as {kind}, as in TRAIN; leave out this extension"
@@ -173,7 +173,7 @@ def run_options(args: argparse.Namespace) -> Options:
 
 
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
-    """Read pair lines; return {id of a training record: ids of the test records leaked in it}."""
+    """Read pair lines; return {id of a training record: ids of the test records leaked into it}."""
     found: dict[bytes, set[bytes]] = {}
     with pairs.open("rb") as lines:
         for line in lines:

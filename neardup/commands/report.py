@@ -201,11 +201,11 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
             most = round((1 - asked.threshold) * bits)
             raise UsageError(
                 f"--distance {most}: a pair of similarity {lowest} differs in more than {most} of "
-                f"{bits} bits; name the --distance and --bits of the run"
+                f"{bits} bits; give the --distance and --bits of the run"
             )
         raise UsageError(
             f"--threshold {float(asked.threshold):.9g}: exceeds a pair's similarity of "
-            f"{lowest}; name the threshold of the run"
+            f"{lowest}; give the threshold of the run"
         )
 
 

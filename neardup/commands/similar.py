@@ -48,7 +48,7 @@ def main() -> None:
     if args.measure not in file.kind.measures:
         raise UsageError(
             f"--measure {args.measure} needs sketches of --kind mod:M, and {args.sketches} has "
-            f"{file.kind.text}; make others, or leave --measure out"
+            f"{file.kind.text}; make such sketches, or leave --measure out"
         )
     of = file.rows_of(map(os.fsencode, args.of)) if args.of else None
     counters = Counters("similar", progress=CANDIDATES, verbosity=args.verbosity)
@@ -64,7 +64,7 @@ def _command_line() -> argparse.Namespace:
     parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
     parser.add_argument("sketches", metavar="SKETCHES", help="a file made by `neardup sketch`")
     parser.add_argument(
-        "more", metavar="MORE", nargs="?", help="another such file, to pair with SKETCHES"
+        "more", metavar="MORE", nargs="?", help="a second file of sketches, to pair with SKETCHES"
     )
     least = "the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10"
     measures = "jaccard; or, for sketches of --kind mod:M, containment of A in B"

@@ -39,7 +39,8 @@ def main() -> None:
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
         raise UsageError(
-            f"A and B are both {shown(ids[0])}: an id is never paired with itself; name two ids"
+            f"A and B are both {shown(ids[0])}: an id is never paired with itself; name two "
+            "different ids"
         )
     records, texts, settings = _read(args, run_of, ids)
     for name, text in explanation.explained(records, ids, settings, args.measure, texts):
@@ -99,7 +100,7 @@ def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]
         exact_answers.RUN,
         metavar="PAIRS",
         help="the file that run_local.sh -o PAIRS wrote: options and files are taken from "
-        ".PAIRS.neardup.json beside it; name FILE if they have been moved",
+        ".PAIRS.neardup.json beside it; name FILE if the files have moved",
     )
     exact_answers.add_files(parser, "*")
     parser.add_argument("a", metavar="A", help="an id")

@@ -84,7 +84,7 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield (later, line of earlier) for any two members of a cluster if `open_` has either."""
+    """Yield (later, line of earlier) for pairs of members of a cluster, at least one in `open_`."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]

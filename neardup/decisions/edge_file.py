@@ -92,7 +92,7 @@ class Heads(NamedTuple):
 
 
 class EdgeFile:
-    """The edge lines of `count` records (`old` from --against), read in order or by position."""
+    """The edge lines of `count` records, of which `old` are old, read in order or by position."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Write `blocks` of whole lines to the empty `file`, which must remain open.

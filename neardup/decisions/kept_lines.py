@@ -194,7 +194,7 @@ class Places:
             )
 
     def check(self, name: str) -> None:
-        """Raise StageError if the file ended before the last place."""
+        """Raise StageError if the file ended before the last record to remove."""
         if self._open or next(self._left, None):
             raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
 
@@ -247,7 +247,7 @@ def check_one_answer(
 
 
 def _check_columns(form: InputFormat, files: Sequence[InputFile], instead: str) -> None:
-    """Raise UsageError if non-empty tables have different columns or, in Parquet, other types."""
+    """Raise UsageError if non-empty tables differ in columns or, in Parquet, in their types."""
     first: tuple[str, Any] | None = None
     for path, name, _ in files:
         kind = form.kind_of(name)

@@ -73,7 +73,7 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide many records of a batch at once; `decide` must decide each of the others.
+        """Decide many records of a batch at once; `decide` must decide each record left out.
 
         Returns {index in the batch: the reason, or None for a kept record}.
         """
@@ -104,7 +104,7 @@ def as_decimals(similarity: int) -> bytes:
 
 
 class Direct(Rule):
-    """The rule `direct`: a record is removed only if it is similar to a kept one before it.
+    """The rule `direct`: a record is removed only if it is similar to an earlier, kept record.
 
     It stores a rank and a position of a reason, 16 bytes for each record.
     """
@@ -196,7 +196,7 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """The rule `cluster`: the first record of each cluster is kept, and the others are removed.
+    """The rule `cluster`: the first record of each cluster is kept; all other members are removed.
 
     It stores a similarity and a position, 16 bytes for each record.
     """

@@ -299,7 +299,7 @@ def test_ids_that_are_not_there(tmp_path: Path) -> None:
         (
             ("one", "one"),
             2,
-            "A and B are both 'one': an id is never paired with itself; name two ids",
+            "A and B are both 'one': an id is never paired with itself; name two different ids",
         ),
     ]:
         result = run([*WHY, "-", *ids], tmp_path, DEMO)

@@ -191,8 +191,8 @@ def test_overwrite_removes_what_an_earlier_run_has_marked(there: str, tmp_path: 
     if there == "/out":
         assert asked == ["fs -test -e /out", "fs -test -e /out/_neardup"]
         assert result.err.splitlines()[-1] == (
-            "run_hadoop.sh: /out has no _neardup in it, as answers of earlier runs have; to remove "
-            f"it, type: {tmp_path}/bin/hadoop fs -rm -r /out"
+            "run_hadoop.sh: /out has no _neardup in it, so it may not be the answer of an earlier "
+            f"run; to remove it, type: {tmp_path}/bin/hadoop fs -rm -r /out"
         )
         return
     removed = ["fs -test -e /out/_neardup", "fs -rm -r -f /out"] if there else []

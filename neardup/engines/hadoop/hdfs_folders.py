@@ -112,8 +112,8 @@ def remove_answers(outputs: list[str]) -> None:
         if not exists(f"{output}/{MARK}"):
             line = shlex.join([watching.hadoop(), "fs", "-rm", "-r", output])
             raise StageError(
-                f"{output} has no {MARK} in it, as answers of earlier runs have; to remove it, "
-                f"type: {line}"
+                f"{output} has no {MARK} in it, so it may not be the answer of an earlier run; to "
+                f"remove it, type: {line}"
             )
     if there:
         remove(there, trash=True)

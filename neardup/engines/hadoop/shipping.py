@@ -138,7 +138,7 @@ def _kept(name: str, make: Callable[[Path], object]) -> Path:
 
 
 def _made(name: str, make: Callable[[Path], object]) -> Path:
-    """Write an archive atomically and return its path; one with the same content is left unchanged.
+    """Write an archive atomically, unless it exists with the same content; return its path.
 
     Hadoop gives up if a file changes, even only in date, while another run ships it.
     """
