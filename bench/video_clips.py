@@ -31,7 +31,7 @@ CODED = {"crf": "30", "preset": "superfast"}
 
 
 class Clip(NamedTuple):
-    """A clip: a stretch of a source video, and its start time in the hour of video."""
+    """A clip: a stretch of a source video, and its start time in the one-hour video."""
 
     name: str
     source: str

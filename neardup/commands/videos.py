@@ -274,7 +274,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.at_least and args.measure != "common":
         raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
     if args.threshold and args.measure == "common" and args.output not in DECISIONS:
-        raise UsageError("--threshold cannot be used with --measure common; use --at-least")
+        raise UsageError(
+            "--threshold with --measure common needs --output kept or removed; use --at-least"
+        )
     if args.output in (PRINTS, SHINGLES) and (args.against or args.common):
         flag = "--against" if args.against else "--common"
         raise UsageError(

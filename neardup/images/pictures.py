@@ -78,7 +78,7 @@ DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
 
 
 class Picture(NamedTuple):
-    """A decoded picture, and the size and the date in its file."""
+    """A decoded picture, with the original width and height, and the date in its file."""
 
     grey: NDArray[np.uint8]  # (height, width), at most 128 each, upright
     width: int  # of the picture in the file, upright

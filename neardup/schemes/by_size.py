@@ -97,8 +97,8 @@ def first_tokens(
     unknown = np.setdiff1d(sets.sizes, counts.sizes)
     if len(unknown):
         raise StageError(
-            f"--counts: not the counts of this input, which has a record of {unknown[0]} "
-            "shingles; make its counts with step.py count"
+            f"--counts: made from other input, in which no record has {unknown[0]} shingles; make "
+            "the counts of this input with step.py count"
         )
     return prefixes.where(counts.of(prefixes.values) > 1)
 

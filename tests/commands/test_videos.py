@@ -342,7 +342,7 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--at-least=2m"], "--at-least needs --measure common, but --measure is copy"),
         (
             ["{}", "--measure=common", "--threshold=0.9"],
-            "--threshold cannot be used with --measure",
+            "--threshold with --measure common needs --output kept",
         ),
         (["{}", "--keep=prefer:("], "--keep: prefer:(: missing ), unterminated subpattern"),
         (["{}", "--output=pair"], "--output: 'pair' is not one of pairs, "),

@@ -1,4 +1,4 @@
-"""Fingerprints on every engine give the lines of one shuffle; with --exact, the nested loop's.
+"""Every engine finds the pairs of fingerprints that the pipe finds; with --exact, all of them.
 
 run_local.sh marks keys by an exact join; the other engines shuffle all keys."""
 

@@ -162,7 +162,7 @@ def _fast(codec: str, options: dict[str, str] | None) -> dict[str, str]:
 
 
 def numbered(number: int, size: tuple[int, int] = (128, 64)) -> Frame:
-    """Return a frame that shows a number up to 65,535 as 16 black or white squares in 4 rows."""
+    """Return a frame that shows a number up to 65,535 as 4 × 4 black or white cells."""
     width, height = size
     bits = np.array([(number >> bit) & 1 for bit in range(16)], np.uint8).reshape(4, 4) * 255
     rows, columns = np.arange(height) * 4 // height, np.arange(width) * 4 // width

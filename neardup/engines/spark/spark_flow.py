@@ -127,7 +127,7 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Return a DataFrame of blocks of answer lines (`value`, binary), without final LF.
+        """Return a DataFrame of blocks of answer lines (`value`, binary), without the final LF.
 
         With --output kept, the blocks hold the places of the removed records instead.  With two
         rounds, this call runs the first one at once.
