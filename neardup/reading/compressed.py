@@ -6,6 +6,7 @@ refused before a line is read.
 """
 
 import importlib
+import io
 import os
 import re
 import sys
@@ -38,6 +39,59 @@ def _opener(module: str) -> Callable[..., Any]:
     return lambda file, mode="rb": importlib.import_module(module).open(file, mode)
 
 
+class _Streams(io.RawIOBase):
+    """The decompressed bytes of all streams of a file of bzip2 or xz.
+
+    The modules of Python take a damaged stream behind another one for padding, and end in silence.
+    """
+
+    def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]):
+        self._file, self._decompressor = file, decompressor
+        self._stream = decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data:
+            packed = b""
+            if self._stream.eof:
+                packed = self._stream.unused_data.lstrip(b"\0") or self._next_stream()
+                if not packed:
+                    return 0
+                self._stream = self._decompressor()
+            elif self._stream.needs_input:
+                packed = self._file.read(READ_BYTES)
+                if not packed:
+                    raise EOFError("it is cut short")
+            data = self._stream.decompress(packed, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next_stream(self) -> bytes:
+        """Read the first bytes of the next stream, behind zero bytes; b"" at the end."""
+        packed = self._file.read(READ_BYTES)
+        while packed and not packed.strip(b"\0"):
+            packed = self._file.read(READ_BYTES)
+        return packed.lstrip(b"\0")
+
+
+def _in_streams(module: str, decompressor: str) -> Callable[..., Any]:
+    """Return an opener as `_opener`, which reads every stream of a file or raises an error."""
+
+    def opener(file: Any, mode: str = "rb") -> Any:
+        codec = importlib.import_module(module)
+        if mode == "rb":
+            return io.BufferedReader(_Streams(file, getattr(codec, decompressor)), READ_BYTES)
+        return codec.open(file, mode)
+
+    return opener
+
+
 def _zstd(file: Any, mode: str = "rb") -> Any:
     for module in ZSTD:
         try:
@@ -52,8 +106,8 @@ def _zstd(file: Any, mode: str = "rb") -> Any:
 
 OPENERS: dict[str, Callable[..., Any]] = {
     ".gz": _opener("gzip"),
-    ".bz2": _opener("bz2"),
-    ".xz": _opener("lzma"),
+    ".bz2": _in_streams("bz2", "BZ2Decompressor"),
+    ".xz": _in_streams("lzma", "LZMADecompressor"),
     ".zst": _zstd,
 }
 

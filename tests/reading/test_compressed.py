@@ -9,7 +9,7 @@ import lzma
 import sys
 from functools import cache, partial
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import pytest
 
@@ -98,6 +98,30 @@ def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
         result = run([*RUN_LOCAL, "--jobs=1", path], tmp_path)
         assert (result.code, result.out, result.left) == (1, b"", [])
         assert f"{path}: " in result.err
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [(".bz2", bz2), (".xz", lzma)])
+def test_a_damaged_stream_behind_a_whole_one_is_an_error(
+    suffix: str, codec: Any, tmp_path: Path
+) -> None:
+    """Files of several streams are read to their end, and damage anywhere in them is reported."""
+    lines = [b"%d: a line of text\n" % i for i in range(2000)]
+    parts = [codec.compress(b"".join(lines[i : i + 1000])) for i in (0, 1000)]
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(b"".join(parts))
+    assert read(path) == b"".join(lines)
+    path.write_bytes(parts[0] + bytes(4096) + parts[1] + bytes(8))  # padding is allowed
+    assert read(path) == b"".join(lines)
+    for at in (0, 1, 20, len(parts[1]) // 2, len(parts[1]) - 3):
+        damaged = bytearray(parts[1])
+        damaged[at] ^= 1
+        path.write_bytes(parts[0] + damaged)
+        with pytest.raises(StageError, match=rf"a\.txt{suffix}: damaged: "):
+            read(path)
+    for rest in (b"x", b"BZh", parts[1][:-5]):
+        path.write_bytes(parts[0] + rest)
+        with pytest.raises(StageError, match=rf"a\.txt{suffix}: damaged: "):
+            read(path)
 
 
 @pytest.mark.first_case
