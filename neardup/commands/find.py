@@ -37,7 +37,8 @@ DESCRIPTION = """Find the records of an index that are similar to each record of
 
 A line has the id of a record of FILE, the id of a similar record of the index, and their
 similarity; for each record of FILE, the most similar come first.  Records at or above the index's
-threshold are found with the index's recall; below it, only some are found.
+threshold are found with the index's recall; below it, only some are found.  If the index is for
+--measure containment, similarity is the share of the record of FILE that is in the other one.
 """
 
 
@@ -67,6 +68,8 @@ def main() -> None:
     settings = Settings.of(options)
     manifest = index_manifest.opened(index, options, settings)
     measure = settings.measure
+    if wanted is not None and settings.request.measure == "hamming":
+        raise UsageError("--threshold does not apply to --measure hamming; leave it out")
     if wanted is not None:
         least = table.read("--threshold", Threshold.parse, wanted)
         measure = settings.scheme.measure(settings.request.measure, least)

@@ -105,7 +105,11 @@ class Index:
                 folder.mkdir()
             except OSError as error:
                 raise StageError(f"{folder}: {error.strerror}") from None
-            _manifest(settings, index_manifest.given_options(asked)).write(folder)
+            try:
+                _manifest(settings, index_manifest.given_options(asked)).write(folder)
+            except BaseException:  # such as a full disk
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
             return cls(folder)
 
     @classmethod
@@ -180,6 +184,8 @@ class Index:
             measure = settings.measure
             if top is not None and (not isinstance(top, int) or top < 1):
                 raise UsageError(f"top={top!r} is not an integer of 1 or more")
+            if threshold is not None and settings.request.measure == "hamming":
+                raise UsageError("threshold does not apply to measure hamming; leave it out")
             if threshold is not None:
                 text = keywords.as_text("threshold", threshold)
                 asked = read("--threshold", Threshold.parse, text)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from heapq import nsmallest
 from typing import NamedTuple
 
 import numpy as np
@@ -37,15 +38,22 @@ def similar_to_each(
     """Return, for each record of a batch, up to `top` similar records of the index, best first.
 
     keys: those of each record; only records that share one of them are compared.  Ties are in the
-    byte order of ids.
+    byte order of ids.  With a directed measure, the record that is looked up comes first: its
+    containment is the share of it that is in the similar one.
     """
+
+    def best_first(item: tuple[tuple[int, int], Similar]) -> tuple[Fraction, bytes]:
+        return -item[1].similarity, item[1].id
+
     found: list[dict[tuple[int, int], Similar]] = [{} for _ in batch.ids]
     for number, segment in enumerate(segments):
         for rows, records in candidates(segment, keys):
             for row, record, similar in verified(segment, batch, rows, records, measure):
                 found[row][number, record] = similar
-    ranked = (sorted(each.values(), key=lambda s: (-s.similarity, s.id)) for each in found)
-    return [each[:top] for each in ranked]
+            for row in np.unique(rows).tolist():
+                if top is not None and len(found[row]) > top:
+                    found[row] = dict(nsmallest(top, found[row].items(), key=best_first))
+    return [[one for _, one in sorted(each.items(), key=best_first)] for each in found]
 
 
 def candidates(segment: Segment, keys: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -112,8 +120,10 @@ def _similar(
         *(column.tolist() for column in (found.left, found.right, found.part, found.whole))
     )
     for x, y, part, whole in pairs:
-        if x > y:  # of a directed measure, or one that orders pairs
-            x, y = y, x
+        if x > y:
+            if measure.directed:
+                continue
+            x, y = y, x  # of a measure that orders pairs
         record = y - len(some)
         similar = Similar(old.ids[record], Fraction(part, whole))
         yield int(some[x]), int(numbers[record]), similar

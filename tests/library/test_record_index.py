@@ -126,6 +126,50 @@ def test_the_command(flags: list[str], tmp_path: Path) -> None:
     assert f"{len(matches):,} matches for 40 records, in an index of 150 records" in result.err
 
 
+def test_containment_is_that_of_the_query(tmp_path: Path) -> None:
+    """With a directed measure, a record of which a query holds much is not similar by that."""
+    index = Index.create(
+        tmp_path / "index", "sets", threshold=0.5, scheme="prefix", measure="containment"
+    )
+    index.add([("part", range(3)), ("whole", range(10))])
+    found = [(match.query, match.id, match.similarity) for match in index.query([range(3)])]
+    assert found == [(0, "part", 1), (0, "whole", 1)]
+    (match,) = index.query([range(10)])
+    assert match == (0, "whole", 1)
+    (match,) = index.query([range(2, 12)])
+    assert match == (0, "whole", Fraction(8, 10))
+
+
+def test_a_threshold_is_refused_where_the_distance_decides(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", "sets", scheme="simhash")
+    index.add([("a", range(9))])
+    with pytest.raises(ValueError, match="threshold does not apply to measure hamming"):
+        index.query([range(9)], threshold=1)
+    words = [*NEARDUP, "find", tmp_path / "index", "-", "--threshold=1"]
+    result = run(words, tmp_path, b"x 1 2\n")
+    assert (result.code, result.out) == (2, b"")
+    assert "--threshold does not apply to --measure hamming; leave it out" in result.err
+
+
+def test_only_the_best_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few candidates are compared at once, the best are those of all."""
+    sets = [(f"r{i:03}", range(i % 40, i % 40 + 60)) for i in range(400)]
+    index = Index.create(tmp_path / "index", "sets", threshold=0.5)
+    index.add(sets[:300])
+    index.add(sets[300:])
+    queries = [range(60), range(20, 80), range(39, 99)]
+    everything = index.query(queries)
+    expected = [
+        match
+        for query in range(3)
+        for match in [each for each in everything if each.query == query][:7]
+    ]
+    assert len(everything) > 300
+    for pairs in (1, 50, 1 << 18):
+        monkeypatch.setattr("neardup.stored.lookup.PAIRS", pairs)
+        assert index.query(queries, top=7) == expected
+
+
 def test_how_much_the_command_says(tmp_path: Path) -> None:
     """-q also hides the messages about bad lines; -v prints all counts."""
     Index.create(tmp_path / "index", "sets").add([("a", [1, 2])])
