@@ -163,6 +163,9 @@ def run_options(args: argparse.Namespace) -> Options:
             "-: all files are read twice, but standard input can be read only once; name a file"
         )
     check_files([*args.test, *args.files])
+    for name in (*args.test, *args.files):
+        if not os.path.isfile(name):  # a pipe, such as <(command)
+            raise UsageError(f"{name}: all files are read twice; write it to a file, and name that")
     options = Options.of(args)
     form = form_of(options)
     scheme = "prefix" if args.measure == "containment" else "exact"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -139,6 +140,17 @@ def test_a_clean_table_has_its_header(tmp_path: Path) -> None:
         tmp_path,
     )
     assert (result.code, result.out) == (0, b'id,text\n1,"a b c\nd"\n')
+
+
+@pytest.mark.parametrize("as_test", [False, True])
+def test_a_pipe_is_refused(as_test: bool, tmp_path: Path) -> None:
+    """A pipe would be empty when it is read again, and its leaks would not be found."""
+    (tmp_path / "a.txt").write_text("q 2 3 4\n")
+    os.mkfifo(tmp_path / "pipe")
+    files = ["a.txt", "--test", "pipe"] if as_test else ["pipe", "--test", "a.txt"]
+    result = run([*LEAKS, *files], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert result.err.startswith("neardup leaks: pipe: all files are read twice; write it to a")
 
 
 def test_names_of_files_are_escaped(tmp_path: Path) -> None:
