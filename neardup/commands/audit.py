@@ -102,6 +102,7 @@ def main() -> None:
     size = integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
     exact_answers.check_files([*args.files, args.pairs])
+    exact_answers.check_all_pairs(args.pairs)
     for name in args.files:
         if not Path(name).is_file():
             raise StageError(

@@ -36,6 +36,7 @@ def main() -> None:
     args = parser.parse_args()
     confidence = exact_answers.share("--confidence", args.confidence)
     exact_answers.check_files([args.pairs, args.truth])
+    exact_answers.check_all_pairs(args.pairs)
     pairs, true = (parsed_lines([name], exact_pair, ALL_PAIRS) for name in (args.pairs, args.truth))
     truth = {(a, b): similarity for a, b, similarity in true}
     printed: set[tuple[bytes, bytes]] = set()

@@ -181,6 +181,15 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
         ) from None
 
 
+def check_all_pairs(name: str) -> None:
+    """Raise UsageError if the run file beside an answer says that it has no pairs, or not all."""
+    if name == "-" or not os.path.isfile(run_file_name(name)):
+        return
+    kind = options_of(RunFile.of(name), name).output
+    if kind != "pairs":
+        raise UsageError(f"{name}: has {kind}, not all pairs; run again with --output pairs")
+
+
 def refuse_others(
     options: table.Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
 ) -> None:

@@ -13,6 +13,7 @@ One file, or one member of an archive, is in memory at a time, up to `limit` byt
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from calendar import timegm
@@ -146,7 +147,8 @@ def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -
 
 
 def dated(outcome: Outcome, changed: float) -> Outcome:
-    return outcome._replace(changed=changed) if isinstance(outcome, Document) else outcome
+    real = changed if math.isfinite(changed) else 0.0
+    return outcome._replace(changed=real) if isinstance(outcome, Document) else outcome
 
 
 def _member(
@@ -168,6 +170,7 @@ def _tar_members(
     import tarfile
     import zlib
 
+    damages = tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError
     try:
         with tarfile.open(path, "r:*", errors="surrogateescape", encoding="utf-8") as archive:
             for entry in archive:
@@ -182,7 +185,7 @@ def _tar_members(
             archive.fileobj.seek(archive.offset)  # subtle: a tar that is cut short ends in silence
             if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
                 yield NoDocument(path, DAMAGED, "it is cut short")
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except damages as error:
         yield NoDocument(path, DAMAGED, str(error))
 
 
@@ -198,9 +201,10 @@ def _zip_members(
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
         yield NoDocument(path, DAMAGED, str(error))
         return
+    damages = zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError
     with archive:
         for entry in archive.infolist():
-            if entry.is_dir():
+            if entry.filename.endswith("/"):
                 continue
             member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
             named = member if isinstance(member, bytes) else path
@@ -209,7 +213,7 @@ def _zip_members(
                 yield dated(outcome, _seconds_of(entry.date_time))
             except (RuntimeError, NotImplementedError) as error:  # a password, a method
                 yield NoDocument(named, UNREADABLE, str(error))
-            except (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            except damages as error:
                 if isinstance(error, OSError) and error.errno:
                     raise  # of the archive itself; bzip2 says "Invalid data stream" without one
                 yield NoDocument(named, DAMAGED, str(error))

@@ -161,10 +161,18 @@ def _values(column: Any) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
         return values
-    except UnicodeDecodeError:
-        if len(column) == 1:
-            return [BAD_STRING]
-        return [_values(column.slice(i, 1))[0] for i in range(len(column))]
+    except (ValueError, OverflowError) as error:
+        if len(column) > 1:
+            half = len(column) // 2
+            return _values(column.slice(0, half)) + _values(column.slice(half))
+        return [BAD_STRING if isinstance(error, UnicodeDecodeError) else _beyond_python(column)]
+
+
+def _beyond_python(column: Any) -> Any:
+    """Return the only value, a date or time after the year 9999, as text; a duration as integer."""
+    types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
+    other = arrow.int64() if types.is_duration(column.type) else arrow.string()
+    return column.cast(other)[0].as_py()
 
 
 def _in_microseconds(column: Any) -> Any:

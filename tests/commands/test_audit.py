@@ -90,6 +90,15 @@ def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
     assert succeed([*AUDIT, VIDEOS, rows], tmp_path).out == by_lines
 
 
+@pytest.mark.parametrize("command", [[*AUDIT, VIDEOS, "x.tsv"], [*EVALUATE, "x.tsv", ANSWER]])
+def test_links_are_refused(command: list[str | Path], tmp_path: Path) -> None:
+    """Links are not all pairs, as the run file beside them says."""
+    succeed([*RUN_LOCAL, "--output=links", "-o", tmp_path / "x.tsv", VIDEOS], tmp_path)
+    result = run(command, tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "x.tsv: has links, not all pairs; run again with --output pairs" in result.err
+
+
 def test_evaluate_without_pairs(tmp_path: Path) -> None:
     """A precision or recall without pairs to divide by is printed as "-", not as 0.000000."""
     (tmp_path / "none").write_bytes(b"")

@@ -234,6 +234,22 @@ def test_a_member_with_a_date_that_does_not_exist(tmp_path: Path) -> None:
     assert [(each.text, each.changed) for each in found] == [("to be", 0.0), ("or not", 0.0)]
 
 
+def test_members_of_a_tar_with_odd_headers(tmp_path: Path) -> None:
+    """A date that is no number is 0; a size beyond all files is damage."""
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("a")
+        info.size, info.pax_headers = 4, {"mtime": "nan"}
+        archive.addfile(info, io.BytesIO(b"text"))
+    (found,) = read(path)
+    assert isinstance(found, Document)
+    assert (found.text, found.changed) == ("text", 0.0)
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        info.pax_headers = {"size": str(10**30)}
+        archive.addfile(info, io.BytesIO(b"text"))
+    assert all(isinstance(each, NoDocument) for each in read(path))
+
+
 @pytest.mark.parametrize(("at", "value"), [(6, b"\x63"), (8, b"\0\x08")])
 def test_zip_files_that_python_cannot_open(at: int, value: bytes, tmp_path: Path) -> None:
     """A zip of a later format, or with a name that is not UTF-8, is reported as damaged."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import io
+import json
 from pathlib import Path
 from typing import Any, Callable
 
@@ -184,6 +185,31 @@ def test_types_that_few_have(tmp_path: Path) -> None:
     assert (first["time"], first["decimal"]) == ("03:04:05.000006", "1.50")
     assert (first["null"], second["bool"]) == (None, None)
     assert third["bool"] is False
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "text"),
+    [
+        (arrow.timestamp("s"), 2**40, "1099511627776"),
+        (arrow.timestamp("us", "Europe/Berlin"), 253402300799999999, "10000-01-01 00:59:59"),
+        (arrow.date32(), 2**30, "1073741824"),
+        (arrow.duration("s"), 2**62, "4611686018427387904"),
+    ],
+    ids=str,
+)
+def test_dates_that_python_does_not_have(kind: Any, number: int, text: str, tmp_path: Path) -> None:
+    """A date after the year 9999 is text in JSON lines, and a long duration a number."""
+    column = arrow.array(
+        [number, None, 0], arrow.int64() if kind != arrow.date32() else arrow.int32()
+    )
+    columns = {"id": ["a", "b", "c"], "text": ["x", "y", "z"], "when": column.cast(kind)}
+    parquet.write_table(arrow.table(columns), tmp_path / "a.parquet")
+    kept = tmp_path / "kept.jsonl"
+    succeed([*RUN_LOCAL, "--output=kept", "-o", kept, tmp_path / "a.parquet"], tmp_path)
+    first, second, third = map(json.loads, kept.read_text().splitlines())
+    assert text in str(first["when"])
+    assert second["when"] is None
+    assert str(third["when"]).startswith(("1970-01-01", "0"))
 
 
 # Memory.
