@@ -33,7 +33,6 @@ from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter, TokenCounts
 from neardup.similarity.measures import Threshold
 from neardup.stages.pairs import portions, with_keys
-from neardup.stages.token_counting import settings_with_counts
 from neardup.stored import index_manifest, segment
 from neardup.stored.lookup import similar_to_each
 
@@ -253,7 +252,7 @@ def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCou
         counter.add(batch.sets)
     # Not the index's own: a token without a count may be in records to come.
     counts = replace(counter.counts(), own=False)
-    return settings_with_counts(options, counts), counts
+    return Settings.of(options, counts), counts
 
 
 def _id(given: Hashable) -> bytes:

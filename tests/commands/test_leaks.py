@@ -153,6 +153,13 @@ def test_a_pipe_is_refused(as_test: bool, tmp_path: Path) -> None:
     assert result.err.startswith("neardup leaks: pipe: all files are read twice; write it to a")
 
 
+def test_an_answer_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("q 2 3 4\n")
+    result = run([*LEAKS, "a.txt", "--test", "a.txt", "-o", "out/"], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "-o out/: is the name of a folder; name a file in it" in result.err
+
+
 def test_names_of_files_are_escaped(tmp_path: Path) -> None:
     for name in ("a\nb.txt", "train.txt"):
         (tmp_path / name).write_text("q 2 3 4\n")

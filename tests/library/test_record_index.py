@@ -126,6 +126,13 @@ def test_the_command(flags: list[str], tmp_path: Path) -> None:
     assert f"{len(matches):,} matches for 40 records, in an index of 150 records" in result.err
 
 
+def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    index = Index.create(tmp_path / "index", exact=True)
+    index.add([("a", "to be or not to be"), ("b", "that is the question")])
+    assert index.query(["to be or not to be"])[0].id == "a"
+    assert capfd.readouterr() == ("", "")
+
+
 def test_containment_is_that_of_the_query(tmp_path: Path) -> None:
     """With a directed measure, a record of which a query holds much is not similar by that."""
     index = Index.create(

@@ -156,6 +156,8 @@ def file_answer(
         yield Answer(table=table)
         return
     check_file_name(option, name)
+    if name.endswith("/"):
+        raise UsageError(f"{option} {name}: is the name of a folder; name a file in it")
     check_row_file(option, name)
     with atomic_write.whole_or_not(option, name, inputs) as file:
         yield Answer(name, table=table, descriptor=file.fileno())
