@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -28,7 +27,6 @@ from neardup.reading import document_files
 from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime.atomic_write import check_new
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_all, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.verification import OUTPUTS
@@ -104,8 +102,7 @@ def main() -> None:
         tally = Tally(rules, progress.clear)
         files = list(walk.files(args.files))
         for flag, name in outputs.items():
-            if name and walk.knows(os.fsencode(name)):
-                check_new(flag, name, [name])
+            walk.check_new(flag, name)
         for path, why in walk.closed:
             tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         lines = folder / "documents"

@@ -19,7 +19,7 @@ from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
 from neardup.stored.lookup import similar_to_each
 
-FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
+FLAGS = (*table.READING, "--fingerprint", "--max-line", "--max-bad", "--strict")
 TEXTS = {
     "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
     "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),

@@ -80,10 +80,9 @@ def main() -> None:
     file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
     tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
-    answered = args.answer is not None and walk.knows(os.fsencode(args.answer))
-    inputs = [args.answer] if answered else []
+    walk.check_new("-o", args.answer)
     with (
-        file_answer("-o", args.answer, inputs, FOLDERS) as answer,
+        file_answer("-o", args.answer, [], FOLDERS) as answer,
         closing(ResultCache(CONTENTS, file, HASH, named)) as cache,
     ):
         contents = Contents(tally, cache, args.strict)

@@ -212,8 +212,8 @@ class _Files:
                 self._named[path] = name
             try:
                 status = os.stat(path)
-            except OSError as error:
-                why = why or error.strerror or ""
+            except (OSError, ValueError) as error:  # ValueError: a NUL byte
+                why = why or getattr(error, "strerror", "") or str(error)
             if not why:
                 yield FoundFile(path, status.st_size, status.st_mtime_ns)
                 continue

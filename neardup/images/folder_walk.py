@@ -23,7 +23,7 @@ from fnmatch import fnmatchcase
 from typing import Callable, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, UsageError
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
@@ -115,6 +115,14 @@ class Walk:
         except (OSError, ValueError):
             return False
         return (status.st_dev, status.st_ino) in self._known
+
+    def check_new(self, option: str, name: str | None) -> None:
+        """Raise UsageError if the file that an option names is one that was yielded."""
+        if name and self.knows(os.fsencode(name)):
+            raise UsageError(
+                f"{option} {name}: is one of the files to compare; name a file outside of the "
+                "folders"
+            )
 
     def _folder(self, top: bytes) -> Iterator[FoundFile]:
         """Yield the files below a folder; no recursion, since paths may be deep."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -181,7 +181,7 @@ class Index:
                 self._state = self._read()
             _, settings, segments = self._state
             measure = settings.measure
-            if top is not None and (not isinstance(top, int) or top < 1):
+            if top is not None and (not isinstance(top, SupportsIndex) or int(top) < 1):
                 raise UsageError(f"top={top!r} is not an integer of 1 or more")
             if threshold is not None and settings.request.measure == "hamming":
                 raise UsageError("threshold does not apply to measure hamming; leave it out")

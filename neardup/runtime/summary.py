@@ -12,14 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from neardup.runtime.program import (
-    StageError,
-    piped,
-    shown,
-    typed_files,
-    typed_numbering,
-    typed_with,
-)
+from neardup.runtime import program
+from neardup.runtime.program import StageError, piped, shown, typed_files, typed_with
 
 QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES = 10
@@ -75,7 +69,10 @@ ORDER = (
 ADVICE = {  # by a word of the most frequent reason
     "fingerprint": "a fingerprint has a hexadecimal digit for each 4 of its --bits",
     "UTF-8": "name their encoding, as in --encoding cp1252",
-    "no text": "name the field of the text, as in --text body",
+    "text": "name the field of the text, as in --text body",
+    "id is neither": "an id is a text or a whole number; name its field, as in --id key",
+    "fields than": "name the character between fields, as in --delimiter ';'",
+    "JSON object": "a line is a JSON object with the fields id and text, or as --id and --text say",
     "": "a line is an id and its shingles, or with --input text an id, a tab and the text",
 }
 TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
@@ -305,7 +302,9 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
     if id_.startswith("{"):
         advice = f"for JSON lines type: {typed_with('--input', 'jsonl')}"
     elif any(report.get("of_rows") for report in reports):
-        advice = f"name another field with --id, or number the rows; type: {typed_numbering()}"
+        advice = (
+            f"name another field with --id, or number the rows; type: {program.typed_numbering()}"
+        )
     else:
         numbered = piped("nl -ba -w1", "", "--input", "text")
         advice = f"if lines do not begin with an id, number them: {numbered}"

@@ -168,7 +168,7 @@ def parse_block(field: bytes) -> FrameBlock:
             rows.append(column.reshape(n, width) if width > 1 else column)
         block = FrameBlock(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
         whole = at == len(numbers) and _is_consistent(block)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         whole = False
     if not whole:
         raise WireError(f"expected a block of fingerprints, got {shown(field)}")
@@ -180,7 +180,7 @@ def _is_consistent(block: FrameBlock) -> bool:
     return (
         all(isinstance(name, str) for name in (*block.ids, *block.variants))
         and all(isinstance(s, (int, float)) and math.isfinite(s) for s in block.seconds)
-        and len(block.ids) == len(block.seconds)
+        and len(block.ids) == len(block.seconds) > 0 < len(block.variants)
         and bool((block.videos < len(block.ids)).all())
         and bool((block.variant < len(block.variants)).all())
         and len({len(column) for column in block[3:]}) == 1

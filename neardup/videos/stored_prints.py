@@ -52,7 +52,7 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
         if not isinstance(fields, dict):
             return Failure.of(fields)
         return _print(fields, zlib.decompress(packed))
-    except (ValueError, TypeError, KeyError, zlib.error):
+    except (ValueError, TypeError, KeyError, zlib.error, OverflowError, RecursionError):
         return None
 
 

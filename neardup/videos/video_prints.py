@@ -113,6 +113,7 @@ def checked(
 
     spans: (n, 2); hashes: of any shape.
     """
+    json.dumps([facts, *variants], ensure_ascii=False).encode()  # half a surrogate is a ValueError
     names = tuple(str(name) for name in variants if isinstance(name, str))
     whole = len(names) == len(variants) and 0 < len(names) <= MAX_VARIANTS
     ordered = (spans[:, 0] < spans[:, 1]).all() and (np.diff(spans[:, 0]) > 0).all()

@@ -229,7 +229,9 @@ def test_no_document_is_replaced(flag: str, folder: Path, tmp_path: Path) -> Non
     for name in (folder / "a.txt", tmp_path / "link", folder / "old.zip"):
         result = documents(tmp_path, "--output=kept", flag, name, folder)
         assert (result.code, result.out) == (2, b"")
-        assert result.err.endswith(f"{flag} {name}: is an input; name another file\n")
+        assert result.err.endswith(
+            f"{flag} {name}: is one of the files to compare; name a file outside of the folders\n"
+        )
     assert (folder / "a.txt").read_bytes() == before
 
 

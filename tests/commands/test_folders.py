@@ -96,7 +96,9 @@ def test_no_file_is_replaced(top: Path, tmp_path: Path) -> None:
     for name in (file, tmp_path / "link"):
         result = folders(tmp_path, top, "-o", name)
         assert (result.code, result.out) == (2, b"")
-        assert result.err.endswith(f"-o {name}: is an input; name another file\n")
+        assert result.err.endswith(
+            f"-o {name}: is one of the files to compare; name a file outside of the folders\n"
+        )
     assert file.read_bytes() == before
     assert folders(tmp_path, top, "-o", top / "new.tsv").code == 0
     assert (top / "new.tsv").read_bytes() == folders(tmp_path, top).out

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import neardup
@@ -289,6 +290,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for top in (0, -1, 1.5, "3"):
         with pytest.raises(ValueError, match=f"top={top!r} is not an integer of 1 or more"):
             index.query(NEW, top=top)
+    assert index.query(NEW, top=np.int64(1)) == []  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="threshold='abc'"):
         index.query(NEW, threshold="abc")
     with pytest.raises(ValueError, match=r"id '\\ud800': expected an integer, or non-empty text"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,8 @@ def test_as_bytes(frames: int) -> None:
 @given(st.binary(max_size=60))
 @example(b'"ab"')
 @example(b"[1,2]")
+@example(b"[" * 100_000)
+@example(b'{"id":"a","facts":{},"variants":[],"spans":%d}\n' % 10**30 + zlib.compress(b""))
 def test_other_bytes(value: bytes) -> None:
     found = from_bytes(value)
     assert found is None or (isinstance(found, Failure) and value.startswith(b'["'))

@@ -43,6 +43,8 @@ def test_hex_is_that_of_the_words_in_order() -> None:
         {"id": "a\0b"},
         {"id": "\ud800"},
         {"variants": [1]},
+        {"variants": ["\ud800"]},
+        {"facts": {"title": "\ud800"}},
         {"variants": [f"v{k}" for k in range(33)], "frames": []},
         {"variants": [None]},
         {"facts": []},

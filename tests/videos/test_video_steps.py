@@ -277,6 +277,8 @@ WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
     "a length fewer": head_of(seconds=[20.0]),
     "a length that is no number": head_of(seconds=[20.0, float("nan")]),
     "no variants": head_of(variants=[]),
+    "no videos": head_of(ids=[], seconds=[], rows=0),
+    "a length of 400 digits": head_of(seconds=[20.0, 10**400]),
     "a row fewer": head_of(rows=3),
     "rows below 0": head_of(rows=-1),
     "half a row": head_of(rows=0.5),
