@@ -213,7 +213,9 @@ def _why(options: Options, files: list[str], a: str, b: str) -> str:
     flags = exact_answers.pair_options(options)
     if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
-    return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b]))
+    words = [*files, a, b]
+    words = ["--", *words] if any(word.startswith("-") for word in words) else words
+    return as_called(shlex.join(["python3", "-m", "neardup", "why", *flags, *words]))
 
 
 def _text(line: bytes) -> str:

@@ -10,7 +10,7 @@ from neardup.options import command_parser, table
 from neardup.options.settings import Settings, of_fingerprints, with_input
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, job_command
+from neardup.runtime.program import NOT_FILES, UsageError, check_file_name, job_command
 from neardup.runtime.summary import QUIET
 from neardup.stages.pairs import parsed
 from neardup.stored import sketch_file, sketch_kinds
@@ -50,15 +50,15 @@ def main() -> None:
     parser.add_verbosity()
     args = parser.parse_intermixed_args()
     options = table.Options.of(args)
+    files = command_parser.plain_names(["--", *args.files])
     if of_fingerprints(options):
         raise UsageError(
             "a fingerprint is a sketch already, of a few bytes; find pairs of them: "
-            + shlex.join([*job_command(), *with_input(options).given_arguments(), *args.files])
+            + shlex.join([*job_command(), *with_input(options).given_arguments(), *files])
         )
     settings = Settings.of(options)
     kind = table.read("--kind", sketch_kinds.kind_of, args.kind)
-    if args.to in ("", "-"):
-        raise UsageError(f"--to: expected the name of a file, got {args.to!r}")
+    check_file_name("--to", args.to, NOT_FILES)
     sketch_file.check_new(Path(args.to))
     check_files(args.files)
     counters = Counters("sketch", progress="records", verbosity=args.verbosity)

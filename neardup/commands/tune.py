@@ -14,6 +14,7 @@ from neardup.evaluation import (
     shingle_lengths,
 )
 from neardup.options import table
+from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, with_input
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.program import UsageError, job_command
@@ -84,7 +85,7 @@ def main() -> None:
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
     flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
     words = [word for flag in flags for word in flag.split("=", 1)]
-    command = shlex.join([*job_command(), *words, *args.files])
+    command = shlex.join([*job_command(), *words, *plain_names(["--", *args.files])])
     few = shingle_lengths.few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
     if not measure.directed:
@@ -125,7 +126,7 @@ def _of_fingerprints(
     asked = with_input(options).with_values({"--distance": str(distance)})
     words = [word for flag in exact_answers.pair_options(asked) for word in flag.split("=", 1)]
     few = shingle_lengths.few_seen(len(known.batch.ids), "records")
-    command = shlex.join([*job_command(), "--exact", *words, *files])
+    command = shlex.join([*job_command(), "--exact", *words, *plain_names(["--", *files])])
     yield f"\nRecommended on one machine{few}:\n\n    {command}"
     yield "\nIt prints pairs; add --output kept for the records without near-duplicates."
 
