@@ -22,7 +22,7 @@ from neardup.library.keywords import Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
-from neardup.options.settings import Settings, counts_first
+from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import Options, read
 from neardup.reading.blocks import NEW, first_place
 from neardup.reading.input_files import is_index
@@ -95,7 +95,11 @@ class Index:
                 raise UsageError("an Index has texts or sets; for bit vectors, use neardup index")
             values = {"threshold": threshold, **options}
             asked = keywords.options_of("pairs", _INPUT[records], values)
-            index_manifest.check_counts(asked)
+            if counts_first(asked) and not stays_exact(asked):
+                raise UsageError(
+                    "an index for these options needs token counts that stay the same; make it "
+                    "with neardup index --counts FILE, and open it with Index.open"
+                )
             settings = _settings(asked)
             folder = Path(path)
             if folder.exists():

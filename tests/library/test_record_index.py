@@ -134,6 +134,12 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert capfd.readouterr() == ("", "")
 
 
+def test_counts_that_must_not_change(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="make it with neardup index --counts FILE, and open it"):
+        Index.create(tmp_path / "index", weights="idf")
+    assert not (tmp_path / "index").exists()
+
+
 def test_containment_is_that_of_the_query(tmp_path: Path) -> None:
     """With a directed measure, a record of which a query holds much is not similar by that."""
     index = Index.create(
