@@ -98,7 +98,7 @@ class Index:
             if counts_first(asked) and not stays_exact(asked):
                 raise UsageError(
                     "an index for these options needs token counts that stay the same; make it "
-                    "with neardup index --counts FILE, and open it with Index.open"
+                    "with `neardup index` and a file of counts, and open it with Index.open"
                 )
             settings = _settings(asked)
             folder = Path(path)

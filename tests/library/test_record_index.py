@@ -135,7 +135,7 @@ def test_nothing_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 
 
 def test_counts_that_must_not_change(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="make it with neardup index --counts FILE, and open it"):
+    with pytest.raises(ValueError, match="with `neardup index` and a file of counts, and open"):
         Index.create(tmp_path / "index", weights="idf")
     assert not (tmp_path / "index").exists()
 
