@@ -16,7 +16,6 @@ import argparse
 import shlex
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from pathlib import Path
 from typing import Callable
 
 import numpy as np
@@ -30,7 +29,7 @@ from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, as_called
+from neardup.runtime.program import as_called
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
 from neardup.sets.bit_vectors import Prints
@@ -103,11 +102,7 @@ def main() -> None:
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
     exact_answers.check_files([*args.files, args.pairs])
     exact_answers.check_all_pairs(args.pairs)
-    for name in args.files:
-        if not Path(name).is_file():
-            raise StageError(
-                f"{name}: must be read twice, but is not a regular file; copy it to one"
-            )
+    exact_answers.check_regular(args.files)
     counters = Counters("audit", progress="records", verbosity=args.verbosity)
     counter = TokenCounter()
     unchanged = Unchanged(args.files)

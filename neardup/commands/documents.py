@@ -90,11 +90,12 @@ def main() -> None:
     settings = settings_before_counts(checked)
     check_keep(settings)
     outputs = {"--removed": args.removed, "--report": args.report}
-    if not args.lines:
+    if args.lines:
+        for flag in filter(outputs.get, outputs):
+            raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
+    else:
         asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
         run.check_outputs(asked, checked, settings.form)
-    for flag in filter(outputs.get, outputs if args.lines else ()):
-        raise UsageError(f"{flag} cannot be used with --output {LINES}; leave it out")
     walk = Walk(Patterns.of(args.include, args.exclude), is_archive)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder:

@@ -14,7 +14,7 @@ from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
-from neardup.similarity.measures import Threshold, fraction_text
+from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
 from neardup.stored.lookup import similar_to_each
@@ -67,12 +67,7 @@ def main() -> None:
     options, _ = index_manifest.take_options(Options.of(args), index, args.files)
     settings = Settings.of(options)
     manifest = index_manifest.opened(index, options, settings)
-    measure = settings.measure
-    if wanted is not None and settings.request.measure == "hamming":
-        raise UsageError("--threshold does not apply to --measure hamming; leave it out")
-    if wanted is not None:
-        least = table.read("--threshold", Threshold.parse, wanted)
-        measure = settings.scheme.measure(settings.request.measure, least)
+    measure = index_manifest.lookup_measure(settings, wanted)
     segments = manifest.segments_at(index, 0)
     counters = Counters("find", verbosity=args.verbosity)
 

@@ -19,7 +19,7 @@ from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.workers import working_folder
-from neardup.evaluation.exact_answers import add_option, check_files
+from neardup.evaluation.exact_answers import add_option, check_files, check_regular
 from neardup.lines.answer_lines import format_decided, parse_pair
 from neardup.options import table
 from neardup.options.settings import Settings, form_of
@@ -158,14 +158,8 @@ def run_options(args: argparse.Namespace) -> Options:
         raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
     if args.kind not in OUTPUTS:
         raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
-    if "-" in (*args.test, *args.files):
-        raise UsageError(
-            "-: all files are read twice, but standard input can be read only once; name a file"
-        )
     check_files([*args.test, *args.files])
-    for name in (*args.test, *args.files):
-        if not os.path.isfile(name):  # a pipe, such as <(command)
-            raise UsageError(f"{name}: all files are read twice; write it to a file, and name that")
+    check_regular([*args.test, *args.files])
     options = Options.of(args)
     form = form_of(options)
     scheme = "prefix" if args.measure == "containment" else "exact"

@@ -50,8 +50,8 @@ def main() -> None:
     parser.add_verbosity()
     args = parser.parse_intermixed_args()
     options = table.Options.of(args)
-    files = command_parser.plain_names(["--", *args.files])
     if of_fingerprints(options):
+        files = command_parser.plain_names(["--", *args.files])
         raise UsageError(
             "a fingerprint is a sketch already, of a few bytes; find pairs of them: "
             + shlex.join([*job_command(), *with_input(options).given_arguments(), *files])

@@ -115,6 +115,15 @@ def check_files(files: list[str]) -> None:
     check_inputs(files)
 
 
+def check_regular(files: list[str]) -> None:
+    """Raise UsageError for a pipe or standard input, which cannot be read twice."""
+    for name in files:
+        if not os.path.isfile(name):
+            raise UsageError(
+                f"{name}: must be read twice, but is not a regular file; copy it to one"
+            )
+
+
 def share(flag: str, text: str) -> float:
     """Parse a number P with 0 < P < 1, such as a confidence; UsageError for anything else."""
     try:

@@ -23,7 +23,7 @@ from neardup.library.user_records import UserRecords
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first, stays_exact
-from neardup.options.table import Options, read
+from neardup.options.table import Options
 from neardup.reading.blocks import NEW, first_place
 from neardup.reading.input_files import is_index
 from neardup.runtime.atomic_write import lock
@@ -31,7 +31,6 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter, TokenCounts
-from neardup.similarity.measures import Threshold
 from neardup.stages.pairs import portions, with_keys
 from neardup.stored import index_manifest, segment
 from neardup.stored.lookup import similar_to_each
@@ -184,15 +183,10 @@ class Index:
             if len(index_manifest.Manifest.of(self._path).segments) != len(self._state.segments):
                 self._state = self._read()
             _, settings, segments = self._state
-            measure = settings.measure
             if top is not None and (not isinstance(top, SupportsIndex) or int(top) < 1):
                 raise UsageError(f"top={top!r} is not an integer of 1 or more")
-            if threshold is not None and settings.request.measure == "hamming":
-                raise UsageError("threshold does not apply to measure hamming; leave it out")
-            if threshold is not None:
-                text = keywords.as_text("threshold", threshold)
-                asked = read("--threshold", Threshold.parse, text)
-                measure = settings.scheme.measure(settings.request.measure, asked)
+            wanted = None if threshold is None else keywords.as_text("threshold", threshold)
+            measure = index_manifest.lookup_measure(settings, wanted)
             given, found = _records(records, settings), list[Match]()
             batches = _batches(given, settings, NEW) if segments else ()
             for batch, keys in with_keys(portions(batches, settings), settings, Counters("")):

@@ -34,11 +34,6 @@ CONVERT = "python3 -m neardup convert FILE… > records.jsonl"
 MAGIC_BYTES = 16  # enough for each of SIGNATURES
 
 
-def _opener(module: str) -> Callable[..., Any]:
-    """Return a function that calls a module's `open` and imports the module on first use."""
-    return lambda file, mode="rb": importlib.import_module(module).open(file, mode)
-
-
 class _Streams(io.RawIOBase):
     """The decompressed bytes of all streams of a file of bzip2 or xz.
 
@@ -80,12 +75,15 @@ class _Streams(io.RawIOBase):
         return packed.lstrip(b"\0")
 
 
-def _in_streams(module: str, decompressor: str) -> Callable[..., Any]:
-    """Return an opener as `_opener`, which reads every stream of a file or raises an error."""
+def _opener(module: str, decompressor: str = "") -> Callable[..., Any]:
+    """Return a function that opens a compressed file, and imports the module on first use.
+
+    decompressor: the class for `_Streams`; "" if the module's `open` reads every stream.
+    """
 
     def opener(file: Any, mode: str = "rb") -> Any:
         codec = importlib.import_module(module)
-        if mode == "rb":
+        if decompressor and mode == "rb":
             return io.BufferedReader(_Streams(file, getattr(codec, decompressor)), READ_BYTES)
         return codec.open(file, mode)
 
@@ -106,8 +104,8 @@ def _zstd(file: Any, mode: str = "rb") -> Any:
 
 OPENERS: dict[str, Callable[..., Any]] = {
     ".gz": _opener("gzip"),
-    ".bz2": _in_streams("bz2", "BZ2Decompressor"),
-    ".xz": _in_streams("lzma", "LZMADecompressor"),
+    ".bz2": _opener("bz2", "BZ2Decompressor"),
+    ".xz": _opener("lzma", "LZMADecompressor"),
     ".zst": _zstd,
 }
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from neardup.options.settings import Settings, counts_first, of_fingerprints, stays_exact
-from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
+from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options, read
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import MANIFEST, is_index
 from neardup.runtime.program import StageError, UsageError
+from neardup.similarity.measures import Measure, Threshold
 from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, refuse_unlike
 
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
@@ -151,6 +152,19 @@ def check_counts(options: Options) -> None:
         )
     if options.own_counts:
         raise UsageError("--own-counts cannot be used for an index, which grows; leave it out")
+
+
+def lookup_measure(settings: Settings, threshold: str | None) -> Measure:
+    """Return the measure for lookups in an index at its threshold, or at another one if given.
+
+    UsageError if the threshold is invalid, or if the measure has a distance instead.
+    """
+    if threshold is None:
+        return settings.measure
+    if settings.request.measure == "hamming":
+        raise UsageError("--threshold does not apply to --measure hamming; leave it out")
+    least = read("--threshold", Threshold.parse, threshold)
+    return settings.scheme.measure(settings.request.measure, least)
 
 
 def given_options(options: Options) -> dict[str, str | bool]:

@@ -159,8 +159,8 @@ def format_block(block: FrameBlock) -> bytes:
 def parse_block(field: bytes) -> FrameBlock:
     """Parse a field of a line into a `FrameBlock`; WireError for any other field."""
     try:
-        head, _, numbers = b64decode(field, validate=True).partition(b"\n")
-        names = json.loads(head)
+        head, _, packed = b64decode(field, validate=True).partition(b"\n")
+        names, numbers = json.loads(head), memoryview(packed)
         n, at, rows = names["rows"], 0, []
         for _, dtype, width in COLUMNS:
             column = np.frombuffer(numbers[at : at + n * width * np.dtype(dtype).itemsize], dtype)

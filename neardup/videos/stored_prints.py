@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from neardup.images.results import Failure
 from neardup.runtime.program import naming
-from neardup.videos.video_prints import WORDS, VideoPrint
+from neardup.videos.video_prints import WORDS, VideoPrint, checked
 
 LEVEL = 1  # hashes are nearly random, so that a higher one costs time and gains nothing
 
@@ -59,16 +59,14 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
 def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
     """Make a print from fields and packed numbers; ValueError, TypeError or KeyError if invalid."""
     n, variants = int(str(fields["spans"])), fields["variants"]
-    if not isinstance(variants, list) or not isinstance(fields["facts"], dict):
-        raise TypeError("variants or facts")
-    if not all(isinstance(name, str) for name in variants):
-        raise TypeError("names of variants")
+    if not isinstance(variants, list):
+        raise TypeError("variants")
     spans = np.frombuffer(numbers, "<i8", 2 * n).reshape(n, 2)
     shape = n, len(variants), WORDS
     hashes = np.frombuffer(numbers, "<u8", offset=16 * n).reshape(shape).astype(np.uint64)
     full: NDArray[np.uint64] = np.bitwise_xor.accumulate(hashes, axis=0)
     times = spans.astype(np.int64).cumsum(axis=0)
-    return VideoPrint(str(fields["id"]), fields["facts"], tuple(variants), times, full)
+    return checked(fields["id"], fields["facts"], variants, times, full)
 
 
 class PrintSpool:

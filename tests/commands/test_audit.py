@@ -249,7 +249,7 @@ def test_audit_reads_files_twice(tmp_path: Path) -> None:
     for name in ("-", "/dev/stdin"):
         # As a process: its standard input is a pipe.
         result = run([*AUDIT, name, ANSWER], tmp_path, VIDEOS.read_bytes(), process=True)
-        assert (result.code, result.out) == (1, b"")
+        assert (result.code, result.out) == (2, b"")
         message = "must be read twice, but is not a regular file; copy it to one"
         assert result.err == f"neardup audit: {name}: {message}\n"
 

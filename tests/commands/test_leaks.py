@@ -150,7 +150,7 @@ def test_a_pipe_is_refused(as_test: bool, tmp_path: Path) -> None:
     files = ["a.txt", "--test", "pipe"] if as_test else ["pipe", "--test", "a.txt"]
     result = run([*LEAKS, *files], tmp_path, cwd=tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert result.err.startswith("neardup leaks: pipe: all files are read twice; write it to a")
+    assert result.err.startswith("neardup leaks: pipe: must be read twice, but is not a regular")
 
 
 def test_an_answer_is_a_file(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_long_passages_are_cut_and_plain(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-", "--test={test}"], "-: all files are read twice, but standard input"),
+        (["-", "--test={test}"], "-: must be read twice, but is not a regular file; copy"),
         (["{train}"], "the following arguments are required: --test"),
         (["{train}", "--test=nowhere"], "nowhere: no such file"),
         (["{train}", "--test={test}", "--measure=dice"], "'dice' is not one of containment"),
