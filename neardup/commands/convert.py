@@ -86,11 +86,15 @@ def _of_rows(block: Block, form: InputFormat) -> "Iterator[Row | BadLine]":
     for number, line in text_rows.lines_in(block.data):
         try:
             row = text_rows.row_of(line)
-            if fields.value(row, fields.id) in (None, ""):
+            id_ = fields.value(row, fields.id)
+            if id_ in (None, ""):
                 if fields.needs_id:
                     raise text_rows.FlawError(NO_ID)
                 others = {name: value for name, value in row.items() if name != id_field}
                 row = {id_field: text_rows.row_id(block, number).decode(), **others}
+            elif type(id_) in (str, int):
+                given = str(id_).encode("utf-8", "surrogatepass")
+                text_rows.check_ids([given], [number], block, fields)
         except text_rows.FlawError as flaw:
             yield BadLine(number, text_rows.json_line(line), str(flaw))
             continue

@@ -141,7 +141,8 @@ class Options:
         None,
         metavar="NAME",
         help="for rows: the field with the id, or the column's number in a table without a "
-        f"header; without such a field, or with '', rows are numbered (default: {DEFAULT_ID})",
+        "header; a row without an id gets FILE:ROW, or its number alone if no row has one, as with "
+        f"'' (default: {DEFAULT_ID})",
     )
     text: str | None = _option(
         None,

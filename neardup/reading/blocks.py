@@ -25,7 +25,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple
 
@@ -72,6 +72,7 @@ class Piece(NamedTuple):
     unit: str = "line"  # or "row"
     behind: int = 0  # bytes of the file, as it is on disk, that have been read
     encoding: str = ""  # of the file; "" is UTF-8
+    has_ids: bool = True  # False if no row has an id, as far as can be seen from the start
 
 
 class Block(NamedTuple):
@@ -84,6 +85,7 @@ class Block(NamedTuple):
     first: int = NEW  # the place of the first one, see above
     row_ids: bytes = b""  # before the numbers of rows without an id
     encoding: str = ""  # as in Piece
+    reserved: Collection[bytes] = ()  # `row_ids` of all files; () if rows get no ids
 
 
 def check_inputs(files: list[str]) -> None:
@@ -193,36 +195,40 @@ def read_files(
     names = names or files
     among = among or names
     several = others or len(among) > 1
-    prefixes = row_prefixes(names, among, others) if several else [b""] * len(names)
-    for path, name, first, row_ids in zip(files, names, places, prefixes):
+    prefixes = dict(zip(among, row_prefixes(among, others)))
+    of_files = frozenset() if in_task() else frozenset(prefixes.values())
+    for path, name, first in zip(files, names, places):
         start = Start("" if name == "-" else f"{name}: ", 1, later=path != files[0])
         if name == "-" and in_task():
             start = start_of_split()
         behind = 0
-        for line, parts, flaw, unit, behind, encoding in pieces(path, name, max_line, start):
+        for piece in pieces(path, name, max_line, start):
+            line, parts, flaw, unit, behind, encoding, has_ids = piece
             if number == mine:
                 if passed:
                     passed(before + behind)
                 place = first + start.byte + line - 1
+                row_ids = prefixes[name] if several or has_ids else b""
+                reserved = of_files if row_ids else of_files and {row_ids}
                 for part in parts():
                     where = f"{start.place}{unit} "
-                    yield Block(where, line, part, flaw, place, row_ids, encoding)
+                    yield Block(where, line, part, flaw, place, row_ids, encoding, reserved)
                     line, place = line + len(part), place + len(part)  # only rows have more parts
                 mine = next(turns)
             number += 1
         before += behind
 
 
-def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """Return, for each file, the prefix of the ids that are given to rows without an id.
+def row_prefixes(names: Sequence[str], others: bool = False) -> list[bytes]:
+    """Return, for each file of a run, the prefix of the ids that rows without an id get.
 
-    It is the part of the file's path in which the paths of all files (`among`) differ.  With
-    `others` (records from elsewhere) it is the whole path.
+    It is the part of the file's path in which the paths of all files differ.  With `others`
+    (records from elsewhere) it is the whole path.
 
-    >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
-    [b'a/1.csv:']
+    >>> row_prefixes(["/data/a/1.csv", "/data/b/1.csv"])
+    [b'a/1.csv:', b'b/1.csv:']
     """
-    folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]
+    folders = [os.path.dirname(os.path.abspath(name)) for name in names if name != "-"]
     common = "" if others else os.path.commonpath(folders or ["/"])
     prefixes = []
     for name in names:

@@ -21,7 +21,7 @@ from neardup.reading.fingerprint_lines import (
     of_row,
 )
 from neardup.reading.input_check import Parser
-from neardup.reading.missing_fields import checked
+from neardup.reading.missing_fields import checked, with_ids_seen
 from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
@@ -150,8 +150,10 @@ class InputFormat(NamedTuple):
         if kind in ("csv", "tsv") and self.fields:
             return separated_pieces(kind, self.fields, path, name, max_line, start, self.dialect)
         pieces = line_pieces(path, name, max_line, start, self.dialect)
-        if kind == "jsonl" and self.fields and start.of_file and not start.later:
-            return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
+        if kind == "jsonl" and self.fields:
+            pieces = with_ids_seen(pieces, self.fields)
+            if start.of_file and not start.later:
+                return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:

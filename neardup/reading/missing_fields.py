@@ -32,6 +32,25 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
         yield from chain([piece], pieces)
 
 
+def with_ids_seen(pieces: Iterator[Piece], fields: Fields) -> Iterator[Piece]:
+    """Yield pieces of JSON lines with `has_ids`, as it is in the first ones."""
+    seen = None
+    for piece in pieces:
+        if seen is None and not piece.flaw:
+            seen = _any_id(next(iter(piece.parts())), fields)
+        yield piece._replace(has_ids=bool(seen))
+
+
+def _any_id(lines: Lines, fields: Fields) -> bool:
+    for _, line in lines_in(lines):
+        try:
+            if fields.value(row_of(line), fields.id) not in (None, ""):
+                return True
+        except FlawError:
+            continue
+    return False
+
+
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
     """Raise StageError if there are rows, but none has content and, if one is needed, an id."""
     rows, lacks = [], fields.flag

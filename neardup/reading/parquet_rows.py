@@ -50,7 +50,8 @@ def parquet_pieces(
             slices = Slices(file, group, columns, name)
             for at in range(0, slices.rows, slices.size):
                 rows_at = partial(slices.rows_from, at, fields)
-                yield Piece(number + at, rows_at, "", "row", total * (number + at) // rows)
+                behind, has_ids = total * (number + at) // rows, fields.id in columns
+                yield Piece(number + at, rows_at, "", "row", behind, has_ids=has_ids)
             number += slices.rows
 
 

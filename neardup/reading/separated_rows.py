@@ -162,7 +162,8 @@ def separated_pieces(
         rows = partial(rows_of, kind, columns, len(header), comma=comma)
         for number, data, flaw in table.rows:
             parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
-            yield Piece(number, parts, flaw, "row", position(stream), encoding)
+            has_ids = fields.id in columns
+            yield Piece(number, parts, flaw, "row", position(stream), encoding, has_ids)
 
 
 def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:

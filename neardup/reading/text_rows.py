@@ -8,12 +8,14 @@ A JSON line and a row of a table are both a dictionary, in which `Fields` names 
 (--id, --text).  Rows, not columns: each row has its own flaws, and fields may be nested.
 
 A text may be a list of integers, which are the shingles then.  The id is a string or a whole
-number; a row without one gets the number of its line, or is a bad line where --id names a field.
+number.  A row without one is a bad line where --id names a field; else it gets its file's name and
+its number, chat.jsonl:17, or only its number where the rows of a single file have no ids at all.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Union
@@ -25,12 +27,13 @@ from neardup.reading.blocks import Block
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import StageError, UsageError, shown, typed_numbering, typed_with
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
 MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
 BLANKS = frozenset("\t\n\r")
+LIKE_A_ROW_ID = re.compile(rb"(|.*:)[1-9][0-9]*", re.DOTALL)
 AS_IT_IS = Cleaning()
 quote = json.encoder.encode_basestring
 
@@ -334,6 +337,20 @@ class Fields:
         for part in name.split(".") if "." in name else ():
             value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
+
+
+def check_ids(ids: list[bytes], numbers: list[int], block: Block, fields: Fields) -> None:
+    """Raise StageError for an id that another row gets if it has none, such as a.csv:17."""
+    if fields.needs_id or not block.reserved or (block.row_ids and b":" not in b"".join(ids)):
+        return
+    for id_, number in zip(ids, numbers):
+        found = LIKE_A_ROW_ID.fullmatch(id_)
+        if found and found[1] in block.reserved and id_ != row_id(block, number):
+            remedy = typed_with("--id", fields.id) if found[1] else typed_numbering()
+            raise StageError(
+                f"{block.place}{block.line + number}: the id {shown(id_)} is also that of a row "
+                f"without an id; type: {remedy}"
+            )
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:

@@ -29,7 +29,7 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, look_of
-from neardup.reading.text_rows import with_row_ids
+from neardup.reading.text_rows import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, shown, system_sort
 from neardup.runtime.summary import LIKE, OLD_BAD, OLD_RECORDS, OTHER, SHUFFLED, SINGLE, bad_lines
@@ -118,6 +118,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
+            if settings.form.fields:
+                check_ids(batch.ids, batch.places.tolist(), block, settings.form.fields)
             ids = with_row_ids(batch, block) if b"" in batch.ids else batch.ids
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 

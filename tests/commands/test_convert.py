@@ -114,7 +114,7 @@ def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join([*odd, b"[", b'"\xff"']) + b"\n")
     result = run([*NEARDUP, "convert", path], tmp_path)
     assert result.code == 0, result.err
-    expected = [json.loads(odd[0]), {"id": "2"}]
+    expected = [json.loads(odd[0]), {"id": f"{path.name}:2"}]
     assert [json.loads(line) for line in result.out.splitlines()] == expected
     assert result.count("bad lines") == 2
     assert "(1 not UTF-8, 1 not a JSON object)" in result.err

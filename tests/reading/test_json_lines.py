@@ -224,7 +224,7 @@ def test_they_have_their_numbers(tmp_path: Path) -> None:
     one, two = tmp_path / "one.jsonl", tmp_path / "two\t\n.jsonl"
     one.write_bytes(b'\n{"text": "a"}\nbad\n{"text": "b", "id": 7}\n{"text": [1], "id": null}\n')
     two.write_bytes(b'{"text": "a"}\n' * 40_000)  # in several blocks
-    assert ids_of([one]) == [b"2", b"7", b"5"]
+    assert ids_of([one]) == [b"one.jsonl:2", b"7", b"one.jsonl:5"]
     ids = ids_of([one, two])
     assert ids[:3] == [b"one.jsonl:2", b"7", b"one.jsonl:5"]
     assert ids[3:] == [b"two\\t\\n.jsonl:%d" % i for i in range(1, 40_001)]

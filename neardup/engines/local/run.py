@@ -11,6 +11,7 @@ All temporary files are in one folder in TMPDIR, which is removed at the end, ev
 """
 
 import argparse
+import os
 import re
 import sys
 import time
@@ -76,6 +77,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     options = with_input(options)
     check_outputs(args, options, settings.form)
     names, places, segments = inputs_of(args.files, options, settings)
+    if args.removed or options.output == "removed":
+        refuse_twice(args.files)
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
@@ -117,6 +120,18 @@ def inputs_of(
     check_inputs(names)
     check_read_once(names)
     return names, [*places, *file_places(0, len(files))], segments
+
+
+def refuse_twice(files: list[str]) -> None:
+    """Raise UsageError for two names of one file: each of its records would remove itself."""
+    names: dict[tuple[int, int], str] = {}
+    for name in files:
+        if name != "-":
+            status = os.stat(name)
+            file = status.st_dev, status.st_ino
+            if file in names:
+                raise UsageError(f"{names[file]} and {name} are one file; name it once")
+            names[file] = name
 
 
 def opened_answers(

@@ -1,0 +1,101 @@
+"""What is deleted by the ids of removed records leaves a copy of every text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import INLINE, MAPPER, NEARDUP, REDUCER, in_order, run, succeed
+
+ROWS, TEXTS = 2000, 1000
+
+
+def drawn() -> list[tuple[int | None, str]]:
+    """Return rows (id or None, text), two of each text; the ids are numbers of other rows."""
+    draw = random.Random(41)
+    texts = [" ".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=9)) for _ in range(TEXTS)] * 2
+    draw.shuffle(texts)
+    ids = draw.sample(range(1, ROWS + 1), ROWS)
+    return [(id_ if draw.random() < 0.5 else None, text) for id_, text in zip(ids, texts)]
+
+
+def written(rows: list[tuple[int | None, str]], path: Path) -> Path:
+    if path.suffix == ".parquet":
+        arrow = pytest.importorskip("pyarrow")
+        ids, texts = map(list, zip(*rows))
+        columns = arrow.table({"id": ids, "text": texts})
+        pytest.importorskip("pyarrow.parquet").write_table(columns, path)
+    elif path.suffix == ".csv":
+        file = io.StringIO()
+        csv.writer(file).writerows([("id", "text"), *rows])
+        path.write_text(file.getvalue())
+    else:
+        lines = ({"text": text} if id_ is None else {"id": id_, "text": text} for id_, text in rows)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_no_text_is_lost(kind: str, jobs: str, tmp_path: Path) -> None:
+    rows = drawn()
+    path = written(rows, tmp_path / f"x.{kind}")
+    flags = ["--shingle=word:1", "--exact", "--threshold=1", f"--jobs={jobs}"]
+    out = succeed([*NEARDUP, "run", "--output=removed", *flags, path], tmp_path).out
+    gone = {line.split(b"\t")[0].decode() for line in out.splitlines()}
+    sets = [frozenset(text.split()) for _, text in rows]
+    names = [str(id_ or f"x.{kind}:{i}") for i, (id_, _) in enumerate(rows, 1)]
+    assert gone < set(names)
+    assert len(gone) == ROWS - len(set(sets))
+    assert {text for name, text in zip(names, sets) if name not in gone} == set(sets)
+    clusters = succeed([*NEARDUP, "run", "--output=clusters", *flags, path], tmp_path).out
+    assert len({line.split(b"\t")[0] for line in clusters.splitlines()}) == len(set(sets))
+
+
+def test_the_pipe_makes_the_same_ids(tmp_path: Path) -> None:
+    path = written([(3, "to be"), (7, "or not"), (None, "to be")], tmp_path / "x.jsonl")
+    keyed = in_order(succeed([*MAPPER, "--input=jsonl", path], tmp_path).out)
+    assert succeed([*REDUCER, "--input=jsonl"], tmp_path, keyed).out == b"3\tx.jsonl:3\t1.000000\n"
+    piped = in_order(succeed([*MAPPER, "--input=jsonl"], tmp_path, path.read_bytes()).out)
+    assert succeed([*REDUCER, "--input=jsonl"], tmp_path, piped).out == b"-:3\t3\t1.000000\n"
+
+
+@pytest.mark.slow
+def test_a_task_leaves_out_rows_without_ids(tmp_path: Path) -> None:
+    """It sees a part of a file, and cannot number them; it refuses no id for their sake."""
+    rows = [{"id": "x.jsonl:3", "text": "to be"}, {"id": 7, "text": "to be"}, {"text": "to be"}]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run([*INLINE, "--input=jsonl", tmp_path / "x.jsonl"], tmp_path)
+    assert (result.code, result.out) == (0, b"7\tx.jsonl:3\t1.000000\n")
+    assert "line 3: no id" in result.err
+
+
+@pytest.mark.slow
+def test_one_file_under_two_names(tmp_path: Path) -> None:
+    """All its ids would be removed.  The kept rows of two readings are no less right."""
+    path = written([(1, "to be"), (2, "or not")], tmp_path / "x.jsonl")
+    (tmp_path / "y.jsonl").symlink_to(path)
+    for other in (path, tmp_path / "." / "x.jsonl", tmp_path / "y.jsonl"):
+        files = [str(path), f"{tmp_path}/./{other.name}"]
+        result = run([*NEARDUP, "run", "--output=removed", *files], tmp_path)
+        assert (result.code, result.out) == (2, b"")
+        assert f"{files[0]} and {files[1]} are one file; name it once" in result.err
+    kept = succeed([*NEARDUP, "run", "--output=kept", *files], tmp_path).out
+    assert kept == path.read_bytes()
+
+
+@pytest.mark.slow
+def test_queries_and_an_index(tmp_path: Path) -> None:
+    """In an index a made-up id has the whole path of its file, and is found by it."""
+    path = written([(3, "to be"), (None, "or not")], tmp_path / "x.jsonl")
+    flags = ["--shingle=word:1", "--to", tmp_path / "idx"]
+    succeed([*NEARDUP, "index", *flags, path], tmp_path)
+    asked = written([(None, "or not"), (2, "to be")], tmp_path / "q.jsonl")
+    found = succeed([*NEARDUP, "find", tmp_path / "idx", asked], tmp_path).out
+    assert found == f"q.jsonl:1\t{path}:2\t1.000000\n2\t3\t1.000000\n".encode()
