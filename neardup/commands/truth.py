@@ -7,6 +7,7 @@ from typing import Callable
 
 from neardup.evaluation import exact_answers
 from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
+from neardup.joins.bitmap_joins import join_by
 from neardup.joins.near_bits import each_once, near_records
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
@@ -21,7 +22,7 @@ from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
 
 Join = Callable[[Ragged], inverted_index.Joined]
-FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
+FASTEST, FASTEST_WEIGHTED = "bitmap_join", "merge_opt"
 DESCRIPTION = """Write all similar pairs, computed exactly, to compare the pairs of the job with.
 
 All records are held in memory.  The lines are those of a job that misses no pair; stderr reports
@@ -66,8 +67,8 @@ def _command_line() -> argparse.Namespace:
         "--join",
         metavar="NAME",
         help=f"{', '.join(JOINS)}: all give the same pairs; overlap and containment need "
-        f"nested_loop, and --weights needs {' or '.join(WEIGHTED_JOINS)} (default: {FASTEST}; "
-        f"with --weights {FASTEST_WEIGHTED})",
+        f"{FASTEST} or nested_loop, and --weights needs {' or '.join(WEIGHTED_JOINS)} (default: "
+        f"{FASTEST}; with --weights {FASTEST_WEIGHTED})",
     )
     return parser.parse_intermixed_args()
 
@@ -89,13 +90,15 @@ def _join(
                 f"count for more; use --join {FASTEST_WEIGHTED}"
             )
         return lambda sets: WEIGHTED_JOINS[name](sets, measure_name, measure.threshold)
+    if args.join in (None, FASTEST):
+        return lambda sets: join_by(measure, sets)
     least = measure.resemblance
     if least is not None:
-        return lambda sets: JOINS[args.join or FASTEST](sets, least)
-    if args.join not in (None, "nested_loop"):
+        return lambda sets: JOINS[args.join](sets, least)
+    if args.join != "nested_loop":
         raise UsageError(
             f"--join {args.join}: its filters need a minimum Jaccard similarity, and pairs by "
-            f"--measure {measure_name} have none; use --join nested_loop"
+            f"--measure {measure_name} have none; use --join {FASTEST}"
         )
     return lambda sets: inverted_index.all_against_all(sets, measure)
 

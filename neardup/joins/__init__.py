@@ -1,7 +1,7 @@
 """Exact joins in memory: all pairs of rows whose similarity reaches a threshold.
 
 All joins return the same pairs.  Read them in the order of the table, simplest first; use
-`ppjoin_plus`.  Each of the others shows, in a few lines, what a filter is and what it saves.  JOINS
+`bitmap_join`.  Each of the others shows, in a few lines, what a filter is and what it saves.  JOINS
 ignore weights; WEIGHTED_JOINS compare weighted rows by a weighted measure.
 
 In: rows of tokens, and a threshold.
@@ -11,6 +11,7 @@ May import: runtime, sets, similarity.
 
 from typing import Callable
 
+from neardup.joins.bitmap_joins import bitmap_join
 from neardup.joins.inverted_index import Joined, nested_loop, weighted_nested_loop
 from neardup.joins.merge_opt import merge_opt, weighted_merge_opt
 from neardup.joins.prefix_joins import all_pairs, ppjoin, ppjoin_plus
@@ -25,6 +26,7 @@ JOINS: dict[str, Join] = {
     "all_pairs": all_pairs,
     "ppjoin": ppjoin,
     "ppjoin_plus": ppjoin_plus,
+    "bitmap_join": bitmap_join,
     "merge_opt": merge_opt,
 }
 

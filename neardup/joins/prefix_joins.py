@@ -103,7 +103,8 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0, "positional": 0, "suffix": 0}
     found = [np.empty((0, 3), np.int64)]
-    for candidates in _candidates(records, threshold, first):
+    prefixes = indexing_prefix(threshold, records.sizes), probing_prefix(threshold, records.sizes)
+    for candidates in candidates_of(records, first, *prefixes):
         counts["prefix"] += len(candidates.x)
         x_size, y_size = records.sizes[candidates.x], records.sizes[candidates.y]
         most = filters.most_common(x_size, y_size, *candidates[2:])
@@ -111,7 +112,9 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
         counts["positional"] += len(candidates.x)
         candidates = _after_suffix_filter(records, threshold, candidates)
         counts["suffix"] += len(candidates.x)
-        found.append(_overlapping(records, threshold, candidates))
+        pairs = overlapping(records, candidates)
+        sizes = records.sizes[pairs[:, 0]] + records.sizes[pairs[:, 1]]
+        found.append(pairs[threshold.reached(pairs[:, 2], sizes - pairs[:, 2])])
     return Joined.of(records.row, np.concatenate(found), counts)
 
 
@@ -131,8 +134,12 @@ class Candidates(NamedTuple):
         return Candidates(*(column[kept] for column in self))
 
 
-def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
+def candidates_of(
+    records: Ordered, first: np.ndarray, indexing: np.ndarray, probing: np.ndarray
+) -> Iterator[Candidates]:
     """Yield pairs that pass the length filter and share a prefix token, in batches of records y.
+
+    All int64 (n,): the first possible partner of each record, and the lengths of its prefixes.
 
     In order of token, then record, the postings that a probe finds are side by side:
 
@@ -140,14 +147,13 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
         record   0 2 3 7 9 1 3 …      the probe with token 4 of record 9, whose first partner
                    └─┴─┘              may be 2, finds records 2, 3 and 7
     """
-    sizes, starts = records.sizes, records.offsets[:-1]
-    posted = spans(starts, indexing_prefix(t, sizes))
+    starts = records.offsets[:-1]
+    posted = spans(starts, indexing)
     postings = _by_token(records, posted)
     order = np.argsort(postings)
     postings, posted = postings[order], posted[order]
     owner = token_of(postings, len(records).bit_length()).astype(np.int64)
 
-    probing = probing_prefix(t, sizes)
     probed, y = spans(starts, probing), np.repeat(np.arange(len(records)), probing)
     probes = _by_token(records, probed)
     order = np.argsort(probes)
@@ -199,8 +205,8 @@ def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Par
     return records.offsets[record] + seen, records.offsets[record + 1]
 
 
-def _overlapping(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
-    """Return the candidates that reach the threshold, as rows (x, y, overlap): int64 (P, 3)."""
+def overlapping(records: Ordered, c: Candidates) -> np.ndarray:
+    """Return the candidates with their overlaps, as rows (x, y, overlap): int64 (P, 3)."""
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
     bits, common = np.uint64(records.bits), c.common.copy()
     for low, high in chunks(x[1] - x[0] + y[1] - y[0], PAIR_STEP):
@@ -214,5 +220,4 @@ def _overlapping(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
         both.sort()
         owner = both[1:][both[1:] == both[:-1]] >> bits
         common[some] += np.bincount(owner.astype(np.int64), minlength=high - low)
-    good = t.reached(common, records.sizes[c.x] + records.sizes[c.y] - common)
-    return np.stack((c.x, c.y, common), axis=1)[good]
+    return np.stack((c.x, c.y, common), axis=1)

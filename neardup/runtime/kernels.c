@@ -309,3 +309,91 @@ WIDE int64_t close_pairs(
     }
     return found;
 }
+
+/* The minimum overlap of two sets of x and y values: a share num/den of the smaller one, or what a
+   resemblance of num/den needs. */
+static int64_t needed(int64_t num, int64_t den, int64_t of_smaller, int64_t x, int64_t y)
+{
+    int64_t part = num * (of_smaller ? x < y ? x : y : x + y), whole = of_smaller ? den : num + den;
+    return (part + whole - 1) / whole;
+}
+
+/* Count the common values of two rows; return any number below `need` as soon as it is sure to be. */
+static int64_t common_if(const uint32_t *a, int64_t x, const uint32_t *b, int64_t y, int64_t need)
+{
+    int64_t i = 0, j = 0, common = 0;
+    while (i < x && j < y && common + (x - i < y - j ? x - i : y - j) >= need) {
+        uint32_t p = a[i], q = b[j];
+        common += p == q;
+        i += p <= q;
+        j += q <= p;
+        for (int64_t step = 8; p < q && i + step < x && a[i + step] < q; step *= 2)
+            i += step; /* far ahead in the longer row */
+    }
+    return common;
+}
+
+/* Find the pairs of n sets, in order of size, whose overlap is `needed` or more (PPJoin, with bitmaps).
+
+   tokens: the rows, 0 … D-1, the rarest first; probing, indexing (n): how many first tokens of a set
+   are looked up, and indexed; first (n): the first set that is large enough for a pair; maps (n, 4):
+   parity bitmaps; low, high (D): where the postings of a token begin; postings (set, place, size):
+   scratch; shared (n): zeros; touched (n): scratch.  at: the set from which to go on, n at the end;
+   counts (3): candidates with a common token, after the positional filter, after the bitmaps; added to.
+   pairs (room, 3): results, left < right and their overlap; room ≥ n.  Return how many were found. */
+WIDE int64_t prefix_pairs(
+    const uint32_t *tokens, const int64_t *offsets, int64_t n, const int64_t *probing,
+    const int64_t *indexing, const int64_t *first, const uint64_t *maps, int64_t num, int64_t den,
+    int64_t of_smaller, int64_t *low, int64_t *high, uint32_t *postings, int32_t *shared,
+    uint32_t *touched, int64_t *at, int64_t *counts, int64_t *pairs, int64_t room)
+{
+    int64_t found = 0, y = *at;
+    for (; y < n && room - found >= y; y++) {
+        const uint32_t *row = tokens + offsets[y];
+        int64_t size = offsets[y + 1] - offsets[y], candidates = 0;
+        for (int64_t j = 0; j < probing[y]; j++) {
+            int64_t at_token = low[row[j]], end = high[row[j]], last = 0, need = 0;
+            while (at_token < end && postings[3 * at_token] < first[y])
+                at_token++;
+            low[row[j]] = at_token;
+            for (; at_token < end; at_token++) {
+                uint32_t x = postings[3 * at_token];
+                int64_t place = postings[3 * at_token + 1], other = postings[3 * at_token + 2];
+                int32_t so_far = shared[x];
+                if (so_far < 0)
+                    continue;
+                if (so_far == 0)
+                    touched[candidates++] = x;
+                need = other == last ? need : needed(num, den, of_smaller, other, size);
+                last = other;
+                int64_t rest = size - j < other - place ? size - j : other - place;
+                shared[x] = so_far + rest >= need ? so_far + 1 : -1;
+            }
+        }
+        counts[0] += candidates;
+        for (int64_t c = 0; c < candidates; c++) {
+            int64_t x = touched[c], apart = 0, other = offsets[x + 1] - offsets[x];
+            int64_t possible = shared[x] > 0, need = needed(num, den, of_smaller, other, size);
+            shared[x] = 0;
+            if (!possible)
+                continue;
+            counts[1]++;
+            for (int64_t w = 0; w < 4; w++)
+                apart += __builtin_popcountll(maps[4 * x + w] ^ maps[4 * y + w]);
+            if ((other + size - apart) / 2 < need)
+                continue;
+            counts[2]++;
+            int64_t common = common_if(row, size, tokens + offsets[x], other, need);
+            if (common >= need) {
+                pairs[3 * found] = x, pairs[3 * found + 1] = y, pairs[3 * found + 2] = common;
+                found++;
+            }
+        }
+        for (int64_t j = 0; j < indexing[y]; j++) {
+            uint32_t *posting = postings + 3 * high[row[j]]++;
+            posting[0] = (uint32_t)y, posting[1] = (uint32_t)j, posting[2] = (uint32_t)size;
+        }
+    }
+    *at = y;
+    return found;
+}

@@ -38,8 +38,9 @@ def _load() -> "ctypes.CDLL | None":
 
 
 def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare the return types of two kernels; AttributeError if either is missing."""
-    library.parse_shingles.restype = library.close_pairs.restype = ctypes.c_int64
+    """Declare the return types of kernels; AttributeError if one is missing."""
+    for counting in (library.parse_shingles, library.close_pairs, library.prefix_pairs):
+        counting.restype = ctypes.c_int64
     return library
 
 
@@ -143,3 +144,36 @@ def close_pairs(
         where = (x, y, x.shape[1], ranges, len(ranges), most, int(ascending))
         found = _call("close_pairs", *where, at, pairs[0], pairs[1], room)
         yield pairs[0, :found].copy(), pairs[1, :found].copy()
+
+
+def prefix_pairs(
+    tokens: np.ndarray,
+    offsets: np.ndarray,
+    probing: np.ndarray,
+    indexing: np.ndarray,
+    first: np.ndarray,
+    maps: np.ndarray,
+    num: int,
+    den: int,
+    of_smaller: int,
+    counts: np.ndarray,
+    room: int = 1 << 20,
+) -> Iterator[np.ndarray]:
+    """Yield pairs (x, y, overlap), int64 (P, 3), of sets in order of size; see `bitmap_join`.
+
+    tokens: uint32, ascending in each set, 0 for the rarest; probing, indexing, first: int64 (n,);
+    maps: uint64 (n, 4); counts: int64 (3,), to which the candidates that each filter leaves are
+    added.
+    """
+    n, distinct = len(offsets) - 1, int(tokens.max(initial=0)) + 1
+    indexed = np.arange(len(tokens)) - np.repeat(offsets[:-1], np.diff(offsets))
+    indexed = tokens[indexed < np.repeat(indexing, np.diff(offsets))]
+    low = np.append(0, np.cumsum(np.bincount(indexed, minlength=distinct)))[:-1]
+    scratch = low.copy(), np.empty((len(indexed), 3), np.uint32), np.zeros(n, np.int32)
+    touched, at, room = np.empty(n, np.uint32), np.zeros(1, np.int64), max(room, n)
+    pairs = np.empty((room, 3), np.int64)
+    prefixes = map(_signed, (probing, indexing, first))
+    sets = tokens, _signed(offsets), n, *prefixes, _unsigned(maps), num, den, of_smaller
+    while at[0] < n:
+        found = _call("prefix_pairs", *sets, low, *scratch, touched, at, counts, pairs, room)
+        yield pairs[:found].copy()

@@ -151,14 +151,14 @@ def bitmaps(sets: Ragged) -> np.ndarray:
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
-def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """Return bitmaps, uint64 (n, words), of 2^6 to 2^16 bits: 2 to 4 times the mean set size.
+def wide_bitmaps(sets: Ragged, log: int | None = None) -> np.ndarray:
+    """Return bitmaps, uint64 (n, words), of 2^log bits, 6 to 16 (None: 2 to 4 times the mean size).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)
     """
     mean = len(sets.values) // max(1, len(sets))
-    log = min(max(6, mean.bit_length() + 1), MOST_BITS)
+    log = log or min(max(6, mean.bit_length() + 1), MOST_BITS)
     rows = np.arange(len(sets)) << log
     maps = np.zeros(len(sets) << log - 6, dtype=np.uint64)
     for low, high in chunks(sets.sizes + (1 << log), BITS_AT_ONCE):
@@ -167,7 +167,7 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
         flips = np.repeat(rows[: high - low], some.sizes) + places.astype(np.int64)
         odd = (np.bincount(flips, minlength=high - low << log) & 1).astype(np.uint8)
         maps[low << log - 6 : high << log - 6] = np.packbits(odd).view(np.uint64)
-    return maps.reshape(len(sets), -1)
+    return maps.reshape(len(sets), 1 << log - 6)
 
 
 def may_reach(

@@ -162,11 +162,12 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
         (
             "--join ppjoin --measure overlap",
             "--join ppjoin: its filters need a minimum Jaccard similarity, and pairs by --measure "
-            "overlap have none; use --join nested_loop",
+            "overlap have none; use --join bitmap_join",
         ),
         (
             "--join fast",
-            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin, ppjoin_plus, merge_opt",
+            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin, ppjoin_plus, "
+            "bitmap_join, merge_opt",
         ),
         (
             "--measure hamming",

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.joins import JOINS, filters, nested_loop, ppjoin_plus
+from neardup.joins.bitmap_joins import join_by
 from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, probing_prefix, ranks
+from neardup.joins.inverted_index import all_against_all
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import Threshold
+from neardup.similarity.measures import MEASURES, Threshold
 from tests.support.cases import crossed, some
 from tests.support.drawn import TOP, shingle_sets
 
@@ -137,12 +139,24 @@ def test_no_depth_of_the_suffix_filter_changes_the_pairs(monkeypatch, depth, t):
 
 @every_threshold
 @pytest.mark.parametrize("seed", range(4))
-def test_both_ppjoins_have_the_same_candidates(t, seed):
-    """ppjoin and ppjoin_plus count the same candidates after the filters that both have."""
+def test_all_ppjoins_have_the_same_candidates(t, seed):
+    """The joins that add a filter to ppjoin count its candidates after the filters of ppjoin."""
     rows = Ragged.from_rows(families(seed, range(25), 14))
-    loops, steps = (JOINS[name](rows, Threshold.parse(t)) for name in ("ppjoin", "ppjoin_plus"))
+    loops = JOINS["ppjoin"](rows, Threshold.parse(t))
     assert loops.candidates["prefix"] > 0
-    assert loops.candidates.items() <= steps.candidates.items()
+    for name in ("ppjoin_plus", "bitmap_join"):
+        assert loops.candidates.items() <= JOINS[name](rows, Threshold.parse(t)).candidates.items()
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@every_threshold
+@crossed(universe=list(UNIVERSES), drawn=[(1, 3), (2, 12)])
+def test_bitmap_join_by_each_measure_finds_what_comparing_all_finds(measure, t, universe, drawn):
+    rows = Ragged.from_rows(families(drawn[0], UNIVERSES[universe], drawn[1]))
+    by = MEASURES[measure](Threshold.parse(t))
+    every = all_against_all(rows, by)
+    assert 0 < every.candidates["pairs"] < every.candidates["all"]
+    assert set(triples(join_by(by, rows))) == set(triples(every))
 
 
 def test_each_filter_leaves_fewer_candidates():

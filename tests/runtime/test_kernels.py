@@ -19,19 +19,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.joins import near_bits
+from neardup.joins import bitmap_joins, near_bits
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.runtime import kernels
 from neardup.schemes.by_size import Parts, groups_of
 from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Batch, Ragged, shared_sizes
-from neardup.similarity.measures import NINE_TENTHS
+from neardup.similarity.measures import MEASURES, NINE_TENTHS, Threshold
 from tests.support.engines import ROOT
 from tests.support.oracle import hamming
 
 if library := os.environ.get("KERNELS_UNDER_TEST"):
     kernels._LIBRARY = ctypes.CDLL(library)
-    for name in ("parse_shingles", "close_pairs"):
+    for name in ("parse_shingles", "close_pairs", "prefix_pairs"):
         getattr(kernels._LIBRARY, name).restype = ctypes.c_int64
     kernels.COMPILED = True
 needs_kernels = pytest.mark.skipif(not kernels.COMPILED, reason="no kernels, or turned off")
@@ -262,6 +262,43 @@ def test_a_million_drawn_lines() -> None:
         assert plain(compiled) == plain(numpy), seed
         words = band_words(compiled[0].sets, np.arange(15), 7, seed)
         assert (words == with_numpy(band_words, numpy[0].sets, np.arange(15), 7, seed)).all(), seed
+
+
+SETS = st.one_of(ROWS, st.lists(st.frozensets(st.integers(0, 9)).map(list), max_size=40))
+
+
+@needs_kernels
+@given(SETS, st.sampled_from(list(MEASURES)), st.sampled_from(["0.05", "1/2", "0.8", "0.9", "1"]))
+def test_prefix_pairs_and_the_candidates_that_each_filter_leaves(
+    rows: list[list[int]], measure: str, t: str
+) -> None:
+    def joined(name: str, t: str) -> Any:
+        sets = Ragged.from_rows(rows)
+        found = bitmap_joins.join_by(MEASURES[name](Threshold.parse(t)), sets)
+        return (found.left, found.right, found.common, list(found.candidates.items()))
+
+    the_same(joined, measure, t)
+
+
+@needs_kernels
+def test_prefix_pairs_go_on_where_the_results_were_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = Ragged.from_rows([[*range(20), 100 + k] for k in range(60)])
+    every = bitmap_joins.bitmap_join(sets, NINE_TENTHS)
+    kernel, parts = kernels.prefix_pairs, []
+
+    def with_little_room(*args: Any) -> Any:
+        for part in kernel(*args, 1):
+            parts.append(part)
+            yield part
+
+    monkeypatch.setattr(kernels, "prefix_pairs", with_little_room)
+    again = bitmap_joins.bitmap_join(sets, NINE_TENTHS)
+    assert len(every.left) == 60 * 59 // 2
+    assert len(parts) > 2
+    assert plain([every.left, every.right, every.common]) == plain(
+        [again.left, again.right, again.common]
+    )
+    assert every.candidates == again.candidates
 
 
 @pytest.mark.slow
