@@ -70,7 +70,11 @@ class DenseClusters:
             rows = [numbers.setdefault(x, len(numbers)) for some in texts[low:high] for x in some]
             left, right = np.array(rows, dtype=np.int64).reshape(-1, 2).T
             place = {pair: low + p for p, pair in enumerate(zip(left.tolist(), right.tolist()))}
-            found = self.measure.verified(decode_sets(list(numbers)), left, right)
+            sets = decode_sets(list(numbers))
+            if self.measure.nested:  # an old record may be smaller than the later one
+                fit = sets.sizes[left] <= sets.sizes[right]
+                left, right = left[fit], right[fit]
+            found = self.measure.verified(sets, left, right)
             self.counters.add(summary.COMPARISONS, len(left))
             self.counters.add(summary.USED, len(found.left))
             similarities = map(as_number, eighteen_decimals(found.part, found.whole))

@@ -29,7 +29,7 @@ from neardup.schemes.scheme import Request, Scheme, one_of
 from neardup.sets.bit_vectors import DEFAULT_BITS, DIGIT_BITS
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
-from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, Threshold
+from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, Overlap, Threshold
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 
@@ -80,11 +80,13 @@ class Settings(NamedTuple):
         kind = options.output
         if kind not in OUTPUTS:
             raise UsageError(f"--output: {not_one_of(kind, OUTPUTS)}")
-        tag, mark, rule = _decision(options, kind)
         output = OUTPUTS[kind]
+        if output.decides and measure.directed:
+            measure = Overlap(request.threshold)  # the order of a decision gives the direction
+        tag, mark, rule = _decision(options, kind, measure.nested)
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
-        if measure.directed and not OUTPUTS[kind].directed:
+        if measure.directed and not output.directed:
             raise UsageError(
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
                 "--measure overlap, the larger of both directions"
@@ -139,7 +141,8 @@ class Settings(NamedTuple):
         output = self.output
         parts = output.across if self.against and output.across else output.parts
         edges, pairs, lines = output.between if self.between and output.between else parts
-        pairing = pairs(counters, self.against, self.between)
+        nested = output.decides == RECORDS and self.measure.nested
+        pairing = pairs(counters, self.against, self.between, nested)
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
@@ -257,8 +260,11 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     }
 
 
-def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
-    """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule."""
+def _decision(options: Options, kind: str, nested: bool) -> tuple[Tag | None, int, RuleKind]:
+    """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule.
+
+    nested: a larger set comes before a smaller one, and --keep decides between sets of one size.
+    """
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag, given in (("--rule", options.rule), ("--keep", options.keep)):
@@ -278,7 +284,8 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, int, RuleKind]:
         raise UsageError("--rule cluster cannot be used with --against; use --rule direct")
     tag: Tag | None = COLLECTION if options.against else None
     if output.decides:
-        tag = tag_of_records(keep) if output.decides == RECORDS else tag_of("smallest")
+        kept_first = f"longest,{keep}" if nested else keep
+        tag = tag_of_records(kept_first if output.decides == RECORDS else "smallest")
     keeps = keep if output.decides == RECORDS else ""
     mark = mark_of(output.decides, keeps, bool(options.against), options.between)
     return tag, mark, RULES[rule]

@@ -125,10 +125,17 @@ class Verified(NamedTuple):
 
 
 class Measure(Protocol):
-    """The interface of similarity measures; if `directed`, (x, y) and (y, x) are two pairs."""
+    """The interface of similarity measures.
+
+    directed: (x, y) and (y, x) are two pairs; nested: a pair may be a small set inside a large one,
+    so that a decision must keep the larger set.
+    """
 
     @property
     def directed(self) -> bool: ...
+
+    @property
+    def nested(self) -> bool: ...
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         """Return an upper bound of the sizes of sets that can pair with one of `size` (int64)."""
@@ -153,6 +160,7 @@ class UnboundedMeasure:
     """Base class of measures; by default, neither size nor common tokens rule out a pair."""
 
     directed: ClassVar[bool] = False
+    nested: ClassVar[bool] = False
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         return np.full(len(size), ANY_SIZE)
@@ -241,6 +249,8 @@ class Cosine(SetMeasure):
 
 class Overlap(SetMeasure):
     """The overlap coefficient: the containment of x in y or of y in x, whichever is larger."""
+
+    nested = True
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, np.minimum(x, y)

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from math import comb
+from typing import Any, Union
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
 from neardup.verification.bucket_batch import BucketBatch
 
-Columns = tuple[np.ndarray, np.ndarray]  # left and right: numbers of sets in a batch (int64)
+Rows = Union[int, np.ndarray]  # numbers of sets in a batch (int64)
+Columns = tuple[np.ndarray, np.ndarray]  # left and right
 Ids = Iterable[tuple[bytes, bytes]]
 
 
@@ -35,12 +37,14 @@ class EveryPair:
     """The part of a join that selects pairs of records: any two similar records.
 
     across: there are two collections, and two old records are not a pair (--against); between: nor
-    are two new ones (--between).
+    are two new ones (--between); nested: for a decision, nor are an old record and a larger new
+    one, which must not be removed because of it.
     """
 
     counters: Counters
     across: bool = False
     between: bool = False
+    nested: bool = False
     compared, found = CANDIDATES, PAIRS  # the names of what is counted
     first_only = False
 
@@ -49,7 +53,8 @@ class EveryPair:
         old, new = batch.old_records > 0, batch.old_records < batch.records
         if self.first_only and not self.between:
             new = ~old
-        chosen = (old[left] & new[right]) | (new[left] & old[right])
+        chosen = new[left] & old[right]
+        chosen |= old[left] & new[right] & self._both_ways(batch, left, right)
         if not self.between:
             chosen |= new[left] & new[right]
         return left[chosen], right[chosen]
@@ -72,13 +77,18 @@ class EveryPair:
         self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
         return chain(product(new, old), () if self.between else combinations(new, 2))
 
-    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
-        """Return the pairs of records of two similar sets, given the ids of both."""
-        pairs = product(ids, others)
+    def matches(self, batch: BucketBatch, i: int, j: int) -> Ids:
+        """Return the pairs of records of two similar sets, i and j; i is not the larger one."""
+        pairs = product(batch.ids[i], batch.ids[j])
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
     def _are_pair(self, a: bytes, b: bytes) -> bool:
         return is_old(a) != is_old(b) or not (is_old(a) or self.between)
+
+    def _both_ways(self, batch: BucketBatch, left: Rows, right: Rows) -> Any:
+        """Return whether the left set, which is not the larger one, may be the one to keep."""
+        sizes = batch.sets.sizes
+        return not self.nested or sizes[left] == sizes[right]
 
 
 class FirstPair(EveryPair):
@@ -97,10 +107,12 @@ class FirstPair(EveryPair):
         pairs = [(ids[0], id_) for id_ in ids[1:]]
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
-    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
+    def matches(self, batch: BucketBatch, i: int, j: int) -> Ids:
+        ids, others = batch.ids[i], batch.ids[j]
         if not self.between:
             return [(ids[0], others[0])]
-        both = (ids, others), (others, ids)  # each new record has its own pair
+        both = [(others, ids)]  # each new record has its own pair
+        both += [(ids, others)] * bool(self._both_ways(batch, i, j))
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 

@@ -103,7 +103,7 @@ REFUSED = """
 --keep longest --output clusters
 --output kept --rule all
 --output removed --keep last
---output kept --scheme prefix --measure containment
+--output links --scheme prefix --measure containment
 --output links --against old.txt
 --output kept --against old.txt --rule cluster
 --between

@@ -24,13 +24,24 @@ from tests.support.deciding import (
     copies,
     decide,
     decided_line,
+    nested,
     pairs_of,
     path,
     records,
     reduced,
     star,
 )
-from tests.support.decision_oracle import Line, cluster, components, direct, jaccard, order, printed
+from tests.support.decision_oracle import (
+    Line,
+    cluster,
+    components,
+    direct,
+    jaccard,
+    longest_before,
+    order,
+    printed,
+    reasons_to_remove,
+)
 from tests.support.drawn import settings_of
 
 KEEPS = ["first", "longest", "smallest"]
@@ -170,6 +181,76 @@ def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
     result = decide(lines, [*options, "--output=removed", f"--keep={keep}"], Sizes(dense=dense))
     gone = direct(lines, pairs, keep)
     assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+
+
+# Containment, and the overlap coefficient: a longer record is never removed for a shorter one.
+
+
+WAYS = ["", "--rule=cluster", "--against=old", "--against=old --between"]
+
+
+@pytest.mark.parametrize("more", WAYS)
+@pytest.mark.parametrize("measure", ["containment", "overlap"])
+def test_a_longer_record_is_never_removed_for_a_shorter_one(measure: str, more: str) -> None:
+    for seed, keep in enumerate(KEEPS):
+        sets = [*nested(0, 7), *nested(0, 3), *nested(100, 7), *path(200, 5)]
+        lines = named(random.Random(seed).sample(sets, len(sets)), old=8)
+        assert longest_stay(measure, keep, lines, "0.8", more, Sizes(dense=[2, 64, 64][seed]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", ["containment", "overlap"])
+@given(
+    SOME_KEEP,
+    records(shapes=[nested, nested, path, copies], old=True),
+    st.sampled_from(["0.5", "0.8", "1"]),
+    st.sampled_from(WAYS),
+    SIZES,
+)
+def test_a_record_is_removed_for_one_that_is_not_shorter(
+    measure, keep, lines, threshold, more, sizes
+):
+    longest_stay(measure, keep, lines, threshold, more, sizes)
+
+
+def longest_stay(
+    measure: str, keep: str, lines: list[Line], threshold: str, more: str, sizes: Sizes
+) -> int:
+    """Check a decision with the oracle of containment; return the number of removed records."""
+    if "--against" not in more:
+        lines = [line._replace(old=False) for line in lines]
+    pairs = reasons_to_remove(lines, Fraction(threshold))
+    if "--between" in more:
+        pairs = {(i, k): s for (i, k), s in pairs.items() if lines[i].old != lines[k].old}
+    both = {**pairs, **{(k, i): similarity for (i, k), similarity in pairs.items()}}
+    rank = longest_before(lines, keep)
+    gone = cluster(lines, both, rank) if "cluster" in more else direct(lines, pairs, rank)
+    flags = ["--scheme=prefix", f"--measure={measure}", "--output=removed", f"--keep={keep}"]
+    result = decide(lines, [*flags, f"--threshold={threshold}", *more.split()], sizes)
+    equal = {(line.old, line.set): i for i, line in reversed(list(enumerate(lines)))}
+    expected = []
+    for each in gone:
+        same = equal.get((True, lines[each.place].set), each.kept)
+        # Of equally similar old records, the one with the same set may be named.
+        ways = [each, each._replace(kept=same)] if each.similarity == "1.000000" else [each]
+        expected.append([decided_line(lines, way) for way in ways])
+    assert len(result.lines) == len(expected)
+    for line, ways in zip(sorted(result.lines), sorted(expected)):
+        assert line in ways
+    return len(gone)
+
+
+@pytest.mark.slow
+@given(records(shapes=[nested, nested, path, copies]), THRESHOLDS, SIZES)
+def test_clusters_by_containment_are_those_of_either_direction(lines, threshold, sizes):
+    pairs = reasons_to_remove(lines, Fraction(threshold))
+    both = {**pairs, **{(k, i): similarity for (i, k), similarity in pairs.items()}}
+    flags = ["--scheme=prefix", "--measure=containment", "--output=clusters"]
+    result = decide(lines, [*flags, f"--threshold={threshold}"], sizes)
+    together = [[lines[i].id for i in some] for some in components(len(lines), both)]
+    assert sorted(result.lines) == sorted(
+        b"%b\t%b\n" % (min(some), id_) for some in together for id_ in some
+    )
 
 
 # What holds of every decision, without an oracle.

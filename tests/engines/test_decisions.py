@@ -22,12 +22,22 @@ from tests.support.deciding import (
     clique,
     copies,
     decide,
+    nested,
     path,
     star,
 )
-from tests.support.decision_oracle import Line, cluster, components, direct, similarities
+from tests.support.decision_oracle import (
+    Line,
+    cluster,
+    components,
+    direct,
+    longest_before,
+    reasons_to_remove,
+    similarities,
+)
 from tests.support.engines import (
     ANSWER,
+    COUNT_TOKENS,
     DECIDING,
     RUN_LOCAL,
     VIDEOS,
@@ -135,21 +145,29 @@ class Answer(NamedTuple):
 
 
 def answer(
-    new: Collection, rule: str, keep: str, old: Collection | None = None, between: bool = False
+    new: Collection,
+    rule: str,
+    keep: str,
+    old: Collection | None = None,
+    between: bool = False,
+    contained: bool = False,
 ) -> Answer:
     before = [record._replace(old=True) for record in old.records if record] if old else []
     lines = before + [record for record in new.records if record]
+    every = (reasons_to_remove if contained else similarities)(lines, Fraction(THRESHOLD))
     pairs = {
         (i, j): similarity
-        for (i, j), similarity in similarities(lines, Fraction(THRESHOLD)).items()
+        for (i, j), similarity in every.items()
         if not between or lines[i].old != lines[j].old
     }
     assert 0 < len(pairs) < len(lines) * (len(lines) - 1)
-    gone = (direct if rule == "direct" else cluster)(lines, pairs, keep)
+    both = {**pairs, **{(j, i): similarity for (i, j), similarity in pairs.items()}}
+    rank = longest_before(lines, keep) if contained else keep
+    gone = direct(lines, pairs, rank) if rule == "direct" else cluster(lines, both, rank)
     places = [i for i, record in enumerate(new.records) if record]
     at = {places[each.place - len(before)] for each in gone}
     assert 0 < len(at) < len(places)
-    together = [[lines[i].id for i in some] for some in components(len(lines), pairs)]
+    together = [[lines[i].id for i in some] for some in components(len(lines), both)]
     return Answer(
         kept=b"".join(text + b"\n" for i, text in enumerate(new.lines) if i not in at),
         removed=in_order(
@@ -221,6 +239,48 @@ def test_of_two_collections(
     flags += [f"--against={name}" for name in old.files]
     found = DECIDING[engine](new.given(), flags, tmp_path)
     assert found == getattr(answer(new, "direct", keep, old, between), output)
+
+
+CONTAINED = [
+    ("kept", "direct", "first"),
+    ("removed", "direct", "smallest"),
+    ("removed", "cluster", "first"),
+    ("clusters", "direct", "first"),
+    ("kept", "against", "first"),
+    ("removed", "between", "smallest"),
+]
+
+
+@crossed(asked={"-".join(each): each for each in CONTAINED}, engine=DECIDING)
+def test_by_containment_the_longest_is_kept(
+    asked: tuple[str, str, str], engine: Deciding, tmp_path: Path
+) -> None:
+    """Whatever --keep says, and in an old collection, too, no record goes for a shorter one."""
+    output, rule, keep = asked
+    rng = random.Random(5)
+    sets = [set_ for base in range(0, 400, 100) for set_ in nested(base, 7)] + path(500, 6)
+    lines = [Line(b"v%02d" % i, some) for i, some in enumerate(rng.sample(sets, len(sets)))]
+    new, flags = odd_files(tmp_path / "new", lines), [f"--output={output}"]
+    flags += ["--scheme=prefix", "--measure=containment", f"--threshold={THRESHOLD}"]
+    if output != "clusters":
+        flags += [f"--keep={keep}"]
+    old = None
+    if rule in ("against", "between"):
+        # No new set is equal to an old one, which might be named as the reason instead.
+        some = [Line(b"o%d" % i, frozenset([*x, 99])) for i, x in enumerate(nested(0, 7))]
+        old = odd_files(tmp_path / "old", some)
+        flags += [f"--against={name}" for name in old.files] + ["--between"] * (rule == "between")
+    elif output != "clusters":
+        flags += [f"--rule={rule}"]
+    if engine is DECIDING["pipe"]:  # which counts tokens in programs of their own
+        counted = [*COUNT_TOKENS, "map", "--scheme=prefix", "--measure=containment", *new.files]
+        sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(succeed(counted, tmp_path).out))
+        counts = succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums.out)).out
+        (tmp_path / "counts.tsv").write_bytes(counts)
+        flags.append(f"--counts={tmp_path / 'counts.tsv'}")
+    rule_of_all = "cluster" if rule == "cluster" else "direct"
+    expected = answer(new, rule_of_all, keep, old, rule == "between", contained=True)
+    assert engine(new.given(), flags, tmp_path) == getattr(expected, output)
 
 
 @pytest.mark.first_case

@@ -150,3 +150,28 @@ def test_fields_that_are_not_there(keep: str, data: str, told: str, tmp_path: Pa
 def test_records_that_are_no_rows(tmp_path: Path) -> None:
     result = run([*RUN_LOCAL, "--output=kept", "--keep=max:stars", "-"], tmp_path, b"a 1 2\n")
     assert "--keep by the field stars needs --input jsonl or csv or tsv or parquet" in result.err
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize(
+    ("measure", "keep", "kept"),
+    [
+        ("containment", "max:stars", b"c"),
+        ("containment", "min:stars", b"b"),
+        ("overlap", "max:stars", b"c"),
+    ],
+)
+def test_by_containment_a_field_decides_between_sets_of_one_size(
+    measure: str, keep: str, kept: bytes, tmp_path: Path
+) -> None:
+    """Stars never keep a shorter row; of two rows with equally many words they keep one."""
+    words = {"a": "x y", "b": "x y z", "c": "y z x", "d": "z", "e": "v w"}
+    stars = {"a": 9, "b": 1, "c": 2, "d": 8, "e": 0}
+    rows = [{"id": id_, "text": text, "stars": stars[id_]} for id_, text in words.items()]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ["--scheme=prefix", "--shingle=word:1", "--threshold=1", "--output=removed"]
+    command = [*RUN_LOCAL, *flags, f"--measure={measure}", f"--keep={keep}", path]
+    gone = sorted({b"a", b"b", b"c", b"d"} - {kept})
+    expected = b"".join(b"%b\t%b\t1.000000\n" % (id_, kept) for id_ in gone)
+    assert succeed(command, tmp_path).out == expected

@@ -191,9 +191,6 @@ REFUSED = {
     "--against=OLD --output=clusters": "--against needs --output pairs or kept or removed, but -",
     "--against=OLD --output=kept --rule=cluster": "--rule cluster cannot be used with "
     "--against; use --rule direct",
-    "--scheme=prefix --measure=containment --output=kept": "--measure containment has a direction",
-    "--scheme=prefix --measure=containment --output=removed": "--measure containment has a",
-    "--scheme=prefix --measure=containment --output=clusters": "--measure containment has a",
 }
 
 

@@ -118,6 +118,7 @@ TEXT_OPTIONS = [
     {"threshold": 0.9, "measure": "cosine", "shingle": "word:1"},
     {"scheme": "simhash", "shingle": "word:1"},
     {"threshold": 0.9, "scheme": "prefix", "measure": "overlap", "shingle": "word:1"},
+    {"threshold": 0.9, "scheme": "prefix", "measure": "containment", "shingle": "word:1"},
     {"scheme": "imatch", "shingle": "word:1"},
 ]
 
@@ -149,6 +150,21 @@ def test_the_choices_of_who_stays_differ():
         for rule in ("direct", "cluster")
     ]
     assert len(set(kept)) == 6
+
+
+@pytest.mark.parametrize("measure", ["containment", "overlap"])
+def test_a_text_is_removed_for_a_longer_one_that_contains_it(measure):
+    texts = ["to be", "to be or not", "or not to", "to be or not to be that is", "is that"]
+    options = {"scheme": "prefix", "measure": measure, "shingle": "word:1"}
+    answer = neardup.deduplicate(texts, 1, **options)
+    assert answer.kept == [3]
+    assert [each.because for each in answer.removed] == [3] * 4
+    # A bag of words has repeated words as often as the text has them.
+    answer = neardup.deduplicate(texts, 1, **{**options, "shingle": "word:1:bag"})
+    assert answer.kept == [3]
+    answer = neardup.deduplicate(["b b b", "b"], 1, **{**options, "shingle": "word:1:bag"})
+    assert answer.kept == [0]
+    assert neardup.clusters(texts, 1, **options) == [[0, 1, 2, 3, 4]]
 
 
 @pytest.mark.slow

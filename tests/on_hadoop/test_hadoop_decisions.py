@@ -114,8 +114,9 @@ def test_kept_by_a_field(tmp_path: Path) -> None:
         ["--output=removed", "--rule=cluster"],
         ["--output=clusters"],
         ["--output=kept"],
+        ["--output=removed", "--scheme=prefix", "--measure=containment", "--keep=smallest"],
     ],
-    ids=["removed", "clusters", "kept"],
+    ids=["removed", "clusters", "kept", "contained"],
 )
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path

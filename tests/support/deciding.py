@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import strategies as st
@@ -154,14 +154,24 @@ def copies(base: int, count: int) -> list[frozenset[int]]:
     return [frozenset(range(base, base + 3))] * count
 
 
+def nested(base: int, count: int) -> list[frozenset[int]]:
+    """Return sets of many sizes, of which most are in a larger one."""
+    ends = [(0, 20), (0, 10), (2, 10), (2, 11), (5, 25), (0, 3), (0, 19)]
+    return [frozenset(range(base + low, base + high)) for low, high in ends[:count]]
+
+
+SHAPES = (path, star, clique, ties, copies)
+
+
 @st.composite
-def records(draw: st.DrawFn, unique: bool = False, old: bool = False) -> list[Line]:
+def records(
+    draw: st.DrawFn, unique: bool = False, old: bool = False, shapes: Sequence[Any] = SHAPES
+) -> list[Line]:
     """Draw records in any order: a chain whose ends are not a pair, other shapes, and copies.
 
     `unique`: each has an id of its own; `old`: the first ones, some or none, are old.
     """
-    shapes = st.sampled_from([path, star, clique, ties, copies])
-    drawn = draw(st.lists(st.tuples(shapes, st.integers(1, 7)), max_size=4))
+    drawn = draw(st.lists(st.tuples(st.sampled_from(shapes), st.integers(1, 7)), max_size=4))
     sets = [
         set_
         for i, (shape, count) in enumerate([(path, 4), *drawn])

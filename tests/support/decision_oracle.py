@@ -24,6 +24,11 @@ def jaccard(a: Line, b: Line) -> Fraction:
     return Fraction(len(a.set & b.set), len(a.set | b.set))
 
 
+def contained(a: Line, b: Line) -> Fraction:
+    """Return the containment of a in b."""
+    return Fraction(len(a.set & b.set), len(a.set))
+
+
 def printed(similarity: Fraction) -> str:
     return f"{round(similarity * 10**6) / 10**6:.6f}"
 
@@ -65,6 +70,23 @@ def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> 
             best = max(reasons, key=lambda k: (lines[k].old, pairs[i, k]))
             gone.append(Gone(i, best, pairs[i, best]))
     return gone
+
+
+def reasons_to_remove(lines: list[Line], threshold: Fraction) -> dict[tuple[int, int], str]:
+    """Return {(i, k): printed containment} where k, which is not shorter, contains i."""
+    return {
+        (i, k): printed(contained(a, b))
+        for i, a in enumerate(lines)
+        for k, b in enumerate(lines)
+        if i != k and not (a.old and b.old)
+        if len(b.set) >= len(a.set) and contained(a, b) >= threshold
+    }
+
+
+def longest_before(lines: list[Line], keep: str) -> Callable[[int], Any]:
+    """Return the rank of a place: longer records first, and of equally long ones by `keep`."""
+    ranks = {i: rank for rank, i in enumerate(order([x._replace(old=False) for x in lines], keep))}
+    return lambda i: (-len(lines[i].set), ranks[i])
 
 
 def components(count: int, pairs: dict[tuple[int, int], str]) -> list[set[int]]:
