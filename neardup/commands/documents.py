@@ -63,7 +63,8 @@ TEXTS = {
     "--strict": "stop at the first document that cannot be read",
 }
 NUL_HELP = (
-    "with --output kept or removed: unescaped paths, each followed by a NUL byte, for xargs -0"
+    "with --output kept or removed: unescaped paths of files, each followed by a NUL byte, for "
+    "xargs -0; members of archives are left out"
 )
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
@@ -76,8 +77,8 @@ binary and empty files are skipped, and symbolic links are not followed.
     python3 -m neardup documents --output removed -0 docs | xargs -0 rm --
 
 A line has two paths and their similarity.  Blanks, % and bytes that are not UTF-8 are written as
-%XX.  Members of archives are written ARCHIVE!MEMBER; rm cannot remove them.  For `tune`, an index
-or a cluster, write the documents as JSON lines:
+%XX.  Members of archives are written ARCHIVE!MEMBER, which is never the path of a file; -0 leaves
+them out.  For `tune`, an index or a cluster, write the documents as JSON lines:
 
     python3 -m neardup documents --output lines docs > docs.jsonl
 """
@@ -112,12 +113,12 @@ def main() -> None:
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally))
         if tally.results:
-            find(lines, args, options)
+            find(lines, args, options, walk)
     tally.report(walk.skipped, "")
     check_failures(tally, settings)
 
 
-def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
+def find(lines: Path, args: argparse.Namespace, options: table.Options, walk: Walk) -> None:
     """Print the answer for `lines`, a file of JSON lines whose ids are the paths of documents."""
     if args.lines:
         with lines.open("rb") as source:
@@ -133,9 +134,13 @@ def find(lines: Path, args: argparse.Namespace, options: table.Options) -> None:
     of_line = _kept_path if args.output == "kept" else _removed_path
     with answer.open("rb") as found:
         paths = list(map(of_line, found))
-    write_all(path + b"\0" if args.null else path_id(path).encode() + b"\n" for path in paths)
+    files = list(filter(walk.knows, paths)) if args.null else paths
+    write_all(path + b"\0" if args.null else path_id(path).encode() + b"\n" for path in files)
     if args.verbosity > QUIET:
-        print(f"{many(len(paths), 'documents')} {args.output}", file=sys.stderr)
+        said = f"{many(len(paths), 'documents')} {args.output}"
+        if left := len(paths) - len(files):
+            said += f"; {left:,} not printed: with -0, members of archives are left out"
+        print(said, file=sys.stderr)
 
 
 def _words(args: argparse.Namespace, options: table.Options) -> list[str]:

@@ -37,7 +37,8 @@ from neardup.joins.contained_rows import CONTAINMENT, JACCARD
 from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
 from neardup.options.command_parser import CommandParser, plain_names
 from neardup.options.table import read
-from neardup.reading.document_files import CHANGED, EMPTY, UNREADABLE
+from neardup.reading.archives import UNREADABLE
+from neardup.reading.document_files import CHANGED, EMPTY
 from neardup.reading.row_files import fields_table
 from neardup.runtime.program import StageError, UsageError, not_one_of
 from neardup.runtime.summary import QUIET, VERBOSE, many

@@ -122,16 +122,17 @@ def plain_name(name: str) -> str:
 
 
 @contextmanager
-def opened(path: str, name: str) -> Iterator[Any]:
+def opened(path: str, name: str, suffix: "str | None" = None) -> Iterator[Any]:
     """Context manager: open a file and decompress it, or open stdin; StageError for a damaged file.
 
-    path: `-` is stdin; name: what the message calls the file.
+    path: `-` is stdin; name: what the message calls the file; suffix: the extension that implies
+    the compression (default: that of the path).
     """
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
             yield stdin
         return
-    unpack = OPENERS.get(suffix_of(path))
+    unpack = OPENERS.get(suffix_of(path) if suffix is None else suffix)
     try:
         with open(path, "rb") as file:
             if unpack and not file.peek(1):  # which gzip would accept
@@ -216,7 +217,7 @@ SIGNATURES = (
     (rb"\x1f\x8b\x08", "compressed with gzip", "gzip -dc"),
     (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "compressed with bzip2", "bzip2 -dc"),
     (rb"\xfd7zXZ\0", "compressed with xz", "xz -dc"),
-    (rb"\x28\xb5\x2f\xfd", "compressed with zstd", "zstd -dc"),
+    (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", "compressed with zstd", "zstd -dc"),
     (
         rb"PK(?:\x03\x04|\x05\x06)",
         "a document, to save as CSV or plain text, or a zip archive",
@@ -232,6 +233,16 @@ SIGNATURES = (
         "--input parquet",
     ),
 )
+
+
+def packed_as(start: bytes) -> str:
+    """Return the extension for the compression of a file, such as .gz, by its first bytes, or "".
+
+    >>> packed_as(b"BZh91AY&SY"), packed_as(b"text")
+    ('.bz2', '')
+    """
+    pairs = zip(OPENERS, SIGNATURES)  # which begin with those of OPENERS
+    return next((suffix for suffix, (known, *_) in pairs if re.match(known, start)), "")
 
 
 def refuse_no_lines(start: bytes, name: str) -> None:

@@ -1,12 +1,13 @@
 """Read documents: the text of each file or archive member, or the reason why there is none.
 
     notes/a.txt          ─▶  notes/a.txt
-    old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member, in the order of the archive
+    old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member (`archives`)
 
 A document is text in UTF-8, or in what its byte order mark or --encoding names.  A single
-compressed file (.gz .bz2 .xz .zst) is read as the file in it.  A file that is not text is *binary*:
-it has a NUL byte, or first bytes that no text has.  Binary and empty files are skipped; files that
-should be text but cannot be read are failures, each with a reason.
+compressed file (gzip, bzip2, xz, zstd) is read as the file in it.  First bytes, not names, tell
+what is compressed or an archive.  A file that is not text is *binary*: it has a NUL byte, or first
+bytes that no text has.  Binary and empty files are skipped; files that should be text but cannot be
+read are failures, each with a reason.
 
 One file, or one member of an archive, is in memory at a time, up to `limit` bytes of it.
 """
@@ -16,27 +17,54 @@ from __future__ import annotations
 import math
 import os
 import re
-from calendar import timegm
+import tarfile
+import zipfile
 from collections.abc import Iterator
 from functools import partial
-from typing import IO, Any, Callable, NamedTuple, Protocol, Union
+from typing import Callable, NamedTuple, Protocol, Union
 
-from neardup.reading.compressed import SIGNATURES, opened
+from neardup.reading.archives import (
+    BINARY,
+    BLOCK,
+    DAMAGED,
+    OVER_LIMIT,
+    UNREADABLE,
+    Budget,
+    Member,
+    MemberError,
+    Names,
+    OverLimitError,
+    is_tar,
+    tar_members,
+    zip_members,
+)
+from neardup.reading.compressed import (
+    MAGIC_BYTES,
+    OPENERS,
+    SIGNATURES,
+    opened,
+    packed_as,
+    suffix_of,
+)
 from neardup.reading.dialects import AS_USUAL, MARKED, Dialect
 from neardup.reading.input_check import NOT_UTF8
 from neardup.runtime.program import StageError
 
 TAR = re.compile(rb"\.(?:tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)\Z", re.IGNORECASE)
 ZIP = re.compile(rb"\.zip\Z", re.IGNORECASE)
-MEMBER = b"!"  # between an archive and its member
-BINARY, EMPTY = "binary", "empty"
-HIDDEN_MEMBERS, OTHER_MEMBERS = "hidden members of archives", "links and special files in archives"
-LEFT_OUT_MEMBERS = "members of archives left out by --include or --exclude"
-TOO_LONG, DAMAGED = "longer than --max-line", "damaged"
-UNREADABLE, CHANGED = "cannot be read", "changed while it was read"
+ZIP_START = re.compile(rb"PK(?:\x03\x04|\x05\x06)")
+DAMAGES = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    EOFError,
+    ValueError,
+    OverflowError,
+    NotImplementedError,
+)
+EMPTY, TOO_LONG = "empty", "longer than --max-line"
+CHANGED = "changed while it was read"
 PDF = rb"%PDF-"
 NO_TEXT = re.compile(b"|".join([PDF, *(b"(?:%b)" % signature for signature, *_ in SIGNATURES)]))
-HIDDEN_PART = re.compile(rb"(?:\A|/)\.(?!\.?(?:/|\Z))")
 
 
 class Document(NamedTuple):
@@ -60,6 +88,7 @@ Reader = Callable[[bytes, bytes], Outcome]  # of a path and the bytes of a file
 
 
 def is_archive(path: bytes) -> bool:
+    """Return whether a file is named like an archive."""
     return bool(TAR.search(path) or ZIP.search(path))
 
 
@@ -85,17 +114,15 @@ def documents(
     Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
     bytes is not read to its end.
     """
-    text = partial(text_of, limit=limit, dialect=dialect)
     path, before = file.path, (file.size, file.mtime_ns)
     try:
-        if TAR.search(path):
-            yield from _tar_members(path, limit, allow, text)
-        elif ZIP.search(path):
-            yield from _zip_members(path, limit, allow, text)
-        else:
-            outcome = dated(_whole_file(path, limit, text), file.mtime_ns / 1e9)
-            yield outcome if _state(path) == before else NoDocument(path, CHANGED)
-            return
+        for outcome in _outcomes(
+            file, limit, allow, partial(text_of, limit=limit, dialect=dialect)
+        ):
+            if outcome.path != path:  # a member
+                yield outcome
+            elif _state(path) == before:
+                yield dated(outcome, file.mtime_ns / 1e9)
         if _state(path) != before:
             yield NoDocument(path, CHANGED)
     except OSError as error:
@@ -107,14 +134,50 @@ def _state(path: bytes) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _whole_file(path: bytes, limit: int, text: Reader) -> Outcome:
-    name = os.fsdecode(path)
+def _outcomes(
+    file: RegularFile, limit: int, allow: Callable[[bytes], bool], text: Reader
+) -> Iterator[Outcome]:
+    """Yield the outcomes for a file; its first bytes determine how it is read."""
+    path, name = file.path, os.fsdecode(file.path)
+    names, budget = Names(path, allow), Budget(file.size)
     try:
-        with opened(name, name) as stream:
-            return text(path, stream.read(limit + 1))
+        with open(path, "rb") as raw:
+            start = raw.read(MAGIC_BYTES)
+        packed, is_zip = packed_as(start), bool(ZIP.search(path))
+        if not packed and (is_zip or ZIP_START.match(start)):
+            yield from _texts(zip_members(path, names, budget, is_zip), limit, text)
+            return
+        with opened(name, name, packed) as stream:
+            head = stream.read(BLOCK)
+            if is_tar(head) or (TAR.search(path) and head == bytes(BLOCK)):
+                yield from _texts(tar_members(head, stream, names, budget), limit, text)
+                return
+            outcome = text(path, head + stream.read(max(0, limit + 1 - len(head))))
+        if isinstance(outcome, NoDocument) and outcome.skipped and _says_packed(path):
+            outcome = NoDocument(path, DAMAGED, "is not what its name says")
+    except OverLimitError as error:
+        outcome = NoDocument(path, OVER_LIMIT, str(error))
+    except DAMAGES as error:
+        outcome = NoDocument(path, DAMAGED, str(error))
     except StageError as error:
         _, damaged, detail = str(error).rpartition("damaged: ")
-        return NoDocument(path, DAMAGED if damaged else UNREADABLE, detail)
+        outcome = NoDocument(path, DAMAGED if damaged else UNREADABLE, detail)
+    yield outcome
+
+
+def _says_packed(path: bytes) -> bool:
+    return is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
+
+
+def _texts(members: Iterator[Member], limit: int, text: Reader) -> Iterator[Outcome]:
+    for member in members:
+        if member.why:
+            yield NoDocument(member.path, member.why, skipped=True)
+            continue
+        try:
+            yield dated(text(member.path, member.read(limit + 1)), member.changed)
+        except MemberError as error:
+            yield NoDocument(member.path, *error.args)
 
 
 def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
@@ -149,88 +212,3 @@ def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -
 def dated(outcome: Outcome, changed: float) -> Outcome:
     real = changed if math.isfinite(changed) else 0.0
     return outcome._replace(changed=real) if isinstance(outcome, Document) else outcome
-
-
-def _member(
-    archive: bytes, name: bytes, regular: bool, allow: Callable[[bytes], bool]
-) -> bytes | NoDocument:
-    """Return the path of a member to read, or why it is skipped."""
-    path = archive + MEMBER + name
-    if not regular:
-        return NoDocument(path, OTHER_MEMBERS, skipped=True)
-    if HIDDEN_PART.search(name):
-        return NoDocument(path, HIDDEN_MEMBERS, skipped=True)
-    return path if allow(name) else NoDocument(path, LEFT_OUT_MEMBERS, skipped=True)
-
-
-def _tar_members(
-    path: bytes, limit: int, allow: Callable[[bytes], bool], text: Reader
-) -> Iterator[Outcome]:
-    import lzma
-    import tarfile
-    import zlib
-
-    damages = tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError
-    try:
-        with tarfile.open(path, "r:*", errors="surrogateescape", encoding="utf-8") as archive:
-            for entry in archive:
-                archive.members = []  # type: ignore[attr-defined]  # else all are in memory
-                if entry.isdir():
-                    continue
-                name = entry.name.encode("utf-8", "surrogateescape")
-                member = _member(path, name, entry.isreg(), allow)
-                outcome = _read(member, limit, text, partial(archive.extractfile, entry))
-                yield dated(outcome, float(entry.mtime))
-            assert archive.fileobj
-            archive.fileobj.seek(archive.offset)  # subtle: a tar that is cut short ends in silence
-            if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
-                yield NoDocument(path, DAMAGED, "it is cut short")
-    except damages as error:
-        yield NoDocument(path, DAMAGED, str(error))
-
-
-def _zip_members(
-    path: bytes, limit: int, allow: Callable[[bytes], bool], text: Reader
-) -> Iterator[Outcome]:
-    import lzma
-    import zipfile
-    import zlib
-
-    try:
-        archive = zipfile.ZipFile(os.fsdecode(path))
-    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
-        yield NoDocument(path, DAMAGED, str(error))
-        return
-    damages = zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError
-    with archive:
-        for entry in archive.infolist():
-            if entry.filename.endswith("/"):
-                continue
-            member = _member(path, entry.filename.encode("utf-8", "replace"), True, allow)
-            named = member if isinstance(member, bytes) else path
-            try:
-                outcome = _read(member, limit, text, partial(archive.open, entry))
-                yield dated(outcome, _seconds_of(entry.date_time))
-            except (RuntimeError, NotImplementedError) as error:  # a password, a method
-                yield NoDocument(named, UNREADABLE, str(error))
-            except damages as error:
-                if isinstance(error, OSError) and error.errno:
-                    raise  # of the archive itself; bzip2 says "Invalid data stream" without one
-                yield NoDocument(named, DAMAGED, str(error))
-
-
-def _seconds_of(date: tuple[int, ...]) -> float:
-    """Return the Unix time of a member's date, year to second; 0 for a date that does not exist."""
-    try:
-        return float(timegm((*date, 0, 0, 0)))
-    except ValueError:  # month 0, which some programs write
-        return 0.0
-
-
-def _read(
-    member: bytes | NoDocument, limit: int, text: Reader, stream: Callable[[], IO[bytes] | Any]
-) -> Outcome:
-    if isinstance(member, NoDocument):
-        return member
-    with stream() as file:
-        return text(member, file.read(limit + 1))

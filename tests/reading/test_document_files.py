@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from neardup.images.folder_walk import FoundFile
-from neardup.reading import document_files
+from neardup.reading import archives, document_files
 from neardup.reading.compressed import ZSTD
 from neardup.reading.dialects import Dialect
 from neardup.reading.document_files import Document, NoDocument, Outcome, documents, text_of
@@ -44,12 +44,11 @@ def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
         ("\ufeffé 日本\r\n".encode("utf-16-be"), "é 日本\r\n"),
         ("\ufeffé 日本".encode("utf-32-le"), "é 日本"),
         ("\ufeff \n".encode("utf-16-le"), document_files.EMPTY),
-        ("\ufeffa\0".encode("utf-16-le"), document_files.BINARY),
+        ("\ufeffa\0".encode("utf-16-le"), archives.BINARY),
         (b"\xff\xfea\0b", "not utf-16-le"),
-        (b"text\0", document_files.BINARY),
-        (b"\x7fELF\x02\0", document_files.BINARY),
-        (b"%PDF-1.7 and more", document_files.BINARY),
-        (gzip.compress(b"a", mtime=0), document_files.BINARY),
+        (b"text\0", archives.BINARY),
+        (b"\x7fELF\x02\0", archives.BINARY),
+        (b"%PDF-1.7 and more", archives.BINARY),
         (b"a" * (LIMIT + 1), document_files.TOO_LONG),
     ],
 )
@@ -62,7 +61,7 @@ def test_what_a_document_is(data: bytes, expected: str, tmp_path: Path) -> None:
         assert found.text == expected
     else:
         assert found.reason == expected
-        assert found.skipped == (expected in (document_files.EMPTY, document_files.BINARY))
+        assert found.skipped == (expected in (document_files.EMPTY, archives.BINARY))
 
 
 def test_the_place_of_a_wrong_byte_is_named() -> None:
@@ -80,7 +79,7 @@ def test_an_encoding(encoding: str, tmp_path: Path) -> None:
         archive.writestr("d", b"\x89PNG\r\n\x1a\n\0\0\0\0")
     *texts, binary = read(tmp_path / "a.zip", dialect=dialect)
     assert [found.text for found in texts] == [text] * 3
-    assert binary.reason == document_files.BINARY
+    assert binary.reason == archives.BINARY
 
 
 def test_bytes_that_are_not_in_the_encoding() -> None:
@@ -101,7 +100,7 @@ def test_compressed_files(tmp_path: Path) -> None:
     reasons = [
         found.reason for n in ("bomb.gz", "cut.gz", "empty.gz") for found in read(tmp_path / n)
     ]
-    assert reasons == [document_files.TOO_LONG, document_files.DAMAGED, document_files.DAMAGED]
+    assert reasons == [document_files.TOO_LONG, archives.DAMAGED, archives.DAMAGED]
 
 
 def test_files_that_are_gone_closed_or_changed(tmp_path: Path) -> None:
@@ -113,10 +112,10 @@ def test_files_that_are_gone_closed_or_changed(tmp_path: Path) -> None:
     assert list(documents(file, LIMIT)) == [NoDocument(file.path, document_files.CHANGED)]
     path.unlink()
     (found,) = documents(file, LIMIT)
-    assert found == NoDocument(file.path, document_files.UNREADABLE, "No such file or directory")
+    assert found == NoDocument(file.path, archives.UNREADABLE, "No such file or directory")
     path.mkdir()
     (found,) = documents(file, LIMIT)
-    assert found == NoDocument(file.path, document_files.UNREADABLE, "Is a directory")
+    assert found == NoDocument(file.path, archives.UNREADABLE, "Is a directory")
 
 
 MEMBERS = {
@@ -160,8 +159,8 @@ def test_archives(name: str, tmp_path: Path) -> None:
     top = os.fsencode(path)
     assert list(texts.items()) == [(top + b"!./a.txt", "to be"), (top + b"!sub/b.py", "or not")]
     others = [each.reason for each in found if isinstance(each, NoDocument)]
-    hidden, links = document_files.HIDDEN_MEMBERS, document_files.OTHER_MEMBERS
-    expected = [hidden, hidden, document_files.BINARY, document_files.TOO_LONG]
+    hidden, links = archives.HIDDEN_MEMBERS, archives.OTHER_MEMBERS
+    expected = [hidden, hidden, archives.BINARY, document_files.TOO_LONG]
     assert others == expected + [links] * 2 * (name != "a.zip")
     chosen = read(path, allow=lambda name: name.endswith(b".py"))
     assert [each.path for each in chosen if isinstance(each, Document)] == [top + b"!sub/b.py"]
@@ -175,11 +174,11 @@ def test_archives_that_are_damaged(tmp_path: Path) -> None:
     for path in whole.values():
         data = path.read_bytes()
         path.write_bytes(data[: len(data) * 2 // 3])
-        assert read(path)[-1].reason == document_files.DAMAGED  # type: ignore[union-attr]
+        assert read(path)[-1].reason == archives.DAMAGED  # type: ignore[union-attr]
         path.write_bytes(b"")
         (found,) = read(path)
         assert isinstance(found, NoDocument)
-        assert found.reason == document_files.DAMAGED
+        assert found.reason == archives.DAMAGED
 
 
 def test_a_member_with_a_password(tmp_path: Path) -> None:
@@ -191,7 +190,7 @@ def test_a_member_with_a_password(tmp_path: Path) -> None:
     path.write_bytes(data)
     first = read(path)[0]
     assert isinstance(first, NoDocument)
-    assert first.reason == document_files.UNREADABLE
+    assert first.reason == archives.UNREADABLE
     assert "password" in first.detail
 
 
@@ -223,7 +222,7 @@ def test_behind_a_damaged_member_the_others_are_read(method: int, tmp_path: Path
     assert isinstance(damaged, NoDocument)
     top = os.fsencode(path)
     assert [first.path, damaged.path, last.path] == [top + b"!a", top + b"!b", top + b"!c"]
-    assert damaged.reason == document_files.DAMAGED
+    assert damaged.reason == archives.DAMAGED
 
 
 def test_a_member_with_a_date_that_does_not_exist(tmp_path: Path) -> None:
@@ -261,7 +260,7 @@ def test_zip_files_that_python_cannot_open(at: int, value: bytes, tmp_path: Path
         path.write_bytes(path.read_bytes().replace(b"name", b"\xff\xfe\xfd\xfc"))
     (found,) = read(path)
     assert isinstance(found, NoDocument)
-    assert found.reason == document_files.DAMAGED
+    assert found.reason == archives.DAMAGED
 
 
 def test_a_file_of_a_kind_whose_package_is_missing(
@@ -272,5 +271,5 @@ def test_a_file_of_a_kind_whose_package_is_missing(
         monkeypatch.setitem(sys.modules, name, None)
     (found,) = read(tmp_path / "a.txt.zst")
     assert isinstance(found, NoDocument)
-    assert found.reason == document_files.UNREADABLE
+    assert found.reason == archives.UNREADABLE
     assert "pip install" in found.detail
