@@ -2,7 +2,7 @@
 
 test and training files ── `neardup run --exact --against TEST --between` ── pairs of ids
                         └─ read again: the sets and texts of these ids ── leaks, or clean files
-"""
+                           and all training texts: short test texts in them"""
 
 import argparse
 import os
@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import IO, NamedTuple
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import LINES_OPTION, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import add_option, check_files, check_regular
+from neardup.evaluation.passages import WholeTexts, longest_passage, shown_words
 from neardup.lines.answer_lines import format_decided, parse_pair
 from neardup.options import table
 from neardup.options.settings import Settings, form_of
@@ -27,13 +28,17 @@ from neardup.options.table import Options
 from neardup.reading import shingling
 from neardup.reading.blocks import NEW, Block, file_places
 from neardup.reading.compressed import kind_by_name
+from neardup.reading.input_check import NO_SHINGLES
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
-from neardup.reading.text_rows import row_id, with_row_ids
-from neardup.runtime.program import UsageError, escaped, not_one_of
-from neardup.runtime.summary import QUIET, VERBOSE
+from neardup.reading.text_rows import row_id
+from neardup.runtime import summary
+from neardup.runtime.counters import Counters
+from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, typed_with
+from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
+from neardup.stages.pairs import parsed
 
 PROGRAM = "python3 -m neardup leaks"
 NAME = "neardup leaks"
@@ -48,20 +53,24 @@ FLAGS = (
 )
 OUTPUTS = ("leaks", "clean")
 LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
-SHOWN_WORDS, PLACES, MOST_PLACE = 40, 16, 5000
-FOUND = 1  # the exit code
+MOST_PLACE = 5000
+FOUND, UNSEARCHED = 1, 3  # exit codes
+ALLOW = "--allow-unsearched"
 TRAINING = ""  # in counts, for the records of all training files
+WORDLESS = "test records without words"
+MOST_LISTED, SHOWN_TEXTS = 100, 3
 DESCRIPTION = """Find which records of test sets are in training data.
 
-A test record is leaked if one training record contains at least 70 % of its eight-word sequences.
-Every such pair is found and verified.
+A test record is leaked if one training record contains at least 70 % of its eight-word sequences,
+or a short text as a whole.  Every such pair is found and verified.
 
     python3 -m neardup leaks train.jsonl --test test.jsonl > leaks.tsv
     python3 -m neardup leaks train.jsonl --test test.jsonl --output clean > clean.jsonl
 
 A line has the ids of the test record and of the training record, the share of the test record
 that is in the training record, FILE:LINE of the training record, and the longest passage that both
-have.  With --output leaks, the exit code is 1 if there is a leak.
+have.  With --output leaks, the exit code is 1 if there is a leak; it is 3 if there may be one in
+what could not be read.
 """
 SHORT = {
     "--test": "test records; may be repeated",
@@ -79,7 +88,7 @@ TEXTS = {
 
 
 class FoundRecord(NamedTuple):
-    """A test or training record whose id is in a found pair."""
+    """A test or training record that may be part of a leak."""
 
     file: str
     line: int
@@ -93,12 +102,16 @@ class Leak(NamedTuple):
     test: FoundRecord
     train: FoundRecord
     similarity: Fraction
+    whole: bool = False  # if the test text was found as a whole
+    listed: bool = True
 
     def line(self, form: InputFormat) -> bytes:
         """Return the output line of a leak, with a passage or the number of common shingles."""
         both = len(self.test.tokens & self.train.tokens)
-        passage = f"{both:,} shingles"
-        if form.shingle is not None and form.shingle.unit != "spot":
+        passage = many(both, "shingles")
+        if self.whole:
+            passage = shown_words(shingling.canonical_words(form.clean(self.test.text)))
+        elif form.shingle is not None and form.shingle.unit != "spot":
             passage = longest_passage(form, self.test.text, self.train.text)
         place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
         fields = (
@@ -115,33 +128,36 @@ def main() -> None:
     args = _command_line()
     options = run_options(args)
     settings = Settings.of(options)
-    new = [
-        InputFile(*each) for each in zip(args.files, args.files, file_places(0, len(args.files)))
-    ]
+    new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     given = [*args.test, *args.files]
+    search = Search(settings, args.test, args.files, args.verbosity)
     with working_folder() as folder, file_answer("-o", args.answer, given, LEAKS) as answer:
         if args.kind == "clean":
             check_one_answer(settings.form, new, answer.descriptor)
             check_kind(args.answer, settings.form.kind_of(args.files[0]))
-        pairs = folder / "pairs"
+        search.read_tests()
+        pairs, decided = folder / "pairs", folder / "decided"
         said = "-v" if args.verbosity >= VERBOSE else "-q"
+        summary.RENAMED.update({summary.OLD_RECORDS: "… test records", SINGLE: ""})
         jobs = [] if args.jobs is None else [f"--jobs={args.jobs}"]
         words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
         run.main(NAME, PROGRAM, [*words, "--", *args.files])
-        counts: Counter[str] = Counter()
-        leaks = list(found_leaks(settings, args, partners(pairs), counts))
+        with decided.open("wb") as gone:
+            leaks = search.leaks(partners(pairs), gone)
+            lines = sorted(leak.line(settings.form) for leak in leaks if args.kind != "clean")
         if args.kind == "clean":
-            decided = folder / "decided"
-            decided.write_bytes(b"".join(decisions(leaks)))
             sys.stdout.flush()
             with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
         else:
-            answer.write(sorted(leak.line(settings.form) for leak in leaks))
+            answer.write(lines)
     if args.verbosity > QUIET:
-        print("\n".join(summary(leaks, args.test, counts)), file=sys.stderr)
-    if leaks and args.kind != "clean":
+        print("\n".join(search.summary()), file=sys.stderr)
+    if lines:
         sys.exit(FOUND)
+    if (missed := search.unsearched()) and not args.allow_unsearched:
+        print(f"{NAME}: {missed}; to accept this, type: {typed_with(ALLOW)}", file=sys.stderr)
+        sys.exit(UNSEARCHED)
 
 
 def check_kind(name: "str | None", kind: str) -> None:
@@ -180,116 +196,173 @@ def partners(pairs: Path) -> dict[bytes, set[bytes]]:
     return found
 
 
-def found_leaks(
-    settings: Settings,
-    args: argparse.Namespace,
-    wanted: dict[bytes, set[bytes]],
-    counts: Counter[str],
-) -> Iterator[Leak]:
-    """Yield the leaks among the pairs `wanted`; read the files again, and count their records.
+class Search:
+    """The search for test records in training records, and what it counts.
 
-    Test files come first.  Ids may be repeated, so each two records are verified once more.
+    A test text shorter than two runs is looked for as a whole, too: it has few runs, and other
+    punctuation at its ends changes most of them.
     """
-    tests: dict[bytes, list[FoundRecord]] = {}
-    ids = set().union(*wanted.values())
-    places = file_places(len(args.test), len(args.files))
-    blocks = settings.blocks([*args.test, *args.files], places=places)
-    for record in records(blocks, settings, lambda old: ids if old else wanted.keys(), counts):
-        if record.place < NEW:
-            tests.setdefault(record.id, []).append(record)
-            continue
-        for test in (test for id_ in sorted(wanted[record.id]) for test in tests.get(id_, ())):
-            both = len(test.tokens & record.tokens)
-            whole = len(test.tokens if settings.measure.directed else test.tokens | record.tokens)
-            if Fraction(both, whole) >= Fraction(settings.threshold.num, settings.threshold.den):
-                yield Leak(test, record, Fraction(both, whole))
 
+    def __init__(
+        self, settings: Settings, tests: Sequence[str], files: Sequence[str], verbosity: int
+    ):
+        self.settings, self.tests, self.files = settings, tests, files
+        said = QUIET if verbosity >= VERBOSE else verbosity  # the run prints bad lines with -v
+        self.counters = {name: Counters(NAME, "", "", said) for name in (*tests, TRAINING)}
+        self.leaked: dict[str, set[int]] = {name: set() for name in tests}  # lines
+        self.removed = 0  # training records
+        self.texts = WholeTexts() if settings.measure.directed and settings.form.shingle else None
+        self.short: dict[int, list[FoundRecord]] = {}  # by the hash of the text
+        self.times: Counter[int] = Counter()  # in how many training records a short text is
 
-def records(
-    blocks: Iterable[Block],
-    settings: Settings,
-    ids: Callable[[bool], Collection[bytes]],
-    counts: Counter[str],
-) -> Iterator[FoundRecord]:
-    """Yield the test and training records with wanted ids, and count all records.
+    def read_tests(self) -> None:
+        """Note all short test texts; UsageError for a file without a test record."""
+        among = [*self.tests, *self.files]
+        for name, counters in zip(self.tests, self.counters.values()):
+            for block in self.settings.blocks([name], among=among):
+                for record, _ in self._records(block, counters, None):
+                    self._note(record, counters)
+            if not counters.counts.get("records") and not bad_lines(counters.counts):
+                raise UsageError(f"--test {_escaped(name)}: has no test record")
+            try:
+                judged(counters.counts, self.settings.max_bad)
+            except StageError as error:
+                raise StageError(f"--test {_escaped(name)}: {error}") from None
 
-    ids: returns the wanted ids of test records for True, and of training records for False; counts:
-    by test file, and of all training files together.
-    """
-    for block in blocks:
-        if block.flaw:
-            continue
-        batch, _ = settings.parse(block.data)
-        name = re.sub(": [a-z]+ $", "", block.place)
-        is_test = block.first < NEW
-        counts[name if is_test else TRAINING] += len(batch.ids)
-        wanted = ids(is_test)
-        mine = [i for i, id_ in enumerate(with_row_ids(batch, block)) if id_ in wanted]
-        texts = {n: (id_, text) for n, id_, text in settings.form.texts(block.data)} if mine else {}
-        for i in mine:
-            number = int(batch.places[i])
-            id_ = texts[number][0] or row_id(block, number)
-            tokens = frozenset(batch.sets.row(i).tolist())
+    def _note(self, record: FoundRecord, counters: Counters) -> None:
+        form = self.settings.form
+        text = form.clean(record.text)
+        if not (self.texts and form.shingle and _is_short(form.shingle, text)):
+            return
+        if (found := self.texts.add(text)) is None:
+            counters.add(WORDLESS, 1)
+        else:
+            self.short.setdefault(found, []).append(record)
+
+    def leaks(self, wanted: dict[bytes, set[bytes]], gone: IO[bytes]) -> Iterator[Leak]:
+        """Yield the leaks to list; write a decision to `gone` for each training record with a leak.
+
+        wanted: the pairs of ids to verify once more, since ids may be repeated.  Test files are
+        read before training files.
+        """
+        tests: dict[bytes, list[FoundRecord]] = {}
+        ids = set().union(*wanted.values())
+        places = file_places(len(self.tests), len(self.files))
+        again, counters = Counters(NAME, "", "", QUIET), self.counters[TRAINING]
+        for block in self.settings.blocks([*self.tests, *self.files], places=places):
+            if block.first < NEW:
+                for record, _ in self._records(block, again, ids):
+                    tests.setdefault(record.id, []).append(record)
+                continue
+            for record, whole in self._records(block, counters, wanted.keys()):
+                partner_ids = sorted(wanted.get(record.id, ()))
+                partners = [test for id_ in partner_ids for test in tests.get(id_, ())]
+                yield from self._counted(list(self._leaks_of(record, partners, whole)), gone)
+        if not counters.counts.get("records"):
+            raise UsageError("the training files have no record; name files of training records")
+
+    def _records(
+        self, block: Block, counters: Counters, ids: "Collection[bytes] | None"
+    ) -> Iterator[tuple[FoundRecord, set[int]]]:
+        """Count the records of a block; yield those with wanted ids or a short test text in them.
+
+        ids: None for all records, if short texts are looked for
+        """
+        rows = {}
+        for batch in parsed([block], self.settings, counters):
+            named = zip(batch.places.tolist(), batch.ids)
+            rows = {p: batch.sets.row(i) for i, (p, id_) in enumerate(named) if id_ in (ids or ())}
+        form, texts = self.settings.form, []
+        if not block.flaw and (rows or self.texts):
+            texts = list(form.texts(block.data))
+        whole = {}
+        if self.texts and ids is not None and block.first >= NEW:
+            whole = self.texts.within([form.clean(text) for _, _, text in texts])
+        for i, (number, id_, text) in enumerate(texts):
             place = block.first + number
-            yield FoundRecord(name, block.line + number, place, id_, tokens, texts[number][1])
+            if place in rows or i in whole or ids is None:
+                name = re.sub(": [a-z]+ $", "", block.place)
+                tokens = frozenset(rows[place].tolist() if place in rows else ())
+                given = id_ or row_id(block, number)
+                record = FoundRecord(name, block.line + number, place, given, tokens, text)
+                yield record, whole.get(i, set())
+
+    def _leaks_of(
+        self, train: FoundRecord, tests: Iterable[FoundRecord], whole: Iterable[int]
+    ) -> Iterator[Leak]:
+        """Yield the leaks of a training record; of a short text that is in many, only the first."""
+        t, seen = self.settings.threshold, set()
+        for test in tests:
+            both = len(test.tokens & train.tokens)
+            all_ = test.tokens if self.settings.measure.directed else test.tokens | train.tokens
+            if (share := Fraction(both, len(all_))) >= Fraction(t.num, t.den):
+                seen.add((test.file, test.line))
+                yield Leak(test, train, share)
+        for text in whole:
+            self.times[text] += 1
+            listed = self.times[text] <= MOST_LISTED
+            for test in self.short[text] if listed else self.short[text][:1]:
+                if (test.file, test.line) not in seen:
+                    yield Leak(test, train, Fraction(1), whole=True, listed=listed)
+
+    def _counted(self, leaks: Sequence[Leak], gone: IO[bytes]) -> Iterator[Leak]:
+        for leak in leaks:
+            self.leaked[leak.test.file].add(leak.test.line)
+        for test, train, similarity, _, _ in leaks[:1]:
+            self.removed += 1
+            share = fraction_text(similarity)
+            gone.write(format_decided(b"%016x" % train.place, train.id, test.id, share))
+        return (leak for leak in leaks if leak.listed)
+
+    def missed(self, name: str) -> dict[str, int]:
+        """Return {reason: number} of test records, or training lines, that were not compared."""
+        counts = self.counters[name].counts
+        reasons = {key[len(BAD) :]: n for key, n in counts.items() if key.startswith(BAD)}
+        empty = reasons.pop(NO_SHINGLES, 0)
+        empty += counts.get(WORDLESS if self.texts else "records without shingles", 0)
+        return {**reasons, **({"no words": empty} if empty and name != TRAINING else {})}
+
+    def unsearched(self) -> str:
+        """Return how much was not compared, as a clause, or ""."""
+        tests = sum(sum(self.missed(name).values()) for name in self.tests)
+        lines = sum(self.missed(TRAINING).values())
+        told = [f"{many(tests, 'test records')} could not be looked for"] * bool(tests)
+        return " and ".join(told + [f"{many(lines, 'training lines')} not read"] * bool(lines))
+
+    def summary(self) -> list[str]:
+        """Return a line for each test file, one for the training data, and one for common texts."""
+        lines = []
+        for name in (*self.tests, TRAINING):
+            counts = self.counters[name].counts
+            records = counts.get("records", 0)
+            leaked = len(self.leaked.get(name, ()))
+            share = f" ({leaked / records:.2%})" if leaked else ""
+            line = f"{_escaped(name)}: {leaked:,} of {records:,} records leaked{share}"
+            if name == TRAINING:
+                line = f"{self.removed:,} of {records:,} training records have a leak"
+            reasons = [f"{n:,} {reason}" for reason, n in sorted(self.missed(name).items())]
+            verb = "not read" if name == TRAINING else "not looked for"
+            more = f"; {sum(self.missed(name).values()):,} {verb}: {', '.join(reasons)}"
+            lines.append(line + more * bool(reasons))
+            if not self.texts and name != TRAINING and (single := counts.get(SINGLE)):
+                lines[-1] += f"; of {single:,} that are one sequence, only equal texts were found"
+        often = [text for text, times in self.times.most_common() if times > MOST_LISTED]
+        for text in often[:SHOWN_TEXTS]:
+            which = f"'{escaped(self.short[text][0].text.encode())}' is in {self.times[text]:,}"
+            lines.append(f"{which} training records; {MOST_LISTED} of them are listed")
+        return lines
 
 
-def decisions(leaks: Sequence[Leak]) -> Iterator[bytes]:
-    """Yield a decision line for each training record to remove, in the order of the input."""
-    for place, leak in sorted({leak.train.place: leak for leak in leaks}.items()):
-        similarity = fraction_text(leak.similarity)
-        yield format_decided(b"%016x" % place, leak.train.id, leak.test.id, similarity)
+def _escaped(name: str) -> str:
+    return escaped(os.fsencode(name), MOST_PLACE)
 
 
-def longest_passage(form: InputFormat, a: str, b: str) -> str:
-    """Return the longest passage found in both texts, as words or characters; long ones are cut.
-
-    >>> form = InputFormat.of("text", "word:2", None)
-    >>> longest_passage(form, "To be or not to be", "It is not to be seen")
-    'not to be'
-    """
-    shingler = form.shingle
-    assert shingler
-    units: Sequence[str] = shingling.canonical_words(form.clean(a))
-    if shingler.unit == "char":
-        units = shingling.canonical(form.clean(a))
-    start, length = _longest_run(shingler(form.clean(a)).tolist(), shingler(form.clean(b)).tolist())
-    passage = units[start : start + length + shingler.width - 1]
-    if isinstance(passage, str):
-        return escaped(passage.encode())
-    more = " …" * (len(passage) > SHOWN_WORDS)
-    return escaped(shingling.joined(passage[:SHOWN_WORDS]).encode(), limit=2000) + more
-
-
-def _longest_run(a: list[int], b: list[int]) -> tuple[int, int]:
-    """Return the start in `a` and the length of the longest common run that a short search finds.
-
-    Only the first 16 places of each value in `a` are tried.
-    """
-    at: dict[int, list[int]] = {}
-    for i, value in enumerate(a):
-        if len(some := at.setdefault(value, [])) < PLACES:
-            some.append(i)
-    best, before = (0, 0), dict[int, int]()
-    for value in b:
-        now = {i: before.get(i - 1, 0) + 1 for i in at.get(value, ())}
-        for i, length in now.items():
-            if length > best[1]:
-                best = i - length + 1, length
-        before = now
-    return best
-
-
-def summary(leaks: Sequence[Leak], tests: Sequence[str], counts: Counter[str]) -> list[str]:
-    """Return the summary: a line for each file of test records, and one for the training data."""
-    lines = []
-    for name in tests:
-        leaked = len({leak.test.line for leak in leaks if leak.test.file == name})
-        share = f" ({leaked / counts[name]:.2%})" if leaked else ""
-        shown = escaped(os.fsencode(name), MOST_PLACE)
-        lines.append(f"{shown}: {leaked:,} of {counts[name]:,} records leaked{share}")
-    gone = f"{len({leak.train.place for leak in leaks}):,} of {counts[TRAINING]:,}"
-    return [*lines, f"{gone} training records have a leak"]
+def _is_short(shingler: shingling.Shingler, text: str) -> bool:
+    """Return whether a text has fewer words or characters than two runs, or has no spot."""
+    if shingler.unit == "spot":
+        return not len(shingler(text))
+    units = shingling.canonical if shingler.unit == "char" else shingling.canonical_words
+    return len(units(text)) < 2 * shingler.width
 
 
 def _command_line() -> argparse.Namespace:
@@ -314,6 +387,8 @@ def _command_line() -> argparse.Namespace:
         help=f"{about} (default: {OUTPUTS[0]})",
     )
     parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
+    about = "exit with 0 even if test records could not be looked for, or training lines not read"
+    parser.add_argument(ALLOW, action="store_true", help=about)
     parser.add_argument("-o", **LINES_OPTION)
     parser.add_argument("files", nargs="+", metavar="TRAIN", help="plain or compressed")
     parser.add_verbosity()

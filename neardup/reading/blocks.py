@@ -34,7 +34,7 @@ import numpy as np
 from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.input_check import LINE_TOO_LONG
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, printable
 from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
@@ -235,8 +235,7 @@ def row_prefixes(names: Sequence[str], others: bool = False) -> list[bytes]:
         if name != "-":
             name = os.path.relpath(name, common) if common else os.path.abspath(name)
         text = os.fsencode(name).decode("utf-8", "backslashreplace")
-        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # as an id may be
-        prefixes.append(f"{shown}:".encode())
+        prefixes.append(f"{printable(text)}:".encode())  # as an id may be
     return prefixes
 
 

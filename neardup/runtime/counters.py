@@ -15,7 +15,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from neardup.runtime import kernels, summary
-from neardup.runtime.program import REPORTS
+from neardup.runtime.program import REPORTS, printable
 
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task; Hadoop kills a task that reports nothing for too long
@@ -87,7 +87,8 @@ class Counters:
             if not self._reports and self._verbosity > summary.QUIET:
                 if self._on_terminal:
                     self._show("")
-                print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
+                where = f"{printable(place)}{line}"
+                print(f"{self.stage}: {where}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
         """Count a repeated id, and remember the smallest repeated id."""

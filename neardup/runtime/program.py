@@ -96,9 +96,12 @@ def escaped(line: bytes, limit: int = 60) -> str:
     >>> escaped(b"a\\tb'"), escaped(b"abc", limit=2)
     ("a\\\\tb'", 'ab…')
     """
-    text = line[:limit].decode("utf-8", "backslashreplace")
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return text + "…" * (len(line) > limit)
+    return printable(line[:limit].decode("utf-8", "backslashreplace")) + "…" * (len(line) > limit)
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Return a text with its control characters escaped, except those in `kept`."""
+    return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
 
 
 def typed_with(*options: str) -> str:
@@ -205,10 +208,8 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
         return end(OK if _reader_gone() else FAILED)
     except KeyboardInterrupt as interrupt:
         return end(INTERRUPTED, f"{name}: {interrupt}" if interrupt.args else "")
-    except UsageError as error:
-        return end(WRONG_USAGE, f"{name}: {error}")
-    except StageError as error:
-        return end(FAILED, f"{name}: {error}")
+    except (UsageError, StageError) as error:
+        return end(WRONG_USAGE if isinstance(error, UsageError) else FAILED, f"{name}: {error}")
     except MemoryError:
         return end(FAILED, f"{name}: out of memory")
     except OSError as error:
@@ -225,9 +226,8 @@ def keep_freed_memory() -> None:
     """
     with contextlib.suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(M_MMAP_THRESHOLD, 32 << 20)
-        mallopt(M_TRIM_THRESHOLD, 128 << 20)
-        mallopt(M_TOP_PAD, 16 << 20)
+        for name, size in ((M_MMAP_THRESHOLD, 32), (M_TRIM_THRESHOLD, 128), (M_TOP_PAD, 16)):
+            mallopt(name, size << 20)
 
 
 def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
@@ -290,7 +290,7 @@ def _ended(reports: str, code: int, message: str = "") -> int:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
         with contextlib.suppress(OSError):  # stderr is closed; the exit code reports the failure
-            print(as_called(message), file=sys.stderr)
+            print(printable(as_called(message), "\n"), file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
     # Output that stdout or stderr rejected must not be written again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)

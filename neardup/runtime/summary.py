@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from neardup.runtime import program
-from neardup.runtime.program import StageError, piped, shown, typed_files, typed_with
+from neardup.runtime.program import StageError, piped, printable, shown, typed_files, typed_with
 
 QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES = 10
@@ -30,6 +30,7 @@ FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
 FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
 OLD_RECORDS = "… old ones"
+RENAMED: dict[str, str] = {}  # words for counts, set by a command that makes a run; "" hides one
 REMOVED = "records removed"
 STAYING = "records kept"
 CHAINED = "… similar only through a chain"
@@ -142,7 +143,7 @@ def print_summary(
     """Print the first bad lines, the summary and the lines `more` on stderr; nothing with -q."""
     if verbosity > QUIET:
         bad = sorted(tuple(line) for report in reports for line in report["bad_lines"])
-        first = [f"{place}{line}: {message}" for place, line, message in bad[:SHOWN_BAD_LINES]]
+        first = [f"{printable(b[0])}{b[1]}: {b[2]}" for b in bad[:SHOWN_BAD_LINES]]
         summary = describe(reports, verbosity, whole, packed, wrote)
         print("\n".join([*first, summary, *more]), file=sys.stderr)
 
@@ -189,7 +190,7 @@ def describe(
     if ONE_ID in counts:
         lines += of_one_id(reports, counts)
     single, records = counts.get(SINGLE, 0), counts.get("records", 0)
-    if single and single * FEW_SINGLE >= records:
+    if single and single * FEW_SINGLE >= records and SINGLE not in RENAMED:
         lines.append(
             f"{single:,} of {records:,} texts are no longer than one shingle, so that only an "
             f"equal text is found; shorter shingles find more: {typed_with('--shingle', 'char:3')}"
@@ -262,7 +263,7 @@ def _all_counts(
 ) -> list[str]:
     """Return the long summary: the counts in ORDER, the scheme's promise, and seconds per stage."""
     shown = [name for name in ORDER if name in counts]
-    lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
+    lines = [f"{RENAMED.get(n, n):33} {counts[n]:>10,}{notes.get(n, '')}" for n in shown]
     if promise:
         decided = "; decided on the pairs that were found" * bool(
             {REMOVED, IN_CLUSTERS} & counts.keys()

@@ -31,7 +31,7 @@ from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, look_of
 from neardup.reading.text_rows import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, WireError, shown, system_sort
+from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
 from neardup.runtime.summary import LIKE, OLD_BAD, OLD_RECORDS, OTHER, SHUFFLED, SINGLE, bad_lines
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
@@ -131,7 +131,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
         bad = BadLine(bad.number, as_in_file(bad.text), f"not {block.encoding}")
     message = f"{bad.reason}: {shown(bad.text)}"
     if settings.strict:
-        raise StageError(f"{block.place}{line}: {message}")
+        raise StageError(f"{printable(block.place)}{line}: {message}")
     counters.bad_line(block.place, line, message, bad.reason)
     if block.first < NEW:
         counters.add(OLD_BAD, 1)

@@ -25,6 +25,9 @@ def runs(text: str, width: int) -> set[tuple[str, ...]]:
 
 def similarity(test: str, train: str, width: int, measure: str) -> Fraction:
     a, b = runs(test, width), runs(train, width)
+    short = len(test.split()) < width and measure == "containment"
+    if short and f" {test} ".lower() in f" {train} ".lower():
+        return Fraction(1)
     return Fraction(len(a & b), len(a if measure == "containment" else a | b))
 
 
@@ -35,7 +38,7 @@ def made(seed: int) -> tuple[Records, Records]:
     def text(length: int) -> list[str]:
         return [f"w{rng.randrange(3000)}" for _ in range(length)]
 
-    tests = [text(rng.choice([3, 8, 12, 25])) for _ in range(40)]
+    tests = [text(rng.choice([1, 3, 7, 8, 12, 25])) for _ in range(40)]
     trains = []
     for number in range(120):
         words = text(rng.randrange(5, 60))
@@ -153,6 +156,104 @@ def test_a_pipe_is_refused(as_test: bool, tmp_path: Path) -> None:
     assert result.err.startswith("neardup leaks: pipe: must be read twice, but is not a regular")
 
 
+@pytest.mark.parametrize(
+    ("question", "passage"),
+    [
+        ("Who wrote the play Hamlet?", "who wrote the play hamlet?"),
+        ("who wrote the play Hamlet", "who wrote the play hamlet"),
+        ("Hamlet", "hamlet"),
+        ("HE  ASKED;", "he asked;"),
+        ("日本の首都は？", "日本の首都は？"),
+        ("don't know", "don't know"),
+        ("What is 2 + 3?", "what is 2 + 3?"),
+    ],
+)
+@pytest.mark.parametrize("shingle", ["word:8", "char:50", "spot:2:1"])
+def test_a_short_text_is_found_as_a_whole(
+    question: str, passage: str, shingle: str, tmp_path: Path
+) -> None:
+    """Whatever is around it: quotes, brackets, a line break, emphasis, letters without blanks."""
+    text = "Quiz, in the town of Ely: (“Who wrote\nthe play *Hamlet*?”, he asked.) I don’t know!"
+    others = [
+        ("t2", "他说：日本の首都は、どこ？"),
+        ("t3", "what is 2 + 3"),
+        ("t4", "what is 2 - 3"),
+    ]
+    train = write(tmp_path / "train.jsonl", [("t1", text), *others])
+    test = write(tmp_path / "q.jsonl", [("q", question), ("other", "nothing at all")])
+    result = run([*LEAKS, train, "--test", test, "--shingle", shingle, "--threshold=1"], tmp_path)
+    lines = [line.split("\t") for line in result.out.decode().splitlines()]
+    assert ({line[0] for line in lines}, result.code) == ({"q"}, 1)
+    assert shingle.startswith("spot") or [line[4] for line in lines] == [passage]
+    assert "1 of 2 records leaked" in result.err
+
+
+@pytest.mark.parametrize("question", ["What is 2 * 3?", "Ham", "is 2 3", "wrote who", "the play."])
+def test_other_short_texts_are_not(question: str, tmp_path: Path) -> None:
+    train = write(tmp_path / "train.jsonl", [("a", "Hamlet. What is 2 + 3? The"), ("b", "play")])
+    test = write(tmp_path / "q.jsonl", [("q", question)])
+    assert succeed([*LEAKS, train, "--test", test], tmp_path).out == b""
+
+
+def test_a_common_text_does_not_fill_the_answer(tmp_path: Path) -> None:
+    """Of a test text that is in very many training records, the first 100 are listed for each."""
+    train = write(tmp_path / "train.jsonl", [(f"t{i}", f"{i}: yes.") for i in range(250)])
+    test = write(tmp_path / "q.jsonl", [("q1", "Yes"), ("q2", "yes!"), ("q3", "no")])
+    words = [*LEAKS, train, "--test", test]
+    result = run(words, tmp_path)
+    assert result.out.count(b"\n") == 200
+    assert "2 of 3 records leaked" in result.err
+    assert "250 of 250 training records have a leak" in result.err
+    assert "'Yes' is in 250 training records; 100 of them are listed" in result.err
+    assert succeed([*words, "--output=clean"], tmp_path).out == b""
+
+
+@pytest.mark.parametrize(
+    ("tests", "trains", "told"),
+    [
+        ('{"id": "q", "text": "a b"}\nnothing\n', "", "1 not looked for: 1 not a JSON object"),
+        ('{"id": "q", "text": "a b"}\n{"id": "r", "text": ""}\n', "", "1 no words"),
+        ('{"id": "q", "text": "a b"}\n{"id": "r", "text": "?!"}\n', "", "1 no words"),
+        ('{"id": "q", "text": "a b"}\n', "nothing\n", "1 not read: 1 not a JSON object"),
+        ('{"id": "q", "text": "a b"}\n', '{"id": "s", "text": null}\n', "1 not read: 1 no text"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["leaks", "clean"])
+def test_what_was_not_compared_needs_an_option(
+    kind: str, tests: str, trains: str, told: str, tmp_path: Path
+) -> None:
+    """Exit code 0 means that no test record is in the training data, so nothing may be left out."""
+    (tmp_path / "q.jsonl").write_text(tests)
+    (tmp_path / "train.jsonl").write_text('{"id": "t", "text": "c d"}\n' + trains)
+    words = [*LEAKS, "train.jsonl", "--test", "q.jsonl", "--output", kind]
+    result = run(words, tmp_path, cwd=tmp_path)
+    assert (result.code, told in result.err) == (3, True), result.err
+    assert "to accept this, type: " in result.err
+    allowed = run([*words, "--allow-unsearched"], tmp_path, cwd=tmp_path)
+    assert (allowed.code, told in allowed.err) == (0, True)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_an_empty_file_is_an_error(content: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text(content)
+    write(tmp_path / "full.jsonl", [("q", "a b")])
+    for train, *tests in (["full", "empty"], ["full", "full", "empty"], ["empty", "full"]):
+        names = [f"{name}.jsonl" for name in tests]
+        result = run([*LEAKS, f"{train}.jsonl", "--test", *names], tmp_path, cwd=tmp_path)
+        assert (result.code, result.out) == (2, b"")
+        assert "no record" in result.err
+
+
+@pytest.mark.parametrize("options", [[], ["-v"]])
+def test_its_words_are_those_of_its_users(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text("nothing\nmore\n")
+    train = write(tmp_path / "train.jsonl", [("a", "b c")])
+    result = run([*LEAKS, train, "--test", "q.jsonl", *options], tmp_path, cwd=tmp_path)
+    assert "--test q.jsonl: none of 2 lines could be read" in result.err
+    result = run([*LEAKS, train, "--test", train, *options], tmp_path, cwd=tmp_path)
+    assert not {"old", "no longer than one shingle"} & set(result.err.split())
+
+
 def test_an_answer_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("q 2 3 4\n")
     result = run([*LEAKS, "a.txt", "--test", "a.txt", "-o", "out/"], tmp_path, cwd=tmp_path)
@@ -162,9 +263,14 @@ def test_an_answer_is_a_file(tmp_path: Path) -> None:
 
 def test_names_of_files_are_escaped(tmp_path: Path) -> None:
     for name in ("a\nb.txt", "train.txt"):
-        (tmp_path / name).write_text("q 2 3 4\n")
+        (tmp_path / name).write_text("q 2 3 4\nr x\n")
     result = run([*LEAKS, "train.txt", "--test", "a\nb.txt"], tmp_path, cwd=tmp_path)
     assert "a\\nb.txt: 1 of 1 records leaked" in result.err
+    assert "neardup leaks: a\\nb.txt: line 2: not an integer: 'r x'\n" in result.err
+    for options in (["--strict"], ["--max-bad=0"]):
+        result = run([*LEAKS, "train.txt", "--test", "a\nb.txt", *options], tmp_path, cwd=tmp_path)
+        assert "a\nb.txt" not in result.err
+        assert "a\\nb.txt" in result.err
 
 
 def test_one_file_for_both(tmp_path: Path) -> None:
