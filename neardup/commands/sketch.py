@@ -63,6 +63,7 @@ def main() -> None:
     check_files(args.files)
     counters = Counters("sketch", progress="records", verbosity=args.verbosity)
     options_of = {flag: value for flag, value in settings.keys_of.items() if flag in FLAGS}
+    options_of |= {"texts of version": probe} if (probe := settings.form.probe()) else {}
     with working_folder():
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])

@@ -215,7 +215,7 @@ def _settings(options: Options) -> Settings:
 def _manifest(
     settings: Settings, given: dict[str, str | bool], counted: bool = False
 ) -> index_manifest.Manifest:
-    probe = settings.scheme.probe()
+    probe = settings.probe()
     return index_manifest.Manifest(dict(settings.keys_of), probe, given=given, counted=counted)
 
 

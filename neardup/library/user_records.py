@@ -49,7 +49,9 @@ class Elements(dict[Hashable, int]):
         return np.array([self[element] for element in elements], dtype=np.uint64)
 
     def _of_words(self, words: list[str]) -> np.ndarray:
-        units = shingling.numbers(b"".join([self._words[word.encode()] for word in words]))
+        units = shingling.numbers(
+            b"".join([self._words[cleaning.whole(word).encode()] for word in words])
+        )
         return shingling.runs(units, np.ones(len(words), np.int64), 1)[0]
 
     def __missing__(self, element: Any) -> int:
@@ -117,13 +119,7 @@ class UserRecords:
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, blocks.BLOCK_BYTES):
             texts = [text_rows.Text(blocks.NEW + i, b"", self.records[i]) for i in range(low, high)]
-            try:
-                yield text_rows.batch_of_texts(texts, shingler, clean, gather)
-            except UnicodeEncodeError:
-                bad = next(t for t in texts if any("\ud800" <= c <= "\udfff" for c in t.text))
-                raise ValueError(
-                    f"record {bad.number - blocks.NEW}: half a surrogate pair is not text"
-                ) from None
+            yield text_rows.batch_of_texts(texts, shingler, clean, gather)
 
     def batches_of_sets(self, gather: input_check.Gather) -> Iterator[Batch]:
         """Yield batches of the sets of elements, without empty sets."""
@@ -238,9 +234,7 @@ def _refuse_elements(records: list[Any], first: int, elements: Elements) -> None
             try:
                 elements.of([element])
             except (TypeError, ValueError):
-                why = "None, NaN and values that are not hashable cannot"
-                if isinstance(element, str):
-                    why = "half a surrogate pair is not text"
                 raise ValueError(
-                    f"record {position}: {element!r:.60} cannot be an element of a set; {why}"
+                    f"record {position}: {element!r:.60} cannot be an element of a set; None, NaN "
+                    "and values that are not hashable cannot"
                 ) from None

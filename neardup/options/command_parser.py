@@ -36,7 +36,7 @@ SHORT = {
     "--id": "the field of the id (default: id)",
     "--text": "the field of the text, or several (default: text)",
     "--shingle": "runs of K words or characters, such as word:3 or char:5 (default: word:3)",
-    "--clean": "ignore html, accents, digits or punctuation; several with commas",
+    "--clean": "ignore html, width, accents, digits or punctuation; several with commas",
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
     "-o": "write the answer to this file when it is complete",
     "--include": "read only files with names like this, such as '*.py'; may be repeated",

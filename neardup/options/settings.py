@@ -132,6 +132,10 @@ class Settings(NamedTuple):
             "--max-line": str(self.max_line >> 20),
         }
 
+    def probe(self) -> str:
+        """Return a digest that differs if another version would make other keys."""
+        return self.scheme.probe() + self.form.probe()
+
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
         """Yield blocks of lines of the files, for `parse`; see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)

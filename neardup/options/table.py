@@ -161,8 +161,8 @@ class Options:
         metavar="WHAT",
         help=f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, such as "
         "html,punctuation; html: tags, scripts, navigation and other text outside the body; "
-        "accents: é counts as e; digits: numbers, with the marks inside them; punctuation: marks "
-        "and symbols",
+        "width: Ａ counts as A, ﬁ as fi; accents: é counts as e, with the points of Arabic and "
+        "Hebrew; digits: numbers, with the marks inside them; punctuation: marks and symbols",
     )
     shingle: str | None = _option(
         None,

@@ -1,15 +1,17 @@
-"""Cleaning: remove parts of a text, such as tags or digits, before it is shingled.
+r"""Cleaning: remove parts of a text, such as tags or digits, before it is shingled.
 
     html         tags, and what is not body text
-    accents      é becomes e, ü u, ß ss: marks above or below a letter are removed (but not the
-                 vowel signs of Hindi, or the voicing of か); LETTERS lists those that Unicode
-                 does not decompose, such as ł, ø and æ
+    width        Unicode NFKC: Ａ becomes A, ﬁ fi, ² 2, ｶﾞ ガ
+    accents      é becomes e, ü u, ß ss: marks above or below a letter are removed, with the points
+                 of Arabic and Hebrew and the tatweel (but not the vowel signs of Hindi, or the
+                 voicing of か); LETTERS lists those that Unicode does not decompose, such as ł, ø
     digits       numbers, with the marks inside them, are removed: 3.5, 2020-01-31
     punctuation  punctuation and symbols (Unicode P* and S*) become blanks, so that well-known is
                  well known; an apostrophe between two letters is removed: don't is dont
 
-Steps run in the order of STEPS.  Text is brought to Unicode NFC in between, so that equal texts
-stay equal however they are encoded.
+Steps run in the order of STEPS.  Before each, and before shingling, a text is made *plain*: without
+the characters that nobody sees (UNSEEN), and then in Unicode NFC, so that texts that look equal
+stay equal however they are encoded.  Only html sees the text as it is: <\u200bb> is not a tag.
 
 Of HTML the text of the body is kept.  Tags are removed, and some elements (DROPPED) with all they
 contain: programs, styles, the head, and what surrounds an article, such as navigation, asides and
@@ -37,7 +39,19 @@ from typing import Callable, NamedTuple
 # The mark comes first, so that a search can skip to it.
 APOSTROPHE = r"['’‘ʼ＇](?<=[^\W\d_].)(?=[^\W\d_])"
 NUMBER = r"\d+(?:[.,:/'’-]\d+)*"
-MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]+")
+MARKS = re.compile(
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f"
+    "\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0897-\u089f\u08ca-\u08e1\u08e3-\u08ff"
+    "\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]+"
+)
+# Default_Ignorable_Code_Point of Unicode, and the format characters (Cf) that it leaves out, except
+# those that are seen: the number signs of Arabic, Syriac and Kaithi, such as U+06DD.
+UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+HALF = re.compile("[\ud800-\udfff]")
 # Combining marks whose symbol before them, such as an emoji, was removed.
 ORPHANS = r"(?<!\S)[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U000e0020-\U000e007f]+"
 LETTERS = str.maketrans(
@@ -45,6 +59,24 @@ LETTERS = str.maketrans(
     | {"Ħ": "H", "ŧ": "t", "Ŧ": "T", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
     | {"þ": "th", "Þ": "TH", "ß": "ss", "ẞ": "SS"}
 )
+
+
+def plain(text: str) -> str:
+    r"""Return a text in NFC, without characters that nobody sees, such as a zero-width space.
+
+    >>> plain("Ju\u00adne\ufeff 3\ufe0f, e\u200d\u0301")
+    'June 3, é'
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", UNSEEN.sub("", text))
+
+
+def whole(text: str) -> str:
+    r"""Replace each half of a surrogate pair by U+FFFD, for which alone it could be shown.
+
+    >>> whole("cut in an emoji: \ud83d")
+    'cut in an emoji: \ufffd'
+    """
+    return text if text.isascii() else HALF.sub("\ufffd", text)
 
 
 class _Blanks(dict[int, int]):
@@ -78,11 +110,20 @@ def without_digits(text: str) -> str:
     return re.sub(NUMBER, "", text)
 
 
+def in_one_width(text: str) -> str:
+    """Bring a text to Unicode NFKC.
+
+    >>> in_one_width("Ｎｏ．１ ﬁle, 10²")
+    'No.1 file, 102'
+    """
+    return unicodedata.normalize("NFKC", text)
+
+
 def without_accents(text: str) -> str:
     """Replace accented letters with base letters, such as é with e and ß with ss.
 
-    >>> without_accents("Crème brûlée à Łódź, Ærøskøbing, Straße")
-    'Creme brulee a Lodz, AEroskobing, Strasse'
+    >>> without_accents("Crème brûlée à Łódź, Ærøskøbing, Straße, كِتـــاب")
+    'Creme brulee a Lodz, AEroskobing, Strasse, كتاب'
     """
     if text.isascii():
         return text
@@ -111,7 +152,6 @@ END = ">"
 END_OR_QUOTE = r">|=[\t\n\f\r ]*([\"'])"
 COMMENT_END = r"-->|(?<!<!)--!>"
 LONG_NUMBER = r"&#([0-9]{8,})"  # int() refuses very long ones; eight digits are no character
-BREAKS = "[\u00ad\u200b\ufeff]"  # invisible: where a line may end
 
 
 def body_text(page: str) -> str:
@@ -120,7 +160,7 @@ def body_text(page: str) -> str:
     >>> body_text("<nav>Home</nav><p>Hello <b>w</b>orld,<p>the &lt;end&gt; of a < b")
     'Hello world, the <end> of a < b'
     """
-    return re.sub(BREAKS, "", _Reader(page).text() if "<" in page else decoded(page))
+    return _Reader(page).text() if "<" in page else decoded(page)
 
 
 def decoded(text: str) -> str:
@@ -226,6 +266,7 @@ class _Reader:
 
 STEPS: Mapping[str, Callable[[str], str]] = {
     "html": body_text,
+    "width": in_one_width,
     "accents": without_accents,
     "digits": without_digits,
     "punctuation": without_punctuation,
@@ -260,7 +301,5 @@ class Cleaning:
 
     def __call__(self, text: str) -> str:
         for name in self.names:
-            text = STEPS[name](text)
-            if not text.isascii():
-                text = unicodedata.normalize("NFC", text)
+            text = plain(STEPS[name](text if name == "html" else plain(text)))
         return text

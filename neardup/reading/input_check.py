@@ -23,6 +23,7 @@ REASONS = (
     NOT_A_TEXT := "text is not a string",
     NOT_AN_ID := "id is neither a string nor a whole number",
     BLANK_IN_ID := "tab or line end in the id",
+    HALF_IN_ID := "half a surrogate pair in the id",
     WRONG_FIELDS := "another number of fields than the header",
     TOO_FEW_FIELDS := "too few fields",
     NOT_CLOSED := "quote is not closed",
@@ -60,6 +61,20 @@ def flaw_in(text: bytes) -> "str | None":
     except UnicodeDecodeError:
         return NOT_UTF8
     return None
+
+
+def decoded(text: bytes) -> "str | None":
+    r"""Decode UTF-8 with halves of surrogate pairs, as files of UTF-16 may have; None if invalid.
+
+    Halves that represent an undecodable byte (see `dialects`) are invalid.
+    """
+    if not flaw_in(text):
+        return str(text, "utf-8")
+    try:
+        found = str(text, "utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+    return None if re.search("[\udc80-\udcff]", found) else found
 
 
 def look_of(line: bytes, number: int, input_: str) -> str:

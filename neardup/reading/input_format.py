@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Callable, NamedTuple
 
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
-from neardup.reading.cleaning import Cleaning
+from neardup.reading.cleaning import Cleaning, whole
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.field_ranks import with_ranks
@@ -34,6 +35,7 @@ from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
 
 DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
+PROBED = ("The 1 a\u0301\ufb01 \u0640b\u200bc\ufe0f, is", "<p>東\xad京</p> Ａ…")
 
 
 def _fields(
@@ -200,7 +202,7 @@ class InputFormat(NamedTuple):
                 if not flaw:
                     words = [w.decode() if isinstance(w, bytes) else str(w) for w in content]
                     text = content if isinstance(content, str) else " ".join(words)
-                    yield Text(number, id_, text)
+                    yield Text(number, id_, whole(text))
         else:
             for number, record in enumerate(block.splitlines()):
                 id_, *shingles = record.strip().split(None, 1) or [b""]
@@ -242,6 +244,13 @@ class InputFormat(NamedTuple):
             "--clean": ",".join(self.clean.names),
             "--shingle": shingle if self.shingle is None else str(self.shingle),
         }
+
+    def probe(self) -> str:
+        """Return a digest of the shingles of fixed texts, in 16 hexadecimal digits; "" for sets."""
+        if self.shingle is None:
+            return ""
+        shingles, _ = self.shingle.many(list(map(self.clean, PROBED)))
+        return blake2b(shingles.tobytes(), digest_size=8).hexdigest()
 
     def __str__(self) -> str:
         return self.input or "of several kinds"

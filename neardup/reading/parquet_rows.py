@@ -149,8 +149,11 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
     rows: list[Line] = []
     for some in zip(*columns):
         cells = zip(named, some)
-        row = {name: form(v) for (name, form), v in cells if v is not None or not strings}
         flawed = BAD_STRING in some
+        try:
+            row = {name: form(v) for (name, form), v in cells if v is not None or not strings}
+        except UnicodeDecodeError:
+            row, flawed = {name: plain_value(v) for (name, _), v in zip(named, some)}, True
         rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
     return rows
 
@@ -214,7 +217,8 @@ def _as_id(value: Any) -> Any:
 def plain_value(value: Any, strings: bool = False) -> Any:
     """Convert a value of a row to a JSON value; other types become text.
 
-    Bytes become base64, or with `strings` text, since Spark and Hive have written strings as bytes.
+    Bytes become base64, or with `strings` text, since Spark and Hive have written strings as bytes;
+    UnicodeDecodeError if they are not UTF-8.
     """
     if value is None or isinstance(value, (str, bool, int)):
         return value
@@ -226,7 +230,7 @@ def plain_value(value: Any, strings: bool = False) -> Any:
         return [plain_value(each, strings) for each in value]
     if not isinstance(value, bytes):
         return str(value)
-    return _string(value, True) if strings else binascii.b2a_base64(value, newline=False).decode()
+    return value.decode() if strings else binascii.b2a_base64(value, newline=False).decode()
 
 
 def _string(value: "bytes | None", always: bool) -> Any:

@@ -16,6 +16,7 @@ ends at its first line end, and is a bad line; what follows is read as rows agai
 
 import codecs
 import io
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -271,6 +272,9 @@ def rows_of(
             row = {name: fields[column] for name, column in columns.items()}
             if not sound:
                 row = {name.replace(NUL, "\0"): v.replace(NUL, "\0") for name, v in row.items()}
-            flawed = not sound and flaws.flaw_in(json_line(row))
-            rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
+                if flaws.flaw_in(shown := json_line(row)):
+                    half = flaws.decoded(shown)
+                    rows.append(json.loads(half) if half else FlawedRow.of(flaws.NOT_UTF8, shown))
+                    continue
+            rows.append(row)
     return rows

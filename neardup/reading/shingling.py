@@ -4,9 +4,9 @@
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
     spot:C:D                the spots: chains of C words, D words apart
 
-The text is first made canonical: Unicode NFC, case folded, and every run of white space squeezed to
-one blank.  A text of fewer than K words or characters is one shingle, so that equal short texts are
-still found.
+The text is first made canonical: without characters that nobody sees (cleaning.py), in Unicode NFC,
+case folded, and with every run of white space squeezed to one blank.  A text of fewer than K words
+or characters is one shingle, so that equal short texts are still found.
 
 Words are separated by white space.  In scripts without blanks between words each letter is a word,
 since a copy of a sentence with one letter changed would otherwise share no word:
@@ -42,6 +42,7 @@ from itertools import chain
 
 import numpy as np
 
+from neardup.reading.cleaning import plain
 from neardup.sets.hashing import combine, mix
 from neardup.sets.ragged import spans
 from neardup.sets.weighted_sets import numbered
@@ -130,11 +131,12 @@ def joined(words: Iterable[str]) -> str:
 def words_in_lines(text: str) -> list[str]:
     r"""Return the words of a text; from line 2 on, the first word of a line keeps its indentation.
 
-    That word begins with a line end and blanks.
+    That word begins with a line end and blanks.  Characters that nobody sees are left out.
 
     >>> words_in_lines("if a:\n\treturn b\r\n\n")
     ['if', 'a:', '\n    return', 'b']
     """
+    text = plain(text)
     if "\n" not in text:
         return words(text)
     found = words(text.partition("\n")[0])
@@ -235,8 +237,7 @@ def canonical(text: str) -> str:
 def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
-    # Folding may undo the normal form, so it is restored.
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    return unicodedata.normalize("NFC", plain(text).casefold())  # folding may undo the normal form
 
 
 def canonical_words(text: str) -> list[str]:

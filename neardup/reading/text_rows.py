@@ -15,16 +15,18 @@ its number, chat.jsonl:17, or only its number where the rows of a single file ha
 from __future__ import annotations
 
 import json
+import operator
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, NamedTuple, Union
 
 import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import Block
-from neardup.reading.cleaning import Cleaning
+from neardup.reading.cleaning import HALF, Cleaning, whole
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
 from neardup.runtime.program import StageError, UsageError, shown, typed_numbering, typed_with
@@ -114,9 +116,14 @@ def batch_of_texts(
     texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: flaws.Gather
 ) -> Batch:
     """Return texts as a batch of records; texts without shingles are only listed by number."""
-    some = list(texts)
-    whole = [text for _, _, text in some]
-    values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
+    some, halved = list(texts), 0
+    found = [text for _, _, text in some]
+    try:
+        values, sizes = shingler.many(list(map(clean, found)) if clean.names else found)
+    except UnicodeEncodeError:
+        mended = list(map(whole, found))
+        halved = sum(map(operator.ne, found, mended))
+        values, sizes = shingler.many(list(map(clean, mended)))
     full = np.flatnonzero(sizes)
     numbers = np.array([number for number, _, _ in some], dtype=np.uint64)
     return Batch(
@@ -124,6 +131,7 @@ def batch_of_texts(
         gather(values, sizes[full]),
         tuple(numbers[sizes == 0].tolist()),
         numbers[full],
+        halved=halved,
     )
 
 
@@ -136,7 +144,7 @@ def _together(texts: Batch, integers: list[Record], gather: flaws.Gather) -> Bat
     both = Ragged.end_to_end([texts.sets, sets])
     ids = [*texts.ids, *(record.id for record in integers)]
     batch = Batch(ids, both, places=places).take(np.argsort(places))
-    return Batch(batch.ids, batch.sets, texts.without_shingles, batch.places)
+    return replace(batch, without_shingles=texts.without_shingles, halved=texts.halved)
 
 
 def text_lines(block: bytes) -> Iterator[Record]:
@@ -152,8 +160,8 @@ def text_lines(block: bytes) -> Iterator[Record]:
         flaw = "" if id_ else flaws.NO_ID
         if not flaw and not sound:
             nul = flaws.NUL_BYTE if b"\0" in text else ""
-            flaw = nul or flaws.flaw_in(id_) or flaws.flaw_in(text) or ""
-        words = "" if flaw else str(text, "utf-8").strip()
+            flaw = nul or flaws.flaw_in(id_) or flaws.NOT_UTF8 * (flaws.decoded(text) is None)
+        words = "" if flaw else str(text, "utf-8", "strict" if sound else "surrogatepass").strip()
         yield Record(number, id_, words, flaw or ("" if words else flaws.NO_SHINGLES), line)
 
 
@@ -177,7 +185,10 @@ def row_records(
 
 def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
     """Yield the number and the content of each non-blank line or row."""
+    marked = isinstance(block, bytes) and BOM_UTF8 in block  # a file may follow another one
     for number, line in enumerate(block.splitlines() if isinstance(block, bytes) else block):
+        if marked and isinstance(line, bytes):
+            line = line.removeprefix(BOM_UTF8)
         if type(line) is not bytes or (line and not line.isspace()):
             yield number, line
 
@@ -189,9 +200,12 @@ def row_of(line: Line) -> Row:
     if isinstance(line, FlawedRow):
         raise FlawError(line.flaw)
     try:
-        row = json.loads(str(line, "utf-8"))
+        text: str | None = str(line, "utf-8")
     except UnicodeDecodeError:
-        raise FlawError(flaws.NOT_UTF8) from None
+        if (text := flaws.decoded(line)) is None:
+            raise FlawError(flaws.NOT_UTF8) from None
+    try:
+        row = json.loads(text or "")
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict):
@@ -221,9 +235,8 @@ def _content(row: Row, fields: Fields) -> str | np.ndarray:
     text = "\n".join(values).strip()
     if not text:
         raise FlawError(flaws.NO_SHINGLES)
-    plain = text.isascii() and "\0" not in text  # else it may have a lone surrogate, such as \ud83d
-    if not plain and (flaw := flaws.flaw_in(text.encode("utf-8", "surrogatepass"))):
-        raise FlawError(flaw)
+    if "\0" in text:
+        raise FlawError(flaws.NUL_BYTE)
     return text
 
 
@@ -234,12 +247,14 @@ def _id(value: Any, needed: bool) -> bytes:
         return b""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise FlawError(flaws.NOT_AN_ID)
-    id_ = str(value).encode("utf-8", "surrogatepass")
+    id_ = str(value)
     if isinstance(value, str) and not BLANKS.isdisjoint(value):
         raise FlawError(flaws.BLANK_IN_ID)
-    if flaw := flaws.flaw_in(id_):
-        raise FlawError(flaw)
-    return id_
+    if not id_.isascii() and HALF.search(id_):
+        raise FlawError(flaws.HALF_IN_ID)
+    if "\0" in id_:
+        raise FlawError(flaws.NUL_BYTE)
+    return id_.encode()
 
 
 def _shingles(values: list[Any]) -> np.ndarray:

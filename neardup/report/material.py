@@ -22,6 +22,7 @@ from neardup.lines.answer_lines import parse_removed
 from neardup.lines.answer_tables import REMOVED, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
+from neardup.reading.cleaning import plain
 from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
@@ -216,7 +217,8 @@ class Material:
     def most_similar(self) -> list[Found]:
         """Return the most similar pairs below 1; if few, also pairs at 1 whose words differ."""
         known = (pair for pair in self.facts.same if {pair.a, pair.b} <= self.texts.keys())
-        others = [pair for pair in known if words(self.texts[pair.a]) != words(self.texts[pair.b])]
+        read = ((pair, (words(plain(self.texts[node])) for node in pair[:2])) for pair in known)
+        others = [pair for pair, (a, b) in read if a != b]
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]
 
 

@@ -28,6 +28,7 @@ REPEATED = "repeated ids"
 ONE_ID = "records of one id"  # if most records of a stage have this id; not shown
 FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
+HALVED = "texts with half a surrogate pair, read as U+FFFD"
 FEW_SINGLE = 10  # a warning is printed if one in ten records is such a text
 OLD_RECORDS = "… old ones"
 RENAMED: dict[str, str] = {}  # words for counts, set by a command that makes a run; "" hides one
@@ -44,6 +45,7 @@ ORDER = (
     OLD_RECORDS,
     "bad lines",
     "records without shingles",
+    HALVED,
     "keys",
     "records without a key",
     SHUFFLED,
@@ -72,11 +74,14 @@ ADVICE = {  # by a word of the most frequent reason
     "UTF-8": "name their encoding, as in --encoding cp1252",
     "text": "name the field of the text, as in --text body",
     "id is neither": "an id is a text or a whole number; name its field, as in --id key",
+    "in the id": "name another field, as in --id key, or number the rows with --id ''",
     "fields than": "name the character between fields, as in --delimiter ';'",
     "JSON object": "a line is a JSON object with the fields id and text, or as --id and --text say",
     "": "a line is an id and its shingles, or with --input text an id, a tab and the text",
 }
-TROUBLE = ("bad lines", LEFT_OUT, "records without shingles", "records without a key", REPEATED)
+TROUBLE = (
+    *("bad lines", LEFT_OUT, "records without shingles", HALVED, "records without a key", REPEATED),
+)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
 LIKE = "bad lines like "  # followed by a name of LOOKS or FIRST_LOOKS

@@ -290,6 +290,7 @@ class Batch:
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
     # uint64 (n, R), or (0, 0): values of R fields, for `lines.tagged_ids`.
     ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
+    halved: int = 0  # texts with half a surrogate pair
 
     def take(self, index: np.ndarray) -> Batch:
         """Return the records at `index` (int64 array), in that order."""

@@ -32,7 +32,16 @@ from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, lo
 from neardup.reading.text_rows import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
-from neardup.runtime.summary import LIKE, OLD_BAD, OLD_RECORDS, OTHER, SHUFFLED, SINGLE, bad_lines
+from neardup.runtime.summary import (
+    HALVED,
+    LIKE,
+    OLD_BAD,
+    OLD_RECORDS,
+    OTHER,
+    SHUFFLED,
+    SINGLE,
+    bad_lines,
+)
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
@@ -113,6 +122,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         counters.count_ids(batch.ids)
         if may_be_short and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
+        if batch.halved:
+            counters.add(HALVED, batch.halved)
         if block.first < NEW:
             counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
         if batch.without_shingles:

@@ -156,7 +156,7 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 def _options(settings: Settings) -> bytes:
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
-    return fingerprint({**settings.keys_of, **more, "version": settings.scheme.probe()})
+    return fingerprint({**settings.keys_of, **more, "version": settings.probe()})
 
 
 def keys_in_blocks(

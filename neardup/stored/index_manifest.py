@@ -243,6 +243,6 @@ def opened(index: Path, options: Options, settings: Settings) -> Manifest:
         if flag == "--counts" and options.counts == str(counts_in(index)):
             raise damaged(counts_in(index), "it has other counts")
         _compare(index, flag, manifest.options.get(flag, ""), settings.keys_of.get(flag, ""))
-    if settings.scheme.probe() != manifest.probe:
+    if settings.probe() != manifest.probe:
         raise StageError(f"{index}: made by another version of neardup; make the index again")
     return manifest

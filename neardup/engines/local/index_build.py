@@ -70,7 +70,7 @@ def build(args: argparse.Namespace) -> None:
             manifest = replace(
                 manifest,
                 options=dict(settings.keys_of),
-                probe=settings.scheme.probe(),
+                probe=settings.probe(),
                 counted=options.counts is not None or counts_first(options),
             )
         manifest.segments.append(entry)
