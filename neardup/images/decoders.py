@@ -5,7 +5,8 @@
 Each process works on one item and has a second one waiting in its pipe.  If the first is not done
 after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a
 decoder or for lack of memory, the first item is blamed.  A new process takes over the second one.
-Either way the outcome of an item is `Lost`, with the reason.
+Either way the outcome of an item is `Lost`, with the reason.  An exception in a task is an error of
+the program: one of PROGRAM_ERRORS is raised here as a `TaskError`, which ends the run.
 
 Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
 their parent, whatever ends it.  Memory: two items for each process.
@@ -16,17 +17,18 @@ from __future__ import annotations
 import os
 import signal
 import time
+import traceback
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
-from neardup.runtime.program import StageError, end_with
+from neardup.runtime.program import PROGRAM_ERRORS, StageError, end_with
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-TIMED_OUT, CRASHED = "time limit", "decoder crashed"
+TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of the program"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 AHEAD = 2  # items sent to a process: the one it works on, and the next
 
@@ -41,6 +43,10 @@ class Lost(NamedTuple):
     detail: str
 
 
+class TaskError(RuntimeError):
+    """An error of the program in a process, with its traceback; the item is not to blame."""
+
+
 def outcomes(
     items: Iterable[Item],
     task: Callable[[Item], Outcome],
@@ -52,8 +58,8 @@ def outcomes(
     """Yield each item with its result of `task`, or with `Lost`, as soon as the item is done.
 
     `seconds` is the time limit of an item.  `start` is called first in each process, to which at
-    most `ahead` items are sent at once: 1 where items take long.  An exception in
-    a task counts as a crash: a task catches the exceptions that it expects.
+    most `ahead` items are sent at once: 1 where items take long.  A task catches the exceptions
+    that it expects.  TaskError for one of PROGRAM_ERRORS in it, which would recur for other items.
     """
     from multiprocessing.connection import wait
 
@@ -154,6 +160,8 @@ class _Process(Generic[Item]):
             found = Lost(TIMED_OUT, f"not done after {seconds(self.items[0]):,.0f} seconds")
         else:
             return None
+        if isinstance(found, TaskError):
+            raise found
         self._since = time.monotonic()
         return self.items.popleft(), found
 
@@ -190,7 +198,13 @@ def _work(
         os.dup2(silent, 2)  # C libraries print warnings of odd files
         start()
         while True:
-            pipe.send(task(pipe.recv()))
+            item = pipe.recv()
+            try:
+                pipe.send(task(item))
+            except PROGRAM_ERRORS:
+                pipe.send(TaskError(f"at {item}:\n{traceback.format_exc()}"))
+            except Exception as error:
+                pipe.send(Lost(FAILED, f"{type(error).__name__}: {error}"))
     except EOFError:
         code = 0
     finally:

@@ -123,7 +123,7 @@ def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
     try:
         fields = json.loads(rest)
         return Fingerprint(hashes, *fields) if hashes else Failure.of(fields)
-    except (ValueError, TypeError):
+    except ValueError:
         return None
 
 

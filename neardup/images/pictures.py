@@ -6,7 +6,8 @@ JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixe
 side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
 afterwards, since both orders give the same means.
 
-Whatever is wrong with a file raises `RefusedError` with one of REASONS or NOT_A_PICTURE.
+Whatever is wrong with a file raises `RefusedError` with one of REASONS or NOT_A_PICTURE.  Errors of
+the program itself (PROGRAM_ERRORS) are raised as they are.
 
 Memory: a file may have 250 million pixels, of which 100 million may be decoded.  That takes up to
 0.8 GB (RGBA, and three grey pictures of its size); a process takes 35 MB for a JPEG photo of 12
@@ -21,12 +22,15 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.runtime.program import UsageError, escaped
+from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -96,16 +100,33 @@ class RefusedError(Exception):
 
 def decoded(path: bytes) -> Picture:
     """Return the picture in a file; RefusedError if there is none, or it cannot be decoded."""
+    with _refusing(), open(path, "rb") as file:
+        return _decoded(file, os.path.splitext(path)[1].lower().decode("latin-1"))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Context manager: turn the exceptions of decoders into a RefusedError with the reason."""
     try:
-        with open(path, "rb") as file, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd but harmless files
-            return _decoded(file, os.path.splitext(path)[1].lower().decode("latin-1"))
+            yield
     except RefusedError:
         raise
     except MemoryError:
         raise RefusedError(OUT_OF_MEMORY, f"needs more than {MEMORY >> 30} GiB") from None
     except Exception as error:  # decoders raise nearly anything
+        if isinstance(error, PROGRAM_ERRORS) and not _of_parser(error):
+            raise
         raise RefusedError(*_reason(error)) from None
+
+
+def _of_parser(error: Exception) -> bool:
+    """Return whether Pillow's parser of a format fails, such as by a TypeError for a wrong tag."""
+    if isinstance(error, (ImportError, NameError)):
+        return False
+    names = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    return any(name.startswith("PIL.") and name.endswith("ImagePlugin") for name in names)
 
 
 def _decoded(file: Any, suffix: str) -> Picture:
@@ -139,13 +160,9 @@ def thumbnail(path: bytes, side: int) -> bytes:
     from PIL import Image, ImageOps
 
     decoded(path)  # refuses what cannot or should not be decoded
-    try:
-        with warnings.catch_warnings(), Image.open(path) as image:
-            warnings.simplefilter("ignore")
-            image.draft("RGB", (side, side))
-            upright = ImageOps.exif_transpose(image).convert("RGBA")
-    except Exception as error:  # as in `decoded`
-        raise RefusedError(*_reason(error)) from None
+    with _refusing(), Image.open(path) as image:
+        image.draft("RGB", (side, side))
+        upright = ImageOps.exif_transpose(image).convert("RGBA")
     upright.thumbnail((side, side))
     paper = Image.new("RGB", upright.size, "white")
     paper.paste(upright, mask=upright.getchannel("A"))
@@ -206,6 +223,8 @@ def _exif(image: Image.Image) -> dict[int, Any]:
     try:
         exif = image.getexif()
         return {**exif, **exif.get_ifd(EXIF)}
+    except (MemoryError, ImportError, NameError):
+        raise
     except Exception:  # the picture may be whole
         return {}
 

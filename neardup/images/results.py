@@ -28,9 +28,9 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, stored: Any) -> Failure:
-        """Return the failure that was stored as a list of two texts; TypeError for other values."""
-        if not isinstance(stored, list) or not all(isinstance(text, str) for text in stored):
-            raise TypeError
+        """Return the failure that was stored as two texts in a list; ValueError for others."""
+        if not isinstance(stored, list) or list(map(type, stored)) != [str, str]:
+            raise ValueError
         return cls(*stored)
 
 

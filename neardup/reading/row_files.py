@@ -76,7 +76,7 @@ def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
         return table.line_of(
             {name: _value(row[name], kind) for name, kind in table.columns.items()}
         )
-    except (StopIteration, ValueError, TypeError, KeyError, OverflowError):
+    except (StopIteration, ValueError, KeyError, OverflowError):
         names = ", or ".join(" ".join(table.columns) for table in reversed(tables))
         raise WireError(
             f"expected a row with {names}, as -o writes them, got {shown(json_row(row)[:-1])}"
@@ -86,15 +86,15 @@ def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
 def _value(value: Any, kind: type) -> Any:
     """Convert a value to the type of a column.
 
-    If that is impossible: ValueError, TypeError, KeyError or OverflowError.
+    If that is impossible: ValueError, KeyError or OverflowError.
     """
     if kind is bool:
         return BOOLEANS[str(value).lower()]
-    if kind is not str:
-        return None if value in (None, "") else kind(value)
-    if type(value) not in (str, int):  # int: another program took the id for a number
-        raise TypeError
-    return str(value)
+    if kind is not str and value in (None, ""):
+        return None
+    if type(value) not in ((str, int) if kind is str else (str, int, float, bool)):
+        raise ValueError
+    return kind(value)  # an id may be an int: another program took it for a number
 
 
 def format_by_name(name: str) -> str:

@@ -151,16 +151,20 @@ def parse_common(line: bytes) -> tuple[int, Stretch]:
             number, seconds, place = _place(line)
             return number, Stretch(seconds, 1, [place])
         fields = json.loads(line)
-        lines = (
-            "0\t{:.1f}\t{id}\t{from:.1f}-{to:.1f}".format(fields["seconds"], **place).encode()
-            for place in fields["places"]
-        )
-        parsed = [_place(line) for line in lines]
+        places = fields["places"] if isinstance(fields["places"], list) else []
+        parsed = [_place(_line(fields["seconds"], place)) for place in places]
         return 0, Stretch(parsed[0][1], len(parsed), [place for _, _, place in parsed])
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError):
+    except (ValueError, KeyError, IndexError, OverflowError, RecursionError):
         raise WireError(
             f"expected a line that `neardup videos --common` wrote, got {shown(line)}"
         ) from None
+
+
+def _line(seconds: object, place: object) -> bytes:
+    if not isinstance(place, dict):
+        raise ValueError
+    all_, start, end = (float(str(time)) for time in (seconds, place["from"], place["to"]))
+    return f"0\t{all_:.1f}\t{place['id']}\t{start:.1f}-{end:.1f}\n".encode()
 
 
 def _place(line: bytes) -> tuple[int, float, Place]:

@@ -52,6 +52,10 @@ class WireError(StageError):
     """A malformed line between two stages, which none of our stages can have written."""
 
 
+# Exceptions that no input file causes: they are raised on, never reported as a damaged file.
+PROGRAM_ERRORS = (AttributeError, ImportError, NameError, TypeError)
+
+
 def as_called(text: str) -> str:
     """Replace `python3 -m neardup` by `neardup` in a text, if the user typed the latter."""
     return text.replace(AS_MODULE, AS_COMMAND) if sys.argv[0].startswith(AS_COMMAND) else text

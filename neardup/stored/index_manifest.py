@@ -58,8 +58,10 @@ class Manifest:
         path = index / MANIFEST
         try:
             contents = json.loads(path.read_text("utf-8"))
+            if not isinstance(contents, dict):
+                raise ValueError
             checksum, format_ = contents.pop("checksum"), contents["format"]
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        except (ValueError, KeyError, RecursionError):
             raise damaged(path, "it cannot be read") from None
         if format_ not in FORMATS:
             raise StageError(f"{path}: made by another version of neardup; make the index again")

@@ -7,7 +7,8 @@ PNG with one frame, which is found later, by `decoding`.  An mp4 or mkv with sou
 cover picture only, has "no video stream".  Playlists, which name other files, are not opened: only
 the file that the user names is opened.
 
-Whatever is wrong with a file raises `RefusedError` with `NOT_A_VIDEO` or one of REASONS.
+Whatever is wrong with a file raises `RefusedError` with `NOT_A_VIDEO` or one of REASONS.  Errors of
+the program itself (PROGRAM_ERRORS) are raised as they are.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from neardup.images.pictures import (
     UNREADABLE,
     RefusedError,
 )
-from neardup.runtime.program import UsageError, escaped
+from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -79,6 +80,7 @@ SIGNATURES = re.compile(
 PICTURES = re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL)
 ENCRYPTED_SAMPLES = re.compile(rb"(?:encv|drmi)\0\0\0\0\0\0")  # of the video of an mp4 or mov
 INDEX = 32 << 20  # bytes of a box that are searched
+LENIENT = 19  # the version of PyAV from which names that are not UTF-8 are no error
 
 
 def require_av() -> None:
@@ -89,7 +91,7 @@ def require_av() -> None:
         raise UsageError(
             f"videos need PyAV ({error}); type: pip install 'neardup[videos]'"
         ) from None
-    av.logging.set_level(None)  # FFmpeg prints nothing
+    av.logging.set_level(av.logging.PANIC)  # FFmpeg prints nothing
 
 
 def decoder_versions() -> str:
@@ -97,6 +99,12 @@ def decoder_versions() -> str:
     import av
 
     return f"av {av.__version__}"
+
+
+def _version() -> int:
+    import av
+
+    return int(av.__version__.partition(".")[0])
 
 
 def is_video(path: bytes) -> bool:
@@ -120,7 +128,7 @@ def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
         suffix = suffix_of(path)
         with _recognised(path, first, suffix) as container:
             yield container, _video_stream(container, suffix)
-    except RefusedError:
+    except (RefusedError, *PROGRAM_ERRORS):
         raise
     except Exception as error:  # decoders raise nearly anything
         reason, detail = reason_of(error)
@@ -156,8 +164,9 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
         "protocol_whitelist": "file",
     }
     name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is not an address
+    lenient: Any = {"metadata_errors": "replace"} if _version() < LENIENT else {}
     try:
-        return av.open(name, container_options=options, metadata_errors="replace")
+        return av.open(name, container_options=options, **lenient)
     except av.error.FFmpegError as error:
         if isinstance(error, av.error.InvalidDataError) or error.errno == errno.EINVAL:
             raise RefusedError(*_unrecognised(first, suffix, error)) from None
@@ -210,10 +219,8 @@ def _is_cover(stream: Any) -> bool:
 
 def _has(stream: Any, flag: str) -> bool:
     """Return whether a stream has a flag such as "default"; False if PyAV is older than 14.1."""
-    try:
-        return bool(stream.disposition & getattr(type(stream.disposition), flag))
-    except AttributeError:
-        return False
+    flags = getattr(stream, "disposition", None)
+    return flags is not None and bool(flags & getattr(type(flags), flag, 0))
 
 
 def _pixels(stream: Any) -> int:

@@ -109,9 +109,15 @@ def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
         yield list(group)
 
 
+def _of_row(row: dict[str, Any]) -> PairRun:
+    if None in row.values():
+        raise ValueError
+    return PairRun(**row)
+
+
 _KINDS = {"a": str, "b": str, "mirrored": bool}
 RUNS = LineTable(
     {name: _KINDS.get(name, float) for name in COLUMNS},
     row_of,
-    lambda row: format_run(PairRun(**row)),
+    lambda row: format_run(_of_row(row)),
 )

@@ -98,15 +98,21 @@ def _tried(
 def _of_row(row: dict[str, Any]) -> VideoPrint:
     """Convert a row of Arrow values to a `VideoPrint`; WireError if it is invalid."""
     try:
-        variants = row["variants"].as_py()
-        starts, ends = (np.array(row[name].as_py(), np.int64) for name in ("starts", "ends"))
-        values = b"".join(row["hashes"].as_py())
-        hashes = np.frombuffer(values, ">u8").astype(np.uint64)
-        facts = json.loads(row["facts"].as_py())
+        id_, facts, variants, starts, ends, values = (row[name].as_py() for name in COLUMNS)
+        kinds = ((starts, int), (ends, int), (values, bytes), (variants, str), ([facts], str))
+        if not all(_are(some, kind) for some, kind in kinds):
+            raise ValueError
+        starts, ends = np.array(starts, np.int64), np.array(ends, np.int64)
+        hashes = np.frombuffer(b"".join(values), ">u8").astype(np.uint64)
+        facts = json.loads(facts)
         spans = np.stack((starts, ends), axis=1)
-        return checked(row["id"].as_py(), facts, variants, spans, hashes)
-    except (ValueError, TypeError, OverflowError, RecursionError):
+        return checked(id_, facts, variants, spans, hashes)
+    except (ValueError, OverflowError, RecursionError):
         raise WireError("expected the print of a video") from None
+
+
+def _are(values: object, kind: type) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
 
 
 def write_prints(sink: IO[bytes], name: str, prints: Iterable[VideoPrint]) -> None:

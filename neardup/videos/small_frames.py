@@ -88,8 +88,6 @@ def turn_by(matrix: bytes) -> Turn:
 
 
 def _matrix(frame: Any) -> bytes | None:
-    for side in frame.side_data:
-        if getattr(side.type, "name", "") == "DISPLAYMATRIX":
-            data = bytes(side)
-            return data if len(data) >= 36 else None
-    return None
+    side = frame.side_data.get("DISPLAYMATRIX")
+    data = b"" if side is None else bytes(side)
+    return data if len(data) >= 36 else None

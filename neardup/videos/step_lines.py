@@ -161,14 +161,17 @@ def parse_block(field: bytes) -> FrameBlock:
     try:
         head, _, packed = b64decode(field, validate=True).partition(b"\n")
         names, numbers = json.loads(head), memoryview(packed)
-        n, at, rows = names["rows"], 0, []
+        lists = names["ids"], names["seconds"], names["variants"]
+        if not all(isinstance(each, list) for each in lists):
+            raise ValueError
+        n, at, rows = int(str(names["rows"])), 0, []
         for _, dtype, width in COLUMNS:
             column = np.frombuffer(numbers[at : at + n * width * np.dtype(dtype).itemsize], dtype)
             at += column.nbytes
             rows.append(column.reshape(n, width) if width > 1 else column)
         block = FrameBlock(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
         whole = at == len(numbers) and _is_consistent(block)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+    except (ValueError, KeyError, OverflowError, RecursionError):
         whole = False
     if not whole:
         raise WireError(f"expected a block of fingerprints, got {shown(field)}")

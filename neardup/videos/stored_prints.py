@@ -52,15 +52,15 @@ def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
         if not isinstance(fields, dict):
             return Failure.of(fields)
         return _print(fields, zlib.decompress(packed))
-    except (ValueError, TypeError, KeyError, zlib.error, OverflowError, RecursionError):
+    except (ValueError, KeyError, zlib.error, OverflowError, RecursionError):
         return None
 
 
 def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
-    """Make a print from fields and packed numbers; ValueError, TypeError or KeyError if invalid."""
+    """Make a print from fields and packed numbers; ValueError or KeyError if they are invalid."""
     n, variants = int(str(fields["spans"])), fields["variants"]
     if not isinstance(variants, list):
-        raise TypeError("variants")
+        raise ValueError("variants")
     spans = np.frombuffer(numbers, "<i8", 2 * n).reshape(n, 2)
     shape = n, len(variants), WORDS
     hashes = np.frombuffer(numbers, "<u8", offset=16 * n).reshape(shape).astype(np.uint64)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from neardup.images.folder_walk import FoundFile, path_id
 from neardup.images.pictures import DAMAGED, TOO_LARGE, RefusedError
 from neardup.images.results import Failure
+from neardup.runtime.program import PROGRAM_ERRORS
 from neardup.videos import frame_hashes
 from neardup.videos.containers import (
     ENCRYPTED,
@@ -86,7 +87,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     try:
         for time, frame in decoder.at_ticks():
             frames.add(time, frame)
-    except MemoryError:
+    except (MemoryError, *PROGRAM_ERRORS):
         raise
     except Exception as error:  # decoders raise nearly anything
         decoder.damaged += 1

@@ -167,13 +167,15 @@ def from_line(line: bytes) -> VideoPrint:
     """
     try:
         fields = json.loads(line)
-        rows = [frame.split(" ") for frame in fields["frames"]]
-        spans = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2)
-        digits = [digits for row in rows for digits in row[2:]]
-        hashes = np.frombuffer(bytes.fromhex("".join(digits)), ">u8").astype(np.uint64)
-        if all(len(each) == HEX_DIGITS for each in digits):
-            return checked(fields["id"], fields["facts"], fields["variants"], spans, hashes)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        lists = isinstance(fields, dict) and (fields["frames"], fields["variants"])
+        if lists and all(isinstance(each, list) for each in lists):
+            rows = [str(frame).split(" ") for frame in fields["frames"]]
+            spans = np.array([row[:2] for row in rows], np.int64).reshape(-1, 2)
+            digits = [digits for row in rows for digits in row[2:]]
+            hashes = np.frombuffer(bytes.fromhex("".join(digits)), ">u8").astype(np.uint64)
+            if all(len(each) == HEX_DIGITS for each in digits):
+                return checked(fields["id"], fields["facts"], fields["variants"], spans, hashes)
+    except (ValueError, KeyError, OverflowError, RecursionError):
         pass  # reported below
     some = line[:60].decode("utf-8", "replace").rstrip()
     raise WireError(f"expected the print of a video, got {some!r}") from None

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from neardup.images.decoders import CRASHED, TIMED_OUT, Lost, outcomes
+from neardup.images.decoders import CRASHED, FAILED, TIMED_OUT, Lost, TaskError, outcomes
+from neardup.runtime.program import PROGRAM_ERRORS
 
 
 def minute(_: int) -> float:
@@ -56,11 +57,20 @@ def test_harm_is_done_to_one_item(jobs: int) -> None:
         5: TIMED_OUT,
         6: TIMED_OUT,
         7: CRASHED,
-        8: CRASHED,
+        8: FAILED,
     }
     assert lost[3].detail == f"by signal {signal.SIGSEGV.value}"
     assert lost[7].detail == "with exit code 9"
     assert all(found[item] == item for item in found.keys() - lost)
+
+
+@pytest.mark.parametrize("error", PROGRAM_ERRORS, ids=lambda error: error.__name__)
+def test_an_error_of_the_program_ends_the_run(error: type[Exception]) -> None:
+    def task(item: int) -> int:
+        raise error("no such option")
+
+    with pytest.raises(TaskError, match=f"at 7:(.|\n)*{error.__name__}: no such option"):
+        list(outcomes([7], task, 1, minute))
 
 
 @pytest.mark.slow

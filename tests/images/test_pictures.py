@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 
 from neardup.images import perceptual_hash, pictures
 from neardup.images.pictures import RefusedError, decoded
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import PROGRAM_ERRORS, UsageError
 from tests.support.cases import some
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 from tests.support.engines import ROOT
@@ -263,6 +263,36 @@ def test_files_with_wrong_bytes(format: str, tmp_path: Path) -> None:
             seen.add(error.reason)
     assert seen <= {True, *pictures.REASONS, pictures.NOT_A_PICTURE}
     assert pictures.DAMAGED in seen
+
+
+@pytest.mark.parametrize("error", PROGRAM_ERRORS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize("called", ["open", "Image.resize"])
+def test_an_error_of_the_program_is_not_damage(
+    called: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option that the installed Pillow lacks, for example, is no damage of the user's file."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    path = saved(drawing(1, 300, 200), tmp_path / "x.jpg")
+    monkeypatch.setattr(f"PIL.Image.{called}", broken)
+    with pytest.raises(error):
+        decoded(os.fsencode(path))
+
+
+def test_a_parser_that_fails_by_a_type_error_is_damage(tmp_path: Path) -> None:
+    """Pillow raises a TypeError for some TIFF files, such as one with a text as an offset."""
+    data = bytearray(as_bytes(drawing(1, 64, 48), "TIFF"))
+    at = int.from_bytes(data[4:8], "little") + 2
+    for k in range(int.from_bytes(data[at - 2 : at], "little")):
+        entry = at + 12 * k
+        if data[entry : entry + 2] == b"\x11\x01":  # StripOffsets becomes a text
+            data[entry + 2] = 2
+    (tmp_path / "x.tif").write_bytes(data)
+    with pytest.raises(TypeError), Image.open(tmp_path / "x.tif") as image:
+        image.load()
+    assert refused(tmp_path / "x.tif")[0] == pictures.DAMAGED
 
 
 def test_what_is_not_a_picture(tmp_path: Path) -> None:

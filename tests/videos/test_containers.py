@@ -19,9 +19,11 @@ import pytest
 
 av = pytest.importorskip("av")
 
+from neardup.images.folder_walk import FoundFile  # noqa: E402
 from neardup.images.pictures import RefusedError  # noqa: E402
-from neardup.runtime.program import UsageError  # noqa: E402
+from neardup.runtime.program import PROGRAM_ERRORS, UsageError  # noqa: E402
 from neardup.videos.containers import is_encrypted, opened, require_av  # noqa: E402
+from neardup.videos.video_files import Reading, print_of  # noqa: E402
 from tests.support.drawn_videos import write_scene  # noqa: E402
 
 
@@ -207,6 +209,22 @@ def test_a_frame_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert refusal(path) == ("too large", "160 x 96 pixels")
     monkeypatch.setattr("neardup.videos.containers.PIXELS", 160 * 96)
     assert refusal(path) == ("", "")
+
+
+@pytest.mark.parametrize("error", PROGRAM_ERRORS, ids=lambda error: error.__name__)
+@pytest.mark.parametrize("called", ["av.open", "neardup.videos.small_frames.turn_of"])
+def test_an_error_of_the_program_is_not_damage(
+    called: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option that the installed PyAV lacks, for example, is no damage of the user's file."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    path = write_scene(tmp_path / "a.mp4", seconds=1)
+    monkeypatch.setattr(called, broken)
+    with pytest.raises(error):
+        print_of(FoundFile(os.fsencode(path), 1, 1), Reading())
 
 
 def test_boxes_are_followed_to_the_index(tmp_path: Path) -> None:

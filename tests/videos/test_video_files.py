@@ -24,6 +24,7 @@ from neardup.videos.frame_hashes import SIDE, VARIANTS  # noqa: E402
 from neardup.videos.video_files import NOT_A_VIDEO, Reading, print_of  # noqa: E402
 from neardup.videos.video_prints import VideoPrint  # noqa: E402
 from tests.support.drawn_videos import (  # noqa: E402
+    copied_stream,
     encode,
     remuxed,
     scene,
@@ -276,7 +277,7 @@ def test_a_truncated_file_is_read_up_to_its_end(
             av.open(str(path)) as old,
             av.open(str(moved), "w", options={"movflags": "faststart"}) as new,
         ):
-            stream = new.add_stream_from_template(old.streams.video[0])
+            stream = copied_stream(new, old.streams.video[0])
             for packet in old.demux(old.streams.video[0]):
                 if packet.size:
                     packet.stream = stream
