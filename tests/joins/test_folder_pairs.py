@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import random
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD
-from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
+from neardup.joins.folder_pairs import FolderPair, FolderTree, Folding, similar_folders
 from neardup.similarity.measures import Threshold
 
 SIZES = [1, 1, 2, 5, 100, 1000]
@@ -147,6 +147,22 @@ def covered(
 
 def named(tree: FolderTree, pairs: list[FolderPair]) -> list[tuple[str, str]]:
     return [(tree.paths[pair.a].decode(), tree.paths[pair.b].decode()) for pair in pairs]
+
+
+def test_a_pair_covers_the_pairs_around_it_in_either_order() -> None:
+    """A taken pair of b and e covers pairs inside, above, and of one folder and one around."""
+    tree = FolderTree()
+    for content, path in enumerate([b"a/b/c/x", b"d/e/f/x"]):
+        tree.add(path[:1], path, content)
+    a, b, c, d, e, f = range(6)
+    folding = Folding(tree, set(range(6)))
+    folding.take(b, e)
+    covered_ = {(b, e), (c, f), (c, e), (b, f), (a, d), (a, e), (b, d), (a, f), (c, d)}
+    every = set(product(range(6), repeat=2))
+    assert {pair for pair in every if folding.covers(*pair)} == {
+        *covered_,
+        *((y, x) for x, y in covered_),
+    }
 
 
 def test_a_copied_tree_is_one_line() -> None:

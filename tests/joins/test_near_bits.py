@@ -87,6 +87,18 @@ def test_any_number_of_blocks_and_of_turns(
         assert both == across
 
 
+@pytest.mark.usefixtures("_kind")
+def test_a_pair_that_an_earlier_part_leaves_out_is_found_in_a_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two vectors with an equal first block may differ too much in the part around it."""
+    monkeypatch.setattr(near_bits, "cheapest", lambda *_: 16)  # blocks of 8 bits, parts of 64
+    spread = sum(1 << 64 + 8 * block for block in range(7))  # 7 bits in the second part
+    apart = 0b111111111 << 20 | spread  # and 9 of the 8 that the first part may have
+    rows = vectors_of([5, 5 ^ apart, 5 ^ apart ^ 1 << 127], 128)
+    assert found(near_pairs(rows, None, 128, 16)) == {(0, 1), (1, 2)}
+
+
 @pytest.mark.first_case
 @pytest.mark.usefixtures("_kind")
 @pytest.mark.parametrize("bits", [64, 256])

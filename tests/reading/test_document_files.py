@@ -166,6 +166,27 @@ def test_archives(name: str, tmp_path: Path) -> None:
     assert [each.path for each in chosen if isinstance(each, Document)] == [top + b"!sub/b.py"]
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.tar", "a.zip"])
+def test_a_document_of_exactly_the_limit_is_read(name: str, tmp_path: Path) -> None:
+    """--max-line is the longest document that is read; one byte more is too long."""
+    path = tmp_path / name
+    for more, text in ((0, "a" * LIMIT), (1, None)):
+        data = b"a" * (LIMIT + more)
+        if name == "a.zip":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("b", data)
+        elif name == "a.tar":
+            with tarfile.open(path, "w") as packed:
+                entry = tarfile.TarInfo("b")
+                entry.size = len(data)
+                packed.addfile(entry, io.BytesIO(data))
+        else:
+            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        (found,) = read(path)
+        assert (found.text if isinstance(found, Document) else None) == text
+        assert isinstance(found, Document) or found.reason == document_files.TOO_LONG
+
+
 def test_archives_that_are_damaged(tmp_path: Path) -> None:
     whole = {name: tmp_path / name for name in ("a.tar.gz", "a.zip", "a.tar")}
     tar_of(whole["a.tar.gz"], "w:gz")

@@ -245,3 +245,18 @@ def test_shares_are_those_of_frames_that_vote(random: np.random.Generator) -> No
     assert pair is not None
     assert (pair.share_a, pair.share_b, pair.share) == (0.25, 1.0, 1.0)
     assert pair.share_of_longer == 0.25
+
+
+def test_the_share_is_that_of_the_shorter_video(random: np.random.Generator) -> None:
+    """At another speed, a stretch may be a larger share of the longer video."""
+    video = made_up(random, "a", 20)
+    fast = at_rate(video, "b", 0.95)
+    a, b = Frames.of(video, False), Frames.of(joined("b", fast, made_up(random, "c", 0.5)), False)
+    for pair in (
+        pair_of(0, 1, False, seeds_of(a, b), a, b),
+        pair_of(0, 1, False, seeds_of(b, a), b, a),
+    ):
+        assert pair is not None
+        of_a, of_b = pair.share_a, pair.share_b
+        assert {of_a, of_b} & {pair.share}
+        assert pair.share == min(of_a, of_b) < max(of_a, of_b)

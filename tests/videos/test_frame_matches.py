@@ -11,6 +11,7 @@ from neardup.sets.bit_vectors import bits_apart
 from neardup.videos import frame_matches, seed_files
 from neardup.videos.frame_hashes import SALT, VARIANTS
 from neardup.videos.frame_matches import (
+    CALM,
     FULL,
     HUBS,
     MASKS,
@@ -248,3 +249,15 @@ def test_masks_are_the_same_on_every_machine() -> None:
 
 
 KEYS = [[3399644, 661735635], [5358349, 670473045]]
+
+
+@pytest.mark.parametrize("own", [CALM, CALM + 1])
+def test_matches_of_a_calm_video_are_found_by_later_masks_too(own: int) -> None:
+    """A frame that one mask left out of a crowd may be in no crowd by the next one."""
+    hashes = np.repeat(frames(np.random.default_rng(6), 1)[:, 0], own + 1, axis=0)
+    videos = np.array([1] * own + [2], np.uint64)
+    times, zeros = np.arange(own + 1) * 250, np.zeros(own + 1, np.int64)
+    rows = Rows(hashes, videos, times, zeros, np.ones(own + 1, bool))
+    first, later = (matches_in(rows, zeros, mask) for mask in (0, 1))
+    assert len(first.left) == CALM
+    assert len(later.left) == (CALM if own > CALM else 0)

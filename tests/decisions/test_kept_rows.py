@@ -1,0 +1,43 @@
+"""Rows that -o writes in another format: bad rows are counted, and columns get types that fit."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.decisions.kept_rows import Columns, keep_as_rows
+from neardup.lines.answer_lines import format_decided
+from neardup.reading.blocks import NEW
+from neardup.reading.input_files import InputFile
+from tests.support.drawn import settings_of
+
+
+def test_rows_that_cannot_be_read_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Rows without an object, and those with half a row, are counted; a removed row is not."""
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id": 1}\n[1]\n{"id": 2}\n{"id": \n\n{"id": 3}\nnull\n')
+    gone = tmp_path / "decided"
+    gone.write_bytes(format_decided(b"%016x" % (NEW + 2), b"2", b"1", b"1.000000"))
+    sink, form = io.BytesIO(), settings_of("--input=jsonl", "--text=id").form
+    file = InputFile(str(path), "rows.jsonl", NEW)
+    with gone.open("rb") as decided:
+        left_out = keep_as_rows(form, [file], 1 << 20, decided, sink, ("x.jsonl", "jsonl"))
+    assert sink.getvalue() == b'{"id": 1}\n{"id": 3}\n'
+    assert left_out == 3
+
+
+HUGE = 2**64 - 1
+
+
+@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: [value]], ids=["", "list"])
+@pytest.mark.parametrize("values", [(1, HUGE), (HUGE, 1), (HUGE, HUGE), (1, HUGE, 2)])
+def test_a_column_of_small_and_huge_integers_is_unsigned(values: Any, wrap: Any) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = Columns("x.parquet", "parquet", [])
+    for value in values:
+        columns.add([{"a": wrap(value)}])
+    kind = arrow.uint64()
+    assert columns.kinds == {"a": kind if wrap(0) == 0 else arrow.list_(kind)}
