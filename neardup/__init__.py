@@ -24,7 +24,9 @@ For other programs there are `pairs`, `clusters`, `deduplicate` and `Index`.  Th
 first use: scripts on a cluster import this package before they know that numpy is installed.
 """
 
-from typing import TYPE_CHECKING, Any
+from neardup.runtime import VERSION
+
+TYPE_CHECKING = False  # for type checkers it is true; `typing` itself takes long to import
 
 if TYPE_CHECKING:
     from neardup.library import (
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
         deduplicate,
         pairs,
     )
-
-from neardup.runtime import VERSION
 
 __version__ = VERSION
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
 
 if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import neardup.library

@@ -1,9 +1,6 @@
 """The command line: `neardup COMMAND …` or `python3 -m neardup COMMAND …`."""
 
-import os
-import shlex
 import sys
-from importlib import import_module
 
 if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]  # the current folder: nothing but the package is imported from there
@@ -11,6 +8,10 @@ if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
 from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
+
+import os
+import shlex
+from importlib import import_module
 
 from neardup.runtime import VERSION
 from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest, run

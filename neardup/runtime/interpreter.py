@@ -1,10 +1,18 @@
-"""Find a Python that has the packages that a script needs, before they are imported."""
+"""Find a Python that has the packages that a script needs, before they are imported.
+
+To import this module silences Ctrl-C, so programs import it first.
+"""
+
+import _signal  # type: ignore[import-not-found]  # to import `signal` takes milliseconds
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    # Ctrl-C ends the program silently while modules are loaded; later `program.run` handles it.
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 import codecs
 import functools
 import importlib.util
 import os
-import signal
 import sys
 from types import TracebackType
 
@@ -20,9 +28,6 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     virtual environment that `make` puts beside the script (or the package, of a `module`) takes
     over.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Ctrl-C ends the program silently while modules are loaded; later `program.run` handles it.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault(*ONE_THREAD)
     script = os.path.realpath(sys.argv[0])
     name = name or os.path.basename(script)

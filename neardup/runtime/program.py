@@ -189,12 +189,13 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     If several processes of a run fail, only the first one prints why; they share folder `reports`.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     keep_freed_memory()
     gc.freeze()  # so that no collection, not even the one at exit, visits loaded modules
+    silent = signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # on Ctrl-C; see `interpreter`
     try:
         try:
+            if silent:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             main()
         except SystemExit:  # such as after --help; flush here, where errors are handled
             sys.stdout.flush()
@@ -220,6 +221,9 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
         where = error.filename or "standard input or output"
         reason = next(filter(None, [error.strerror, *error.args, type(error).__name__]))
         return end(FAILED, f"{name}: {where}: {reason}")
+    finally:
+        if silent:  # as before, while Python shuts down
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def keep_freed_memory() -> None:

@@ -150,7 +150,7 @@ class PairJoin:
     def _lines_of(self, batch: BucketBatch, found: Verified) -> Iterator[bytes]:
         similarities = self.lines.similarities(found)
         for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
-            for a, b in self.pairs.matches(batch, i, j):
+            for a, b in self.pairs.matches(batch.ids[i], batch.ids[j]):
                 if a == b:  # two records with one id are not a pair
                     self.counters.repeated_id(self.lines.id_of(a))
                 else:

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, combinations, product
 from math import comb
-from typing import Any, Union
 
 import numpy as np
 
@@ -27,8 +26,7 @@ from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
 from neardup.verification.bucket_batch import BucketBatch
 
-Rows = Union[int, np.ndarray]  # numbers of sets in a batch (int64)
-Columns = tuple[np.ndarray, np.ndarray]  # left and right
+Columns = tuple[np.ndarray, np.ndarray]  # left and right: numbers of sets in a batch (int64)
 Ids = Iterable[tuple[bytes, bytes]]
 
 
@@ -51,10 +49,12 @@ class EveryPair:
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
         """Return the pairs of sets that have at least one pair of records to compare."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
-        if self.first_only and not self.between:
+        if self.first_only:  # new copies of an old set are removed because of it
             new = ~old
-        chosen = new[left] & old[right]
-        chosen |= old[left] & new[right] & self._both_ways(batch, left, right)
+        may_keep = old[left]
+        if self.nested:  # the left set, which is not the larger one
+            may_keep &= batch.sets.sizes[left] == batch.sets.sizes[right]
+        chosen = (may_keep & new[right]) | (new[left] & old[right])
         if not self.between:
             chosen |= new[left] & new[right]
         return left[chosen], right[chosen]
@@ -77,18 +77,13 @@ class EveryPair:
         self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
         return chain(product(new, old), () if self.between else combinations(new, 2))
 
-    def matches(self, batch: BucketBatch, i: int, j: int) -> Ids:
-        """Return the pairs of records of two similar sets, i and j; i is not the larger one."""
-        pairs = product(batch.ids[i], batch.ids[j])
+    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
+        """Return the pairs of records of two similar sets, given the ids of both."""
+        pairs = product(ids, others)
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
     def _are_pair(self, a: bytes, b: bytes) -> bool:
         return is_old(a) != is_old(b) or not (is_old(a) or self.between)
-
-    def _both_ways(self, batch: BucketBatch, left: Rows, right: Rows) -> Any:
-        """Return whether the left set, which is not the larger one, may be the one to keep."""
-        sizes = batch.sets.sizes
-        return not self.nested or sizes[left] == sizes[right]
 
 
 class FirstPair(EveryPair):
@@ -107,12 +102,10 @@ class FirstPair(EveryPair):
         pairs = [(ids[0], id_) for id_ in ids[1:]]
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
-    def matches(self, batch: BucketBatch, i: int, j: int) -> Ids:
-        ids, others = batch.ids[i], batch.ids[j]
+    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
             return [(ids[0], others[0])]
-        both = [(others, ids)]  # each new record has its own pair
-        both += [(ids, others)] * bool(self._both_ways(batch, i, j))
+        both = (ids, others), (others, ids)  # each new record has its own pair
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 

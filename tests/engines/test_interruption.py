@@ -19,6 +19,7 @@ import pytest
 from tests.support.engines import (
     ANSWER,
     MAPPER,
+    NEARDUP,
     ROOT,
     RUN_LOCAL,
     VIDEOS,
@@ -189,6 +190,38 @@ def test_ctrl_c_while_numpy_is_loaded(tmp_path: Path) -> None:
 
 
 # A stage that fails.
+
+
+STARTS = {
+    "run_local.sh": [*RUN_LOCAL, VIDEOS],
+    "mapper.py": [*MAPPER, VIDEOS],
+    "tune": [*NEARDUP, "tune", VIDEOS],
+    "documents": [*NEARDUP, "documents", ROOT / "docs"],
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_ctrl_c_at_any_moment_of_the_start(name: str, tmp_path: Path) -> None:
+    """From the first line of ours on, Ctrl-C prints no traceback, also while modules are loaded."""
+    rng = random.Random(name)
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "tmpdir").mkdir()
+        with session(list(map(str, STARTS[name])), folder) as it:
+            status, caught = Path(f"/proc/{it.process.pid}/status"), False
+            end = time.monotonic() + PATIENCE
+            while time.monotonic() < end and it.process.poll() is None:
+                mask = int(re.findall(r"^SigCgt:\s*(\w+)", status.read_text(), re.M)[0], 16)
+                python = "python" in Path(f"/proc/{it.process.pid}/comm").read_text()
+                now = python and bool(mask & 1 << signal.SIGINT - 1)
+                if caught and not now:  # Python has begun, and the program has silenced Ctrl-C
+                    break
+                caught = now
+            time.sleep(rng.uniform(0, 0.6))
+            with suppress(ProcessLookupError):
+                os.killpg(it.process.pid, signal.SIGINT)
+            assert it.ended() in (0, 130, -signal.SIGINT)  # and prints no traceback
 
 
 def test_a_sort_that_fails(tmp_path: Path) -> None:

@@ -228,3 +228,34 @@ def test_an_older_python_gets_as_far_as_the_message(name: str) -> None:
         for function in defined:
             for each in [function.returns, *(arg.annotation for arg in function.args.args)]:
                 assert not isinstance(each, (ast.Subscript, ast.BinOp)), ast.unparse(function)
+
+
+# What is loaded while Ctrl-C still prints a traceback: Python itself and its site may load `before`.
+FIRST = """
+import os, sys, _signal
+before = set(sys.modules)
+def silence(number, handler):
+    print(*sorted(set(sys.modules) - before), flush=True)
+    os._exit(0)
+_signal.signal = silence
+sys.path[:0] = [sys.argv.pop(1)]
+import {module}
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "mapper",
+        "neardup.__main__",
+        "neardup.engines.local.run",
+        "neardup.engines.hadoop.submit",
+        "neardup.engines.spark.spark_submit",
+    ],
+)
+def test_ctrl_c_is_silent_before_anything_else_is_loaded(module: str, tmp_path: Path) -> None:
+    """Only the packages on the way to `interpreter`, which are nearly empty, are loaded first."""
+    result = run([*BARE, "-c", FIRST.format(module=module), str(ROOT)], tmp_path)
+    on_the_way = {module.rsplit(".", i)[0] for i in range(4)} | {"neardup"}
+    loaded = set(result.out.decode().split()) - on_the_way
+    assert loaded == {"neardup.runtime", "neardup.runtime.interpreter"}

@@ -1,21 +1,22 @@
 """run_hadoop.sh: run or show the Streaming jobs, and add up their counters."""
 
 import os
-import secrets
-import shlex
-import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 4)))
 
 from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
+
+import secrets
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import check_unchanged, checked, cluster_parser

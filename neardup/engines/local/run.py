@@ -10,20 +10,19 @@ other has taken.  If a scheme needs token counts, the mappers count tokens first
 All temporary files are in one folder in TMPDIR, which is removed at the end, even after a failure.
 """
 
-import argparse
-import os
-import re
-import sys
-import time
-from pathlib import Path
-
 from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_local.sh")
 
+import argparse
+import os
+import re
+import sys
+import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import IO
 
 from neardup.decisions.kept_lines import check_one_answer

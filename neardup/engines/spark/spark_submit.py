@@ -1,22 +1,23 @@
 """run_spark.sh: check the options, and run `spark_job` with spark-submit."""
 
-import argparse
-import importlib.util
 import os
-import shlex
-import shutil
-import subprocess
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+sys.path.insert(0, os.path.abspath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 4)))
 
 from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_spark.sh")
+
+import argparse
+import importlib.util
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from neardup.engines.pipe import checked, cluster_parser
 from neardup.engines.spark import INSTALL
