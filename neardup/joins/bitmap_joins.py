@@ -78,14 +78,24 @@ def bitmap_join(rows: Ragged, threshold: Threshold) -> Joined:
 
 def join_by(measure: SetMeasure, rows: Ragged) -> Joined:
     """Return the pairs of rows that reach the threshold of a measure of sets, without weights."""
+    joined = join_up_to(None, measure, rows)
+    assert joined
+    return joined
+
+
+def join_up_to(most: int | None, measure: SetMeasure, rows: Ragged) -> Joined | None:
+    """Return the pairs of rows that reach a measure's threshold; None if more than `most` do."""
     records, demand = Ordered.of(rows), Demand.of(measure)
     first = demand.first_partner(records)
     maps = wide_bitmaps(rows, LOG_BITS)[records.row]
-    counts, found = dict.fromkeys(FILTERS, 0), [np.empty((0, 3), np.int64)]
+    counts, found, total = dict.fromkeys(FILTERS, 0), [np.empty((0, 3), np.int64)], 0
     step = _compiled if kernels.COMPILED else _in_numpy
     for pairs in step(records, demand, first, maps, counts):
         x, y = records.sizes[pairs[:, 0]], records.sizes[pairs[:, 1]]
         found.append(pairs[measure.may_reach(pairs[:, 2], x, y)])
+        total += len(found[-1])
+        if most is not None and total > most:
+            return None
     return Joined.of(records.row, np.concatenate(found), {**records.counts(first), **counts})
 
 

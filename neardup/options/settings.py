@@ -140,14 +140,17 @@ class Settings(NamedTuple):
         """Yield blocks of lines of the files, for `parse`; see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)
 
-    def join(self, counters: Counters) -> PairJoin:
-        """Return the join that turns buckets of records into lines of pairs or of edges."""
+    def join(self, counters: Counters, kind: type[PairJoin] | None = None) -> PairJoin:
+        """Return the join that turns buckets of records into lines of pairs or of edges.
+
+        kind: the class of the join, if not that of the output.
+        """
         output = self.output
         parts = output.across if self.against and output.across else output.parts
         edges, pairs, lines = output.between if self.between and output.between else parts
         nested = output.decides == RECORDS and self.measure.nested
         pairing = pairs(counters, self.against, self.between, nested)
-        return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
+        return (kind or edges)(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
         """Return a list with a warning if the scheme was made for another --shingle, else []."""

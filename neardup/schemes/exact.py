@@ -74,7 +74,7 @@ class Partition(BySize):
     ([2, 2, 2], 1, 0)
     """
 
-    keeps_recall = True
+    keeps_recall = finds_every_pair = True
     promise = PARTS_PROMISE
 
     @classmethod
@@ -114,6 +114,7 @@ class Prefix(Scheme):
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine", "overlap", "containment")
     counting: ClassVar[bool] = True
     keeps_recall: ClassVar[bool] = True
+    finds_every_pair: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
     name: ClassVar[str] = "prefix"
 
@@ -203,7 +204,7 @@ class Exact(BySize):
 
     costs: Costs | None = None
     counting = True
-    keeps_recall = True
+    keeps_recall = finds_every_pair = True
     promise = "exact: every pair shares a key: a part of its sets, a rare token or a range of sizes"
 
     @classmethod

@@ -171,6 +171,8 @@ class Scheme(ABC):
     """The scheme's options, besides --threshold, --measure, --seed and --counts."""
     keeps_recall: ClassVar[bool] = False
     """True if the scheme finds every pair, or a pair at the threshold with probability --recall."""
+    finds_every_pair: ClassVar[bool] = False
+    """True if every pair shares a key, so that any exact join gives the same answer."""
     counting: ClassVar[bool] = False
     """True if a run should count tokens first."""
     joined_in_memory: ClassVar[bool] = False

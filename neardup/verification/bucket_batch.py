@@ -159,6 +159,11 @@ class BucketBatch:
     def bitmaps(self) -> np.ndarray:
         return wide_bitmaps(self.sets)
 
+    @property
+    def several(self) -> list[bool]:
+        """Whether each set has several records."""
+        return [len(ids) > 1 or bool(again) for ids, again in zip(self.ids, self.repeats)]
+
     @cached_property
     def records(self) -> np.ndarray:
         """The number of records of each set (int64)."""

@@ -69,11 +69,24 @@ class PairJoin:
 
     def _whole(self, batch: BucketBatch) -> Iterator[bytes]:
         self._check(batch)
-        several = np.flatnonzero(
-            [len(ids) > 1 or bool(again) for ids, again in zip(batch.ids, batch.repeats)]
-        )
+        several = np.flatnonzero(batch.several)
         # The copies of a set are written in the bucket of its smallest key.
-        several = several[self._first_at(batch, several, several)]
+        yield from self._copies_of(batch, several[self._first_at(batch, several, several)])
+        yield from self._written(batch, *batch.windows(self.measure))
+
+    def of_pairs(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Iterator[bytes]:
+        """Yield the lines of all records, where only the sets left[p] and right[p] may be pairs.
+
+        left, right: int64; left[p] is not larger than right[p].
+        """
+        self.lines.begin()
+        yield from self._copies_of(batch, np.flatnonzero(batch.several))
+        self.counters.add(self.pairs.found, 0)
+        self.counters.add(self.pairs.compared, self.pairs.candidates(batch, left, right))
+        yield from self._lines_of(batch, self.measure.verified(batch.sets, left, right))
+
+    def _copies_of(self, batch: BucketBatch, several: np.ndarray) -> Iterator[bytes]:
+        """Yield the lines of records with the same set, for the sets `several` (int64)."""
         self.counters.add(REPEATED, 0)
         for i in several.tolist():
             for id_ in batch.repeats[i]:
@@ -83,7 +96,6 @@ class PairJoin:
                 for pair in [(a, b), (b, a)] if self.measure.directed else [(a, b)]:
                     self.counters.add(self.pairs.found, 1)
                     yield self.lines.format(*pair, similarity)
-        yield from self._written(batch, *batch.windows(self.measure))
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Join each piece of a bucket with itself and with later pieces whose sizes allow pairs."""

@@ -19,7 +19,7 @@ import neardup
 from neardup.runtime.manifest import RunFile
 from neardup.verification import OUTPUTS
 from tests.support.cases import crossed, some
-from tests.support.engines import KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
+from tests.support.engines import IN_FILES, KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import needs_full
 from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, session
 
@@ -77,7 +77,7 @@ def test_the_runs_own_file(data: Path, folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_schemes_know_after_counting_is_told(data: Path, tmp_path: Path) -> None:
-    words = ["--scheme=prefix", "--measure=overlap", f"-o{tmp_path}/x", data]
+    words = ["--scheme=prefix", "--measure=overlap", *IN_FILES, f"-o{tmp_path}/x", data]
     result = succeed([*RUN_LOCAL, *words], tmp_path)
     told = RunFile.of(tmp_path / "x")
     assert (told.scheme, told.measure, told.threshold) == ("prefix", "overlap", "9/10")

@@ -12,7 +12,7 @@ from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import Threshold, six_decimals
 from tests.support.cases import crossed
 from tests.support.drawn import record_lines
-from tests.support.engines import RUN_LOCAL, VIDEOS, succeed
+from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, run, succeed
 
 THRESHOLDS = ["0.95", "0.9", "0.8", "0.7"]
 
@@ -48,7 +48,69 @@ def test_exact_finds_every_pair_and_nothing_else(kind: str, t: str, tmp_path: Pa
 def test_the_cost_is_said_first(tmp_path: Path) -> None:
     path = tmp_path / "videos.txt"
     path.write_bytes(b"".join(videos(1000, 1, 0.1)))
-    said = succeed([*RUN_LOCAL, "--exact", path], tmp_path).err.splitlines()
+    said = succeed([*RUN_LOCAL, "--exact", *IN_FILES, path], tmp_path).err.splitlines()
     costs = [line for line in said if line.startswith("sizes ")]
     assert costs
     assert said.index(costs[-1]) < said.index(next(x for x in said if " pairs among " in x))
+
+
+# The join in memory, and the steps in files that take its place.
+
+COPIES = [b"c%d %s" % (i, b" ".join(b"%d" % n for n in range(i // 3, 40))) for i in range(60)]
+
+
+def both(flags: list[str], data: bytes, tmp_path: Path) -> tuple[bytes, str]:
+    """Return what a run prints with and without a join in memory, and the names of its steps."""
+    path = tmp_path / "sets.txt"
+    path.write_bytes(data)
+    here = succeed([*RUN_LOCAL, *flags, "-v", path], tmp_path)
+    assert succeed([*RUN_LOCAL, *flags, *IN_FILES, path], tmp_path).out == here.out
+    return here.out, here.err.splitlines()[-1]
+
+
+@crossed(
+    output=["pairs", "kept", "removed", "clusters"],
+    measure=["jaccard", "dice", "cosine", "overlap", "containment"],
+    scheme=["prefix", "exact", "partition"],
+)
+def test_a_join_in_memory_gives_the_answer_of_the_steps_in_files(
+    output: str, measure: str, scheme: str, tmp_path: Path
+) -> None:
+    scheme = "prefix" if measure in ("overlap", "containment") else scheme
+    flags = [f"--output={output}", f"--measure={measure}", f"--scheme={scheme}"]
+    data = b"\n".join([*COPIES, COPIES[5], b"d 1 2 3", b"e 1 2 3", b"e 1 2 3", b"f 900 901"])
+    out, steps = both([*flags, "--threshold=0.8"], data + b"\n", tmp_path)
+    assert "join" in steps
+    assert "reducer" not in steps
+    assert b"d" in out
+    assert (b"f" in out) is (output == "kept")
+
+
+def test_what_does_not_fit_into_memory_is_joined_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "sets.txt"
+    path.write_bytes(b"\n".join(COPIES) + b"\n")
+    flags = ["--exact", "-v", path]
+    here, there = (
+        succeed([*RUN_LOCAL, f"--memory={size}", *flags], tmp_path) for size in ("1M", "9K")
+    )
+    assert here.out == there.out
+    assert "reducer" in there.err
+    assert "reducer" not in here.err
+    assert here.count("records") == there.count("records") == len(COPIES)
+
+
+@pytest.mark.first_case
+@crossed(output=["kept", "removed", "clusters"])
+def test_a_large_cluster_is_left_to_the_buckets(output: str, tmp_path: Path) -> None:
+    sets = (sorted({*range(40), 100 + i}) for i in range(300))
+    data = record_lines({b"v%d" % i: set_ for i, set_ in enumerate(sets)})
+    out, steps = both([f"--output={output}", "--exact"], data, tmp_path)
+    assert out.count(b"\n") == {"kept": 1, "removed": 299, "clusters": 300}[output]
+    assert "reducer" in steps
+
+
+@pytest.mark.parametrize("size", ["", "-1", "1", "2g", "1.5G", "M", "G2", "²M"])
+def test_a_memory_that_is_no_size_is_refused(size: str, tmp_path: Path) -> None:
+    result = run([*RUN_LOCAL, f"--memory={size}", VIDEOS], tmp_path)
+    assert result.code == 2
+    assert result.err.strip().endswith(f"--memory: {size!r} is neither a size such as 500M nor 0")

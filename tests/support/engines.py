@@ -44,6 +44,7 @@ __all__ = [  # with the programs, which tests of engines need too
     "DEDUP",
     "ENGINES",
     "INLINE",
+    "IN_FILES",
     "JOB",
     "KEEP",
     "LOCAL",
@@ -66,6 +67,9 @@ __all__ = [  # with the programs, which tests of engines need too
     "run",
     "succeed",
 ]
+
+
+IN_FILES = ["--memory", "0"]  # no join in memory
 
 
 class Input(NamedTuple):
@@ -147,9 +151,9 @@ def two_rounds(given: Input, flags: list[str], tmp: Path, process: bool = False)
     return b"".join(succeed([*REDUCER, *flags], tmp, some, process).out for some in mine)
 
 
-def run_local(jobs: int) -> Engine:
+def run_local(jobs: int, *more: str) -> Engine:
     def engine(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-        command = [*RUN_LOCAL, "--jobs", str(jobs), *flags, *given.files]
+        command = [*RUN_LOCAL, "--jobs", str(jobs), *more, *flags, *given.files]
         out = succeed(command, tmp, given.stdin(), process).out
         assert out == in_order(out)
         return out
@@ -171,7 +175,7 @@ ENGINES: dict[str, Engine] = {
     "split pipe": split_pipe,
     "two rounds": two_rounds,
     "run_local 1": run_local(1),
-    "run_local 2": run_local(2),
+    "run_local 2": run_local(2, *IN_FILES),
     "run_local 3": run_local(3),
     "mrjob inline": mrjob(INLINE),
     "mrjob local": mrjob(LOCAL),
@@ -196,9 +200,9 @@ def deciding_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
     return succeed([*KEEP, "--decided", path, *given.files], tmp, given.stdin()).out
 
 
-def deciding_local(jobs: int) -> Deciding:
+def deciding_local(jobs: int, *more: str) -> Deciding:
     def engine(given: Input, flags: list[str], tmp: Path) -> bytes:
-        command = [*RUN_LOCAL, "--jobs", str(jobs), *flags, *given.files]
+        command = [*RUN_LOCAL, "--jobs", str(jobs), *more, *flags, *given.files]
         return succeed(command, tmp, given.stdin()).out
 
     return engine
@@ -207,6 +211,6 @@ def deciding_local(jobs: int) -> Deciding:
 DECIDING: dict[str, Deciding] = {
     "pipe": deciding_pipe,
     "run_local 1": deciding_local(1),
-    "run_local 2": deciding_local(2),
+    "run_local 2": deciding_local(2, *IN_FILES),
     "run_local 3": deciding_local(3),
 }

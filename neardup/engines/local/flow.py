@@ -1,6 +1,8 @@
 """The steps of a run on this machine, from files to the answer, in order.
 
-    find_pairs    count    parse a share of the input, and write the postings of its records
+    find_pairs    parse    parse a share of the input, for a join in memory
+                  join     verify all pairs in memory
+              or  count    parse a share of the input, and write the postings of its records
                   prune    in some partitions, keep only postings that may lead to a pair
                   send     write each record with each of its keys that pruning kept
                   reduce   verify the pairs of some partitions
@@ -23,7 +25,7 @@ import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.decisions.kept_rows import keep_as_rows
-from neardup.engines.local import key_pruning, near_marks
+from neardup.engines.local import key_pruning, memory_join, near_marks
 from neardup.engines.local import plan as plans
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
@@ -41,11 +43,14 @@ from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_k
 from neardup.stages.token_counting import settings_with_counts
 
 
-def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
+def steps(options: Options, settings: Settings, indexed: bool, memory: int) -> list[str]:
     """Return the names of the numbered stages of the progress line, in order."""
-    names = ["tokens"] if counts_first(options) else []
-    names += ["parse", "near"] if settings.scheme.joined_in_memory and not indexed else []
-    names += ["count", "prune", "send", "reduce"]
+    if memory_join.is_possible(settings, memory):
+        names = ["parse", "join"]
+    else:
+        names = ["tokens"] if counts_first(options) else []
+        names += ["parse", "near"] if settings.scheme.joined_in_memory and not indexed else []
+        names += ["count", "prune", "send", "reduce"]
     if settings.output.decides:
         names += ["decide", "keep"] if options.output == "kept" else ["decide"]
     return names
@@ -54,6 +59,10 @@ def steps(options: Options, settings: Settings, indexed: bool) -> list[str]:
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     """Write pairs, or edges for a decision, to files; return the plan with any token counts."""
     source: plans.Source = plans.parsed_records
+    if memory_join.is_possible(plan.settings, plan.memory):
+        if joined_in_memory(workers, plan):
+            return plan
+        source = plans.kept_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
@@ -75,6 +84,21 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     plan.progress.stage("reduce", sum(map(total_size, sent)))
     everywhere(workers, plan, "reducer", reduce)
     return plan
+
+
+def joined_in_memory(workers: Workers, plan: Plan) -> bool:
+    """Write the pairs, or edges, by a join in memory; return False if that is not possible.
+
+    The parsed records are on disk afterwards.
+    """
+    plan.progress.stage("parse", total_size(plan.files), together=True)
+    everywhere(workers, plan, "mapper", memory_join.parse)
+    plan.unchanged.check()
+    if memory_join.fits(plan):
+        plan.progress.stage("join", 0)
+        workers.start("join", partial(memory_join.join, plan))
+        workers.together()
+    return plan.path("pairs", 0).exists()
 
 
 def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:

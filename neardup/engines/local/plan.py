@@ -54,6 +54,7 @@ class Plan(NamedTuple):
     progress: Progress
     sort_memory: str = ""
     segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
+    memory: int = 0  # bytes for a join in memory
     adds: bool = False  # True if the run extends an index, whose records need ids of their own
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
@@ -220,7 +221,8 @@ def count_tokens(plan: Plan, k: int) -> None:
         tokens = [stack.enter_context(open(path, "wb")) for path in paths]
         sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
         sample = stack.enter_context(open(plan.path("sample", k), "wb"))
-        batches = (batch.sets for batch in parsed_records(plan, k, counters))
+        source = kept_records if plan.path("records", k).exists() else parsed_records
+        batches = (batch.sets for batch in source(plan, k, counters))
         counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
     counters.report()
 

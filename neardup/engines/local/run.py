@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from neardup.decisions.kept_lines import check_one_answer
-from neardup.engines.local import answer_file
+from neardup.engines.local import answer_file, memory_join
 from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
@@ -88,9 +88,9 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
         page = stack.enter_context(written_whole("--report", args.report, read))
         with interrupted(left), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)
-            stages = steps(options, settings, bool(segments))
+            stages = steps(options, settings, bool(segments), args.memory)
             inputs = settings, names, places, folder, args.jobs, segments
-            more = {"sort_memory": args.sort_memory, "answer": answer}
+            more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
             plan = Plan.of(name, stages, *inputs, unchanged=Unchanged(names), **more)
             if options.output == "kept" and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
@@ -159,6 +159,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", metavar="N", help=about)
     about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
     parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
+    parser.add_argument("--memory", metavar="SIZE", help=memory_join.HELP)
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
     parser.add_argument("--report", **answer_file.REPORT_OPTION)
@@ -177,6 +178,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
         parser.error("the following arguments are required: FILE")
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
+    args.memory = memory_join.memory_of(args.memory)
     if args.jobs is not None:
         args.jobs = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     return args
