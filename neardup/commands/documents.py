@@ -35,10 +35,7 @@ PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
 LINES, WITH_PATHS = "lines", ("kept", "removed")
 FIXED = [
-    "--input",
-    "--delimiter",
-    "--id",
-    "--text",
+    *filter("--encoding".__ne__, table.READING),
     "--fingerprint",
     "--bits",
     "--input-files",

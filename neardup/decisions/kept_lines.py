@@ -16,7 +16,7 @@ from typing import IO, Any, Callable
 import numpy as np
 
 from neardup.lines.answer_lines import parse_decided
-from neardup.reading.blocks import LINE_BITS, with_line_ends
+from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
@@ -143,8 +143,8 @@ def keep_file(
     with form.dialect.opened(path, name, exactly=True) as text:
         stream = text.stream
         if kind == "csv":
-            comma = form.dialect.delimiter
-            table = opened_table(kind, form.has_header, stream, name, max_line, comma=comma)
+            how = max_line, WHOLE_FILE, form.dialect
+            table = opened_table(kind, form.has_header, stream, name, *how)
             kept = kept_rows(table, first, gone, with_header)
         else:
             if kind == "tsv" and form.has_header:  # before the first record

@@ -62,7 +62,7 @@ ABSENT = {
     "--input-files": FOR_FILES,
     "--max-line": FOR_FILES,
     "--max-bad": "the library always stops at the first bad record",
-    "--delimiter": FOR_FILES,
+    **dict.fromkeys(("--delimiter", "--quote", "--escape"), FOR_FILES),
     "--encoding": FOR_FILES,
     "--id": "give (id, record) tuples",
     "--fingerprint": "give the vectors themselves, with measure='hamming'",

@@ -14,8 +14,8 @@ SECTIONS = {
         "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
     ),
     "input": (
-        "--input --delimiter --encoding --id --text --fingerprint --include --exclude --shingle "
-        "--clean --max-line --max-bad --strict"
+        "--input --delimiter --quote --escape --encoding --id --text --fingerprint --include "
+        "--exclude --shingle --clean --max-line --max-bad --strict"
     ),
     "output": "--output -0 -o --removed --report -v -q",
     "decisions": "--keep --rule --against --between",

@@ -178,7 +178,7 @@ def form_of(options: Options) -> InputFormat:
             )
     ranked = tag_of_records(options.keep).fields if options.keep is not None else ()
     files = [*old, *options.files]
-    written = options.delimiter, options.encoding
+    written = options.delimiter, options.encoding, options.quote, options.escape
     return InputFormat.of(*how, files, options.fingerprint, number, ranked, *written)
 
 

@@ -30,7 +30,7 @@ DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", str(NINE_TENTHS), "exact"
 DEFAULT_MAX_LINE, MAX_LINE_MIB = 32, 64
 
 # Options of every program that reads records.
-READING = ("--input", "--delimiter", "--encoding", "--id", "--text")
+READING = ("--input", "--delimiter", "--quote", "--escape", "--encoding", "--id", "--text")
 
 # Options for the use of the pairs, which do not change keys and similarities.
 OUTPUT_OPTIONS = {
@@ -130,6 +130,18 @@ class Options:
         None,
         metavar="CHAR",
         help="for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)",
+    )
+    quote: str | None = _option(
+        None,
+        metavar="CHAR",
+        help="for CSV: character around fields; if named, a field may have more than 1,000 lines "
+        '(default: ")',
+    )
+    escape: str | None = _option(
+        None,
+        metavar="CHAR",
+        help="for CSV: character before a quote, delimiter or line end in a field, such as '\\' if "
+        "quotes in it are not doubled; with '' none (default: none, and stop at \\\" in quotes)",
     )
     encoding: str | None = _option(
         None,

@@ -1,4 +1,4 @@
-r"""Dialects of text files: the encoding of a file, and the delimiter of its CSV.
+r"""Dialects of text files: the encoding of a file, and the delimiter and quotes of its CSV.
 
 Everything behind this file reads UTF-8.  A file in another encoding is decoded while it is read,
 and what is kept of it is encoded again:
@@ -8,6 +8,10 @@ and what is kept of it is encoded again:
 A byte order mark at the start determines the encoding, and else --encoding does.  A byte that is
 invalid in the encoding becomes a lone surrogate (U+DC80 and above), which makes its line a bad
 line; in kept lines it is the same byte again.
+
+An escape character makes a quote, a delimiter, a line end or itself a part of a field, inside of
+quotes and outside: Spark, MySQL and pandas can write `\"` for a quote.  It is kept before any other
+character, since \n is not n; and the field \N is empty, as MySQL writes a null.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
@@ -22,7 +27,7 @@ from typing import IO, Any, NamedTuple
 from neardup.reading.compressed import MAGIC_BYTES, READ_BYTES, kind_by_name, opened
 from neardup.runtime.program import TASK, StageError, UsageError, piped, typed_files, typed_with
 
-COMMA = ","
+COMMA, QUOTE = ",", '"'
 MARKS = (  # the longer ones first
     (codecs.BOM_UTF8, ""),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -37,34 +42,53 @@ NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"
 
 
 class Dialect(NamedTuple):
-    r"""The delimiter and the encoding of text files.
+    r"""The encoding of text files, and the characters of CSV with a meaning.
 
-    >>> Dialect.of(r"\t", "Latin1")
-    Dialect(delimiter='\t', encoding='iso8859-1')
+    >>> Dialect.of(r"\t", "Latin1", escape="\\")
+    Dialect(delimiter='\t', encoding='iso8859-1', quote='"', escape='\\', long_rows=False)
     """
 
     delimiter: str = COMMA  # of CSV
     encoding: str = ""  # of files without a byte order mark; "" is UTF-8
+    quote: str = QUOTE  # of CSV
+    escape: str | None = ""  # of CSV; "" is none, and None none that is known of
+    long_rows: bool = True  # of more than a thousand lines
 
     @classmethod
     def of(
-        cls, delimiter: str | None, encoding: str | None, kinds: Collection[str] = ("csv",)
+        cls,
+        delimiter: str | None,
+        encoding: str | None,
+        kinds: Collection[str] = ("csv",),
+        quote: str | None = None,
+        escape: str | None = None,
     ) -> Dialect:
-        """Return the dialect that --delimiter and --encoding name, for input of these kinds.
+        """Return the dialect that options such as --delimiter name, for input of these kinds.
 
         UsageError if one is invalid, or does not apply.
         """
-        if delimiter is not None and "csv" not in kinds:
-            given = " and ".join(sorted(kinds))
-            raise UsageError(f"--delimiter needs --input csv, but --input is {given}")
+        characters = {"--delimiter": delimiter, "--quote": quote, "--escape": escape}
+        for flag, value in characters.items():
+            if value is not None and "csv" not in kinds:
+                given = " and ".join(sorted(kinds))
+                raise UsageError(f"{flag} needs --input csv, but --input is {given}")
         if encoding is not None and {*kinds} == {"parquet"}:
             raise UsageError(
                 "--encoding is for files of text, and Parquet is always UTF-8; leave it out"
             )
-        return cls(
-            COMMA if delimiter is None else _delimiter(delimiter),
-            "" if encoding is None else _encoding(encoding),
-        )
+        comma = COMMA if delimiter is None else _character("--delimiter", delimiter)
+        mark = QUOTE if quote is None else _character("--quote", quote)
+        before = escape and _character("--escape", escape)
+        if comma in (mark, before):
+            raise UsageError(f"--delimiter {comma!r} is also --quote or --escape; name another one")
+        before = "" if before == mark else before  # doubled quotes, as usual
+        name = "" if encoding is None else _encoding(encoding)
+        return cls(comma, name, mark, before, long_rows=quote is not None)
+
+    def masked(self, data: bytes) -> bytes:
+        """Replace the escape characters in UTF-8, and what they escape, by as many NULs."""
+        escaped = re.escape(self.escape or "").encode() + rb"(?:\r\n|[\0-\xff])"
+        return re.sub(escaped, lambda found: bytes(len(found[0])), data) if self.escape else data
 
     @contextmanager
     def opened(self, path: str, name: str, exactly: bool = False) -> Iterator[TextFile]:
@@ -188,17 +212,18 @@ def _errors(encoding: str) -> str:
     return "surrogatepass" if encoding.startswith(MARKED) else "surrogateescape"
 
 
-def _delimiter(text: str) -> str:
-    r"""Return the character that --delimiter names; UsageError for anything else.
+def _character(flag: str, text: str) -> str:
+    r"""Return the character that an option such as --delimiter names; UsageError for anything else.
 
-    >>> _delimiter(";"), _delimiter(r"\t")
-    (';', '\t')
+    >>> _character("--delimiter", r"\t"), _character("--escape", r"\\")
+    ('\t', '\\')
     """
-    character = "\t" if text == "\\t" else text
-    if len(character) != 1 or not character.isascii() or character in '"\r\n\0':
+    character = {"\\t": "\t", "\\\\": "\\"}.get(text, text)
+    delimits = flag == "--delimiter"
+    if len(character) != 1 or not character.isascii() or character in "\r\n\0" + delimits * QUOTE:
+        but, such = ("a quote or line end", "';' or '\\t'") if delimits else ("a line end", "'\\'")
         raise UsageError(
-            "--delimiter: expected one ASCII character other than a quote or line end, such as ';' "
-            f"or '\\t', got {text!r}"
+            f"{flag}: expected one ASCII character other than {but}, such as {such}, got {text!r}"
         )
     return character
 

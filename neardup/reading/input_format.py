@@ -22,7 +22,7 @@ from neardup.reading.fingerprint_lines import (
     of_row,
 )
 from neardup.reading.input_check import Parser
-from neardup.reading.missing_fields import checked, with_ids_seen
+from neardup.reading.missing_fields import checked
 from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
@@ -92,6 +92,8 @@ class InputFormat(NamedTuple):
         ranked: tuple[str, ...] = (),
         delimiter: str | None = None,
         encoding: str | None = None,
+        quote: str | None = None,
+        escape: str | None = None,
     ) -> InputFormat:
         """Make the format from options; without `input_`, the kind is inferred from file names."""
         if input_ in ("files", "documents"):
@@ -104,7 +106,7 @@ class InputFormat(NamedTuple):
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
             check_pyarrow()
-        dialect = Dialect.of(delimiter, encoding, {kind} if kind else kinds)
+        dialect = Dialect.of(delimiter, encoding, {kind} if kind else kinds, quote, escape)
         fields = _fields(kind, id_, text, fingerprint, ranked)
         if kind == FINGERPRINTS or fingerprint is not None:
             for flag, value in (("--clean", clean), ("--shingle", shingle)):
@@ -153,9 +155,8 @@ class InputFormat(NamedTuple):
             return separated_pieces(kind, self.fields, path, name, max_line, start, self.dialect)
         pieces = line_pieces(path, name, max_line, start, self.dialect)
         if kind == "jsonl" and self.fields:
-            pieces = with_ids_seen(pieces, self.fields)
-            if start.of_file and not start.later:
-                return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
+            shown, checks = start.place[: -len(": ")] or name, start.of_file and not start.later
+            return checked(pieces, self.fields, shown, in_task(), checks)
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ are distinct words, preferably one whose name ends with id.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from contextlib import suppress
 from typing import Any, Callable
 
 from neardup.reading.blocks import Piece
@@ -17,48 +17,35 @@ from neardup.runtime.program import StageError, typed_numbering, typed_with
 SEEN_ROWS, LISTED = 100, 20
 
 
-def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Yield pieces of JSON lines unchanged; StageError if the first lines lack the fields.
+def checked(
+    pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool, checks: bool
+) -> Iterator[Piece]:
+    """Yield pieces of JSON lines; with `has_ids` False if none of the first lines has an id.
 
-    In a task each row needs an id.
+    checks: StageError if they lack the fields.  In a task each row needs an id.
     """
+    has_ids = None
     for piece in pieces:
-        if piece.flaw:  # a line that is too long is not read
-            yield piece
-            continue
-        lines = next(iter(piece.parts()))
-        check_rows(lines, fields, name, in_task)
-        check_ranked(lines, fields, name)
-        yield from chain([piece], pieces)
+        if has_ids is None and not piece.flaw:  # a line that is too long is not read
+            lines = next(iter(piece.parts()))
+            if checks:
+                check_rows(lines, fields, name, in_task)
+                check_ranked(lines, fields, name)
+            has_ids = any(fields.value(row, fields.id) not in (None, "") for row in _rows(lines))
+        yield piece._replace(has_ids=bool(has_ids))
 
 
-def with_ids_seen(pieces: Iterator[Piece], fields: Fields) -> Iterator[Piece]:
-    """Yield pieces of JSON lines with `has_ids`, as it is in the first ones."""
-    seen = None
-    for piece in pieces:
-        if seen is None and not piece.flaw:
-            seen = _any_id(next(iter(piece.parts())), fields)
-        yield piece._replace(has_ids=bool(seen))
-
-
-def _any_id(lines: Lines, fields: Fields) -> bool:
+def _rows(lines: Lines) -> Iterator[Row]:
+    """Yield the rows that can be read."""
     for _, line in lines_in(lines):
-        try:
-            if fields.value(row_of(line), fields.id) not in (None, ""):
-                return True
-        except FlawError:
-            continue
-    return False
+        with suppress(FlawError):
+            yield row_of(line)
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
     """Raise StageError if there are rows, but none has content and, if one is needed, an id."""
     rows, lacks = [], fields.flag
-    for _, line in lines_in(lines):
-        try:
-            row = row_of(line)
-        except FlawError:
-            continue
+    for row in _rows(lines):
         if not fields.texts or any(_is_text(row, fields, text) for text in fields.texts):
             if fields.value(row, fields.id) is not None or not (fields.needs_id or in_task):
                 return
@@ -77,12 +64,9 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
 def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
     """Raise StageError if a field that --keep names is missing from all rows."""
     missing, rows = set(fields.ranked), []
-    for _, line in lines_in(lines) if missing else ():
-        try:
-            rows.append(row_of(line))
-        except FlawError:
-            continue
-        missing = {field for field in missing if fields.value(rows[-1], field) is None}
+    for row in _rows(lines) if missing else ():
+        rows.append(row)
+        missing = {field for field in missing if fields.value(row, field) is None}
         if not missing:
             return
     for field in filter(missing.__contains__, fields.ranked if rows else ()):

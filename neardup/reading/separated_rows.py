@@ -4,14 +4,15 @@ The first row names the columns, unless --id and --text are numbers of columns.
 
     csv   fields separated by commas, or by --delimiter; a field that begins with a quote extends
           to the next single quote, across commas and line ends, and two quotes in it stand for one
-          (RFC 4180)
+          (RFC 4180); --quote and --escape name other characters (see `dialects`)
     tsv   lines of fields separated by tabs; quotes around a whole field are removed, but no field
           has a line end, so that each row is a line
 
     1,"to be,⏎or not"⏎2,plain⏎     two rows
 
 A quote that is never closed would make one row of all that follows.  So a row longer than the limit
-ends at its first line end, and is a bad line; what follows is read as rows again.
+ends at its first line end, and is a bad line; what follows is read as rows again.  A row of more
+than 1,000 lines is refused, and so is a file with \" in quotes, unless an option allows it.
 """
 
 import codecs
@@ -28,26 +29,26 @@ import numpy as np
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
 from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
-from neardup.reading.dialects import AS_USUAL, COMMA, Dialect
+from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
-from neardup.runtime.program import StageError
+from neardup.runtime.program import StageError, typed_with
 
-QUOTE = b'"'
+BACKSLASH = "\\"
+MOST_LINES = 1000  # of a quoted field
 MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
-BESIDE_QUOTES = b'\r\n"'  # or the delimiter: bytes that may be outside of a quote, or double it
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"(?:[^"]|"")*"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
 
 
 def whole_rows(
-    stream: IO[bytes], name: str, max_row: int, comma: str = COMMA
+    stream: IO[bytes], name: str, max_row: int, dialect: Dialect = AS_USUAL
 ) -> Iterator[tuple[int, bytes, str]]:
     """Yield (number of the first row, whole rows, ""), or (number, bad row, flaw).
 
     Blank rows count.  A last row without a line end is given one.  StageError for a line longer
-    than the limit: the file is not CSV.
+    than the limit: the file is not CSV; and where the dialect seems to be another one.
     """
     number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
     ended = False
@@ -58,7 +59,16 @@ def whole_rows(
             held += more
             if ended and held and not held.endswith((b"\n", b"\r")):
                 held += b"\n"
-        ends = row_ends(held, ended, comma)
+        ends = row_ends(held, ended, dialect)
+        if dialect.escape is None and _has_escapes(held, ended, dialect):
+            line, none = typed_with("--escape", BACKSLASH), typed_with("--escape", "")
+            what = f'has \\" in quotes near row {number:,}'
+            raise StageError(f"{name}: {what}; type: {line}; or, if quotes are doubled: {none}")
+        if not dialect.long_rows and len(long := _long_rows(held, ends)):
+            raise StageError(
+                f"{name}: row {number + int(long[0]):,}: more than {MOST_LINES:,} lines; if its "
+                f"quotes are right, type: {typed_with('--quote', dialect.quote)}"
+            )
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
             ends = ends[: too_long[0]]
         first = begin = 0
@@ -69,27 +79,52 @@ def whole_rows(
             number, first, begin = number + last - first, last, end
         held = held[begin:]
         if not len(ends) and held and (ended or len(held) > max_row):
-            line = LINE_END.search(held)
-            if not line:
+            line_end = LINE_END.search(held)
+            if not line_end:
                 raise StageError(f"{name}: row {number}: {flaws.LINE_TOO_LONG}; is this CSV?")
             flaw = flaws.LINE_TOO_LONG if len(held) > max_row else flaws.NOT_CLOSED
-            yield number, held[: line.end()], flaw
-            number, held = number + 1, held[line.end() :]
+            yield number, held[: line_end.end()], flaw
+            number, held = number + 1, held[line_end.end() :]
 
 
-def row_ends(data: bytes, ended: bool = True, comma: str = COMMA) -> np.ndarray:
+def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
+    r"""Return whether quotes in rows seem to be escaped by backslashes, as in 1,"so \"called\"".
+
+    In RFC 4180 a field may end with a backslash, and before a doubled quote there may be one.
+    """
+
+    def sound(rows: bytes) -> bool:
+        quotes = _plain_quotes(np.frombuffer(rows, np.uint8), dialect)
+        return quotes is not None and not (ended and len(quotes) % 2)
+
+    if (BACKSLASH + dialect.quote).encode() not in data or sound(data):
+        return False
+    quote, comma = re.escape(dialect.quote), re.escape(dialect.delimiter)
+    field = rf"(?<![^{comma}\r\n]){quote}[^{quote}]*(?:{quote}{quote}[^{quote}]*)*(?<=\\){quote}"
+    inside = re.search(rf"{field}[^{quote}{comma}\r\n]".encode(), data)
+    return bool(inside) or sound(dialect._replace(escape=BACKSLASH).masked(data))
+
+
+def _long_rows(data: bytes, ends: np.ndarray) -> np.ndarray:
+    """Return which rows have more than MOST_LINES lines; the one after the last end, too."""
+    line_end = b"\n" if b"\n" in data else b"\r"
+    breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(line_end))
+    lines = np.diff(np.searchsorted(breaks, np.append(ends, len(data))), prepend=0)
+    return np.flatnonzero(lines > MOST_LINES)
+
+
+def row_ends(data: bytes, ended: bool = True, dialect: Dialect = AS_USUAL) -> np.ndarray:
     r"""Return where rows end (int64); unless `ended`, a final CR does not yet end a row.
 
     >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
     [9]
     """
     stop = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
-    if stop > MOST_BYTES:
-        return np.fromiter(_by_fields(data, stop, comma), np.int64)
-    bytes_ = np.frombuffer(data, np.uint8)[:stop]
-    quotes = np.flatnonzero(bytes_ == ord(QUOTE))
-    if not _plainly_quoted(bytes_, quotes, comma):
-        return np.fromiter(_by_fields(data, stop, comma), np.int64)
+    data = dialect.masked(data[:stop])
+    bytes_ = np.frombuffer(data, np.uint8)
+    quotes = _plain_quotes(bytes_, dialect) if stop <= MOST_BYTES else None
+    if quotes is None:
+        return np.fromiter(_by_fields(data, dialect), np.int64)
     ends = np.flatnonzero(bytes_ == ord("\n"))
     if b"\r" in data:
         returns = np.flatnonzero(bytes_ == ord("\r"))
@@ -99,27 +134,28 @@ def row_ends(data: bytes, ended: bool = True, comma: str = COMMA) -> np.ndarray:
     return ends[outside] + 1
 
 
-def _plainly_quoted(data: np.ndarray, quotes: np.ndarray, comma: str) -> bool:
-    """Return whether each quote begins or ends a field or is doubled, for a fast search."""
-    beside = np.frombuffer(BESIDE_QUOTES + comma.encode(), np.uint8)
+def _plain_quotes(data: np.ndarray, dialect: Dialect) -> "np.ndarray | None":
+    """Return the places of quotes, or None if one does not begin or end a field, nor is doubled."""
+    beside = np.frombuffer((dialect.quote + dialect.delimiter + "\r\n").encode(), np.uint8)
+    quotes = np.flatnonzero(data == ord(dialect.quote))
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
     after = data[closing[closing < len(data) - 1] + 1]
-    return bool(np.isin(before, beside).all() and np.isin(after, beside).all())
+    return quotes if np.isin(before, beside).all() and np.isin(after, beside).all() else None
 
 
-def _by_fields(data: bytes, stop: int, comma: str) -> Iterator[int]:
+def _by_fields(data: bytes, dialect: Dialect) -> Iterator[int]:
     """Yield the place at which each row ends, found by parsing field by field."""
-    at, delimiter = 0, comma.encode()
+    at, delimiter, quote = 0, dialect.delimiter.encode(), dialect.quote.encode()
     end_of_field = re.compile(re.escape(delimiter) + rb"|\r\n|\n|\r")
     while True:
-        if data[at : at + 1] == QUOTE:
-            at = data.find(QUOTE, at + 1, stop) + 1
-            while at and data[at : at + 1] == QUOTE:  # doubled
-                at = data.find(QUOTE, at + 1, stop) + 1
+        if data[at : at + 1] == quote:
+            at = data.find(quote, at + 1) + 1
+            while at and data[at : at + 1] == quote:  # doubled
+                at = data.find(quote, at + 1) + 1
             if not at:
                 return
-        end = end_of_field.search(data, at, stop)
+        end = end_of_field.search(data, at)
         if not end:
             return
         at = end.end()
@@ -138,7 +174,7 @@ class TableRows(NamedTuple):
 class Table(NamedTuple):
     header: bytes  # the first row, or b""
     rows: Iterator[TableRows]
-    comma: str = COMMA  # of CSV
+    dialect: Dialect = AS_USUAL
 
 
 def separated_pieces(
@@ -154,13 +190,12 @@ def separated_pieces(
     with dialect.opened(path, name) as (stream, _, encoding):
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
-        comma = dialect.delimiter
-        table = opened_table(kind, not fields.numbered, stream, name, max_line, start, comma)
-        header = next(split_rows(kind, table.header, comma), [])
+        table = opened_table(kind, not fields.numbered, stream, name, max_line, start, dialect)
+        header = next(split_rows(kind, table.header, dialect), [])
         if table.header:
             check_columns(header, fields, name, partial(_first_rows, kind, header, table))
         columns = fields.places(header) if table.header or fields.numbered else {}
-        rows = partial(rows_of, kind, columns, len(header), comma=comma)
+        rows = partial(rows_of, kind, columns, len(header), dialect=dialect)
         for number, data, flaw in table.rows:
             parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
             has_ids = fields.id in columns
@@ -170,7 +205,7 @@ def separated_pieces(
 def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
     """Return the first rows as dictionaries, for messages."""
     _, data, flaw = next(table.rows, TableRows(1, b""))
-    rows = islice(split_rows(kind, b"" if flaw else data, table.comma), SEEN_ROWS)
+    rows = islice(split_rows(kind, b"" if flaw else data, table.dialect), SEEN_ROWS)
     return [dict(zip(header, row)) for row in rows if row]
 
 
@@ -181,35 +216,34 @@ def opened_table(
     name: str,
     max_line: int,
     start: Start = WHOLE_FILE,
-    comma: str = COMMA,
+    dialect: Dialect = AS_USUAL,
 ) -> Table:
     """Return the header and the rows of a stream; StageError if the header cannot be read."""
     if kind == "csv":
-        found = (TableRows(*some) for some in whole_rows(stream, name, max_line, comma))
+        found = (TableRows(*some) for some in whole_rows(stream, name, max_line, dialect))
     else:
         lines = whole_lines(stream, max_line, start)
         found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
-        return Table(b"", found, comma)
+        return Table(b"", found, dialect)
     first = next(found, TableRows(1, b""))
     if first.flaw:
         raise StageError(f"{name}: row 1, which names the columns: {first.flaw}")
     if kind == "csv":
-        end = int(np.append(row_ends(first.data, comma=comma), len(first.data))[0])
+        end = int(np.append(row_ends(first.data, dialect=dialect), len(first.data))[0])
     else:
         line = LINE_END.search(first.data)
         end = line.end() if line else len(first.data)
     rest = TableRows(1, first.data[end:])
     others = (TableRows(number - 1, data, flaw) for number, data, flaw in found)
-    return Table(first.data[:end], chain([rest] if rest.data else [], others), comma)
+    return Table(first.data[:end], chain([rest] if rest.data else [], others), dialect)
 
 
 def header_of(kind: str, path: str, name: str, dialect: Dialect = AS_USUAL) -> list[str]:
     """Return the names of the columns of a file; [] if it is empty."""
-    comma = dialect.delimiter
     with dialect.opened(path, name) as (stream, *_):
-        table = opened_table(kind, True, stream, name, BLOCK_BYTES, comma=comma)
-        return next(split_rows(kind, table.header, comma), [])
+        table = opened_table(kind, True, stream, name, BLOCK_BYTES, dialect=dialect)
+        return next(split_rows(kind, table.header, dialect), [])
 
 
 def kept_rows(
@@ -222,7 +256,9 @@ def kept_rows(
     for number, data, flaw in table.rows:
         place, kept, begin = first + number - 1, 0, 0
         for end in (
-            [len(data)] if flaw or next_gone is None else row_ends(data, comma=table.comma).tolist()
+            [len(data)]
+            if flaw or next_gone is None
+            else row_ends(data, dialect=table.dialect).tolist()
         ):
             if place == next_gone:
                 yield data[kept:begin]
@@ -231,7 +267,7 @@ def kept_rows(
         yield data[kept:]
 
 
-def split_rows(kind: str, data: bytes, comma: str = COMMA) -> Iterator[list[str]]:
+def split_rows(kind: str, data: bytes, dialect: Dialect = AS_USUAL) -> Iterator[list[str]]:
     r"""Yield the fields of each row, [] for a blank row; invalid UTF-8 becomes lone surrogates.
 
     >>> list(split_rows("csv", b'a,"b, ""c"" d"\n\nd,e\n'))
@@ -244,7 +280,15 @@ def split_rows(kind: str, data: bytes, comma: str = COMMA) -> Iterator[list[str]
         import csv  # for these files alone
 
         csv.field_size_limit(LARGEST_FIELD)
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=comma)
+        comma, mark, escape = dialect.delimiter, dialect.quote, dialect.escape or None
+        if escape:  # csv drops it before any character
+            known = {c: escape + c for c in (comma, mark, escape, "\r", "\n")}
+            known["\r\n"] = f"{escape}\r{escape}\n"
+            pair = rf"{re.escape(escape)}(\r\n|[\s\S])"
+            text = re.sub(pair, lambda found: known.get(found[1], f"{escape}{found[0]}"), text)
+        lines = io.StringIO(text, newline="")
+        for row in csv.reader(lines, delimiter=comma, quotechar=mark, escapechar=escape):
+            yield ["" if f == f"{escape}N" else f for f in row] if escape else row
         return
     quoted = QUOTED.fullmatch
     for line in re.split("\r\n|\n|\r", text)[:-1]:
@@ -253,7 +297,7 @@ def split_rows(kind: str, data: bytes, comma: str = COMMA) -> Iterator[list[str]
 
 
 def rows_of(
-    kind: str, columns: dict[str, int], width: int, data: bytes, comma: str = COMMA
+    kind: str, columns: dict[str, int], width: int, data: bytes, dialect: Dialect = AS_USUAL
 ) -> list[Line]:
     """Parse rows into dictionaries; blank rows become b"", and malformed ones FlawedRows.
 
@@ -262,11 +306,11 @@ def rows_of(
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []
-    for fields in split_rows(kind, data, comma):
+    for fields in split_rows(kind, data, dialect):
         if not fields:
             rows.append(b"")
         elif len(fields) != width if width else len(fields) < least:
-            shown = comma.join(fields).encode("utf-8", "backslashreplace")
+            shown = dialect.delimiter.join(fields).encode("utf-8", "backslashreplace")
             rows.append(FlawedRow.of(flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS, shown))
         else:
             row = {name: fields[column] for name, column in columns.items()}

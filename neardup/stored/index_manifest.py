@@ -135,7 +135,8 @@ def _left_by_a_run(entry: Path) -> bool:
 
 OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # options of a run, not of an index
 FIELDS = {"--id", "--text"}
-_NOT_TAKEN = {*OF_RUNS, "--counts", "--max-bad", "--strict", "--delimiter", "--encoding"}
+_OF_FILES = {"--delimiter", "--quote", "--escape", "--encoding"}
+_NOT_TAKEN = {*OF_RUNS, "--counts", "--max-bad", "--strict", *_OF_FILES}
 COUNT = (
     "./step.py count map OPTIONS FILE… | sort | ./step.py count sum | sort | ./step.py count order"
 )

@@ -321,3 +321,50 @@ def test_an_encoding_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
     assert result.code == 1
     told = "none of 2 lines could be read; name their encoding, as in --encoding cp1252\n"
     assert result.err.endswith(told)
+
+
+# Escaped quotes.
+
+
+def escaped(number: int, end: str) -> list[str]:
+    """Return rows of CSV as Spark and MySQL write them; the second half repeats the first."""
+    texts = [
+        f'{i} says \\"{i * i}, and\\" {end if i % 3 else ""} more ""of it"" \\\\'
+        for i in range(number)
+    ]
+    return [f'{i},"{text}"{end}' for i, text in enumerate(2 * texts)]
+
+
+@pytest.mark.slow
+@crossed(end=["\r\n", "\n"], jobs=["1", "3"])
+def test_escaped_quotes(end: str, jobs: str, tmp_path: Path) -> None:
+    """Kept rows have their bytes, and are whole in other formats; without --escape it stops."""
+    rows = escaped(3000, end)
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"id,text{end}{''.join(rows)}".encode())
+    flags = ["--shingle=word:1", "--threshold=1", "--exact", "--jobs", jobs, "--output=kept"]
+    result = run([*NEARDUP, "run", *flags, path], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "--escape '\\' --shingle=word:1" in result.err
+    flags = ["--escape", "\\", *flags]
+    removed = tmp_path / "removed.tsv"
+    kept = succeed([*NEARDUP, "run", *flags, "--removed", removed, path], tmp_path).out
+    assert kept == f"id,text{end}{''.join(rows[:3000])}".encode()
+    gone = dict(line.split("\t")[:2] for line in removed.read_text().splitlines())
+    assert gone == {str(i + 3000): str(i) for i in range(3000)}
+    for name in ("b.jsonl", "b.parquet"):
+        if name == "b.parquet":
+            pytest.importorskip("pyarrow")
+        succeed([*NEARDUP, "run", *flags, "-o", tmp_path / name, path], tmp_path)
+    found = [json.loads(line) for line in (tmp_path / "b.jsonl").read_bytes().splitlines()]
+    assert len(found) == 3000
+    assert found[4] == {"id": "4", "text": f'4 says "16, and" {end} more "of it" \\'}
+    table = succeed([*NEARDUP, "convert", tmp_path / "b.parquet"], tmp_path).out.splitlines()
+    assert list(map(json.loads, table)) == found
+    rest = succeed([*NEARDUP, "convert", "--escape", "\\", path], tmp_path).out.splitlines()
+    assert [json.loads(line) for line in rest[:3000]] == found
+    test = tmp_path / "t.csv"
+    test.write_bytes(f"id,text{end}{rows[7]}".encode())
+    words = [*NEARDUP, "leaks", "--escape", "\\", "--shingle=word:3", "--output=clean", path]
+    clean = succeed([*words, "--test", test], tmp_path).out
+    assert clean == f"id,text{end}{''.join(rows[:7] + rows[8:3007] + rows[3008:])}".encode()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from neardup.reading import separated_rows
 from neardup.reading.blocks import read_files
+from neardup.reading.dialects import Dialect
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import row_ends, split_rows, whole_rows
 from neardup.runtime.program import StageError
@@ -78,8 +79,8 @@ def test_the_cuts_make_no_difference(given_: bytes, size: int) -> None:
 def test_both_ways_to_find_the_ends_agree(given_: bytes) -> None:
     for comma in ",;\t":
         other = given_.replace(b",", comma.encode())
-        by_fields = list(separated_rows._by_fields(other, len(other), comma))
-        assert row_ends(other, comma=comma).tolist() == by_fields
+        by_fields = list(separated_rows._by_fields(other, Dialect(comma)))
+        assert row_ends(other, dialect=Dialect(comma)).tolist() == by_fields
 
 
 @pytest.mark.slow

@@ -123,14 +123,10 @@ def inputs_of(
 
 def refuse_twice(files: list[str]) -> None:
     """Raise UsageError for two names of one file: each of its records would remove itself."""
-    names: dict[tuple[int, int], str] = {}
-    for name in files:
-        if name != "-":
-            status = os.stat(name)
-            file = status.st_dev, status.st_ino
-            if file in names:
-                raise UsageError(f"{names[file]} and {name} are one file; name it once")
-            names[file] = name
+    known = sorted((*os.stat(name)[1:3], name) for name in files if name != "-")  # inode, device
+    for (*a, one), (*b, other) in zip(known, known[1:]):
+        if a == b:
+            raise UsageError(f"{one} and {other} are one file; name it once")
 
 
 def opened_answers(
