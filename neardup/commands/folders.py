@@ -41,7 +41,7 @@ from neardup.reading.archives import UNREADABLE
 from neardup.reading.document_files import CHANGED, EMPTY
 from neardup.reading.row_files import fields_table
 from neardup.runtime.program import StageError, UsageError, not_one_of
-from neardup.runtime.summary import QUIET, VERBOSE, many
+from neardup.runtime.summary import QUIET, many
 from neardup.similarity.measures import Threshold
 
 PROGRAM = "python3 -m neardup folders"
@@ -196,8 +196,7 @@ def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosi
         wrong = f"{many(tally.failed, 'files')} could not be read: {listed(tally.failures)}"
         lines.append(f"{wrong}; each counts as a file that no other folder has")
     lines.append(f"{many(tally.files, 'files')} read, {tally.cached:,} from the cache")
-    if verbosity >= VERBOSE and note:
-        lines.append(note)
+    lines += filter(None, [note])
     if verbosity > QUIET:
         print("\n".join(lines), file=sys.stderr)
 

@@ -1,12 +1,18 @@
 """A cache of results computed from files, in one SQLite file that several runs may share.
 
 The key of a result is the path of its file, the size and time of change, and a text for everything
-else that it depends on (`kind`: options, versions).  If `Store.ends` is true, a hash of the first
-and last 64 KiB is compared, too: this detects a file that was changed without a change of its time.
+else that it depends on (`kind`: options, versions).  A value holds:
+
+    checksum (16 bytes) of all that follows, the key, size and time
+    status change time, ns (8), and a hash (16) of the first and last 64 KiB of the file
+    the result
+
+So a file that was replaced without a change of its size and time is computed again, and so is a
+damaged value; `ResultCache.damaged` counts these.
 
 Results are written in transactions of up to 500 results, 8 MiB or about two seconds; a run that is
 killed loses the last one.  A damaged file is replaced; if the cache cannot be used,
-`ResultCache.note` gives the reason, and the run goes on without it.
+`ResultCache.note` gives the reason, and the run goes on without it.  Only the user may read it.
 
 Size: at most `Store.most` bytes and one transaction; beyond that, the results that were not used
 for the longest time are removed.  A picture takes about 250 bytes with one hash and 1,100 with 24.
@@ -23,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.images.folder_walk import FoundFile
 from neardup.runtime.program import UsageError
+from neardup.runtime.summary import many
 
 if TYPE_CHECKING:
     import sqlite3
@@ -32,7 +39,10 @@ HEADER, APPLICATION_AT = b"SQLite format 3\0", 68
 WRITES, WRITE_BYTES, SECONDS = 500, 8 << 20, 2.0  # of a transaction
 PATIENCE = 20.0  # seconds to wait for another run's transaction
 DAY = 86400
-END_BYTES, ENDS_BYTES = 1 << 16, 16  # hashed at each end of a file; the hash of both
+END_BYTES = 1 << 16  # hashed at each end of a file
+SUM_BYTES, CTIME_BYTES = 16, 8  # of a hash; of a time
+STAMP_BYTES = CTIME_BYTES + SUM_BYTES
+LAYOUT_2 = ", layout 2"  # of values: must change with it
 LARGEST = 16  # a result takes at most a sixteenth of the cache
 LAYOUT = """
 create table if not exists results (
@@ -60,7 +70,6 @@ class Store(NamedTuple):
     name: str  # of the default file
     application: int  # in the header of the file
     most: int  # bytes
-    ends: bool = False
 
 
 PICTURES = Store("pictures", "images.sqlite", 0x6E647069, 1 << 30)  # "ndpi"
@@ -84,8 +93,9 @@ class ResultCache:
 
         UsageError if the user `named` the file and it is neither a cache nor new.
         """
-        self.note = ""  # the reason why there is no cache
-        self._store, self._file, self._kind = store, file, kind
+        self.damaged = 0  # values
+        self._why = ""  # there is no cache
+        self._store, self._file, self._kind, self._named = store, file, kind + LAYOUT_2, named
         self._connection: sqlite3.Connection | None = None
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
         self._bytes = 0  # of values that wait
@@ -100,30 +110,37 @@ class ResultCache:
             )
         self._open(again=True)
 
+    @property
+    def note(self) -> str:
+        """A line for the summary: why there is no cache, or how many values were damaged; or ""."""
+        if self.damaged:
+            return f"{many(self.damaged, 'damaged values')} in the cache, computed again"
+        return self._why
+
     def get(self, file: FoundFile) -> bytes | None:
         """Return the cached value of a file; None if there is none, or the file has changed."""
-        key = os.path.abspath(file.path), self._kind
-        rows = self._run(FIND, [(*key, file.size, file.mtime_ns)])
+        key = os.path.abspath(file.path), self._kind, file.size, file.mtime_ns
+        rows = self._run(FIND, [key])
         if not rows:
             return None
-        value, used = bytes(rows[0][0]), rows[0][1]
-        if self._store.ends:
-            if value[:ENDS_BYTES] != ends(file):
-                return None
-            value = value[ENDS_BYTES:]
+        value, used = rows[0]
+        if not isinstance(value, bytes) or value[:SUM_BYTES] != _sum(key, value[SUM_BYTES:]):
+            self.damaged += 1
+            return None
+        stamp, result = value[SUM_BYTES:][:STAMP_BYTES], value[SUM_BYTES + STAMP_BYTES :]
+        if stamp != _stamp(file):
+            return None
         if used != self._today:
-            self._later(USE, (self._today, *key))
-        return value
+            self._later(USE, (self._today, *key[:2]))
+        return result
 
     def put(self, file: FoundFile, value: bytes) -> None:
         """Store the value of a file, unless the value is too large."""
         if not self._connection or len(value) > self._store.most // LARGEST:
             return
-        if self._store.ends:
-            value = ends(file) + value
-        path = os.path.abspath(file.path)
-        row = path, self._kind, file.size, file.mtime_ns, self._today, value
-        self._later(WRITE, row, len(value))
+        key = os.path.abspath(file.path), self._kind, file.size, file.mtime_ns
+        value = _stamp(file) + value
+        self._later(WRITE, (*key, self._today, _sum(key, value) + value), len(value))
 
     def close(self) -> None:
         """Write the values that are waiting, and close the file."""
@@ -188,7 +205,11 @@ class ResultCache:
                 self._give_up("")
                 _remove(self._file)
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
+            if not self._named:  # else others may have been allowed to read it
+                os.chmod(self._file, 0o600)
             self._connection = sqlite3.connect(self._file, timeout=PATIENCE)
+            self._connection.text_factory = bytes  # of a damaged value, which may be no UTF-8
             if self._connection.execute("pragma application_id").fetchone() != (ours,):
                 self._connection.execute(f"pragma application_id = {ours}")
             self._connection.execute(LAYOUT)
@@ -201,7 +222,7 @@ class ResultCache:
             self._give_up(error.strerror or str(error))
 
     def _give_up(self, why: str) -> None:
-        self.note = why and f"no cache: {self._file}: {why}"
+        self._why = why and f"no cache: {self._file}: {why}"
         self._waiting.clear()
         if self._connection:
             self._connection.close()
@@ -221,17 +242,18 @@ def _remove(file: Path) -> None:
             os.remove(f"{file}{suffix}")
 
 
-def ends(file: FoundFile) -> bytes:
-    """Return a hash of the first and the last 64 KiB of a file, or b"" if it cannot be read."""
-    digest = blake2b(digest_size=ENDS_BYTES)
-    try:
-        with open(file.path, "rb") as opened:
-            digest.update(opened.read(END_BYTES))
-            opened.seek(max(0, file.size - END_BYTES))
-            digest.update(opened.read(END_BYTES))
-    except OSError:
-        return b""
-    return digest.digest()
+def _sum(key: tuple[Any, ...], value: bytes) -> bytes:
+    return blake2b(repr(key).encode() + value, digest_size=SUM_BYTES).digest()
+
+
+def _stamp(file: FoundFile) -> bytes:
+    """Return the status change time of a file and a hash of its ends, if they are readable."""
+    digest = blake2b(digest_size=SUM_BYTES)
+    with suppress(OSError), open(file.path, "rb") as opened:
+        digest.update(opened.read(END_BYTES))
+        opened.seek(max(0, file.size - END_BYTES))
+        digest.update(opened.read(END_BYTES))
+    return file.ctime_ns.to_bytes(CTIME_BYTES, "big", signed=True) + digest.digest()
 
 
 def _ours(file: Path, store: Store) -> bool:

@@ -33,11 +33,12 @@ ESCAPED = re.compile(rb"[\0-\x20\x7f%]")
 
 
 class FoundFile(NamedTuple):
-    """A regular file, with its size and time of change when it was found."""
+    """A regular file, with its size and times of change when it was found."""
 
     path: bytes
     size: int
     mtime_ns: int
+    ctime_ns: int = 0  # of its status, which no program can set
 
 
 class Patterns(NamedTuple):
@@ -172,7 +173,7 @@ class Walk:
         known = self._known.setdefault(os.path.abspath(path) if self._each_link else inode, path)
         self._known.setdefault(inode, path)  # for `knows`
         if known is path:
-            yield FoundFile(path, status.st_size, status.st_mtime_ns)
+            yield FoundFile(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         else:
             same = status.st_nlink == 1 or os.path.abspath(known) == os.path.abspath(path)
             self.skip(NAMED_TWICE if same else HARD_LINKS)

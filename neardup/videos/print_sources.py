@@ -33,7 +33,7 @@ from neardup.videos.print_files import BAD_LINE, is_print_file, prints_in
 from neardup.videos.stored_prints import PrintSpool
 from neardup.videos.video_prints import VideoPrint, number
 
-VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30, ends=True)  # "ndvi"
+VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure
 MEGABYTE = 10**6
 LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost

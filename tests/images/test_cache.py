@@ -6,13 +6,14 @@ import os
 import resource
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from neardup.images import cache
 from neardup.images.cache import PICTURES, ResultCache, default_file
-from neardup.images.folder_walk import FoundFile
+from neardup.images.folder_walk import FoundFile, Walk
 from neardup.runtime.program import UsageError
 from tests.support.failing import as_nobody
 
@@ -210,13 +211,12 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
     path = tmp_path / "v"
     path.write_bytes(bytes(200_000))
     file = FoundFile(os.fsencode(path), 200_000, 1)
-    store = PICTURES._replace(ends=True)
-    it = ResultCache(store, tmp_path / "c", "k")
+    it = opened(tmp_path / "c")
     it.put(file, b"x")
     it.close()
 
     def found() -> bytes | None:
-        return ResultCache(store, tmp_path / "c", "k").get(file)
+        return opened(tmp_path / "c").get(file)
 
     assert found() == b"x"
     for place, byte, value in ((at, b"1", None), (at, b"\0", b"x"), (100_000, b"1", b"x")):
@@ -226,6 +226,62 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
         assert found() == value
     path.unlink()
     assert found() is None
+
+
+def test_a_file_replaced_with_its_time_is_noticed(tmp_path: Path) -> None:
+    """`cp -p` and `rsync --times` set the time of change, but not that of the status."""
+    path = tmp_path / "v"
+    path.write_bytes(bytes(300_000))
+    (file,) = Walk().files([str(path)])
+    it = opened(tmp_path / "c")
+    it.put(file, b"x")
+    it.close()
+    assert opened(tmp_path / "c").get(file) == b"x"
+    with path.open("r+b") as changed:
+        changed.seek(150_000)
+        changed.write(b"1")
+    os.utime(path, ns=(file.mtime_ns, file.mtime_ns))
+    (again,) = Walk().files([str(path)])
+    assert again[:3] == file[:3]
+    assert opened(tmp_path / "c").get(again) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["substr(value, 1, length(value) - 1)", "x'00'", "'text'", "1000000000000", "value || x'00'"],
+)
+def test_a_damaged_value_is_computed_again(change: str, tmp_path: Path) -> None:
+    path = filled(tmp_path / "c")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"update results set value = {change}")
+    it = opened(path)
+    assert it.get(FILE) is None
+    assert it.note == "1 damaged value in the cache, computed again"
+    it.put(FILE, b"new")
+    it.close()
+    assert opened(path).get(FILE) == b"new"
+
+
+@pytest.mark.parametrize("at", [0, 20, 41, 45])
+def test_each_flipped_bit_of_a_value_is_noticed(at: int, tmp_path: Path) -> None:
+    path = filled(tmp_path / "c")
+    with closing(sqlite3.connect(path)) as database, database:
+        value = bytearray(database.execute("select value from results").fetchone()[0])
+        value[at] ^= 1
+        database.execute("update results set value = ?", [bytes(value)])
+    it = opened(path)
+    assert (it.get(FILE), it.damaged) == (None, 1)
+
+
+def test_only_the_user_may_read_it(tmp_path: Path) -> None:
+    path = filled(tmp_path / "c")
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)  # made by an earlier version
+    filled(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o660)
+    ResultCache(PICTURES, path, "k", named=True).close()
+    assert path.stat().st_mode & 0o777 == 0o660  # a file that --cache names may be shared
 
 
 def test_a_file_of_another_user(tmp_path: Path) -> None:
