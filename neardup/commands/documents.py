@@ -94,11 +94,11 @@ def main() -> None:
     else:
         asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
         run.check_outputs(asked, checked, settings.form)
-    walk = Walk(Patterns.of(args.include, args.exclude), is_archive)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
     with working_folder() as folder:
         progress = Progress(NAME, ["documents"], 1)
         tally = Tally(rules, progress.clear)
+        walk = Walk(Patterns.of(args.include, args.exclude), is_archive, skip=tally.leave_out)
         files = list(walk.files(args.files))
         for flag, name in outputs.items():
             walk.check_new(flag, name)
@@ -111,7 +111,7 @@ def main() -> None:
             write_to(sink, json_lines(counted, settings, walk, tally))
         if tally.results:
             find(lines, args, options, walk)
-    tally.report(walk.skipped, "")
+    tally.report("")
     check_failures(tally, settings)
 
 
@@ -173,7 +173,7 @@ def json_lines(
                     continue
                 outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
             if outcome.skipped:
-                tally.others[outcome.reason] += 1
+                tally.leave_out(outcome.reason, outcome.path)
             else:
                 tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
 

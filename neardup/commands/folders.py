@@ -23,18 +23,15 @@ from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache, Store
 from neardup.images.folder_walk import (
     CLOSED_FOLDER,
-    HIDDEN,
-    LINKS,
-    SPECIAL,
     FoundFile,
     Patterns,
     Walk,
     path_id,
 )
 from neardup.images.results import Failure
-from neardup.images.tally import Rules, Tally, listed
+from neardup.images.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD
-from neardup.joins.folder_pairs import FolderPair, FolderTree, similar_folders
+from neardup.joins.folder_pairs import Below, FolderPair, FolderTree, similar_folders
 from neardup.options.command_parser import CommandParser, plain_names
 from neardup.options.table import read
 from neardup.reading.archives import UNREADABLE
@@ -49,15 +46,10 @@ NAME = "neardup folders"
 FILES, BYTES = "files", "bytes"
 READ_AT_ONCE = 1 << 20
 HASH = "blake2b-64"
-SKIPPED = {
-    EMPTY: "empty files",
-    LINKS: "symbolic links",
-    HIDDEN: "hidden items",
-    SPECIAL: "special files",
-}
 CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
-COUNTS = dict.fromkeys(("in_both", "only_in_a", "only_in_b", "bytes_in_both"), int)
-FOLDERS = fields_table(a=str, b=str, similarity=float, **COUNTS, in_words=str)
+COUNTS = ("in_both", "only_in_a", "only_in_b", "bytes_in_both", "left_out_a", "left_out_b")
+INTEGERS = dict.fromkeys((*COUNTS, "hard_links"), int)
+FOLDERS = fields_table(a=str, b=str, similarity=float, **INTEGERS, in_words=str)
 DESCRIPTION = """Find folders with mostly the same files, or folders that are contained in others.
 
 Folders are compared by the contents of all files below them; file names are ignored.  Your folders
@@ -67,8 +59,9 @@ are not changed; only hashes are cached (see --cache).
     python3 -m neardup folders --measure containment --threshold 1 /data
 
 A line has two folders A and B, their similarity, the number of files in both, only in A and only in
-B, the bytes in both, and a description in words; fields are separated by tabs.  Pairs with the most
-in common come first.  Subfolders of two folders that are already listed are not listed separately.
+B, the bytes in both, the number of items left out of A and of B (hidden, empty, links …), the
+number of hard links in both, and all of it in words; fields are separated by tabs.  Pairs with the
+most in common come first.  Subfolders of two folders that are already listed are not listed again.
 Blanks, % and bytes that are not UTF-8 are written as %XX.
 """
 
@@ -76,11 +69,17 @@ Blanks, % and bytes that are not UTF-8 are written as %XX.
 def main() -> None:
     args = _command_line()
     threshold = read("--threshold", Threshold.parse, args.threshold)
-    walk = Walk(Patterns.of(args.include, args.exclude), each_link=True)
-    found = [(os.fsencode(root), list(walk.files([root]))) for root in roots(args.folders)]
     file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
     tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
+    left_out: list[tuple[bytes, str]] = []
+
+    def skip(why: str, path: bytes) -> None:
+        tally.leave_out(why, path)
+        left_out.append((path, why))
+
+    walk = Walk(Patterns.of(args.include, args.exclude), each_link=True, skip=skip)
+    found = [(os.fsencode(root), list(walk.files([root]))) for root in roots(args.folders)]
     walk.check_new("-o", args.answer)
     with (
         file_answer("-o", args.answer, [], FOLDERS) as answer,
@@ -91,39 +90,71 @@ def main() -> None:
             progress.stage("files", sum(len(files) for _, files in found))
             tree = contents.tree(found, walk, progress)
         pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
-        answer.write(line_of(tree, pair) for pair in pairs)
+        notes = Below(tree, left_out), Below(tree, walk.linked.items())
+        answer.write(line_of(tree, pair, *notes) for pair in pairs)
     pairs_found = f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"
-    print_summary(contents, pairs_found, walk, cache.note, args.verbosity)
+    print_summary(contents, pairs_found, cache.note, args.verbosity)
     if tally.failed and not tree.paths:
         raise StageError("found no file that could be read; name a folder of files")
 
 
-def line_of(tree: FolderTree, pair: FolderPair) -> bytes:
+def line_of(tree: FolderTree, pair: FolderPair, left_out: Below, linked: Below) -> bytes:
     a, b = (path_id(tree.paths[folder]) for folder in pair[:2])
     millionths = pair.part * 10**6 // pair.whole
     similarity = f"{millionths // 10**6}.{millionths % 10**6:06}"
-    counts = pair.common, pair.only_a, pair.only_b, pair.bytes
-    return "\t".join([a, b, similarity, *map(str, counts), in_words(*counts[:3])]).encode() + b"\n"
+    left = [left_out.of(folder) for folder in pair[:2]]
+    in_a, in_b = ({inode for _, inode in linked.of(folder)} for folder in pair[:2])
+    counts = pair.common, pair.only_a, pair.only_b, pair.bytes, *map(len, left), len(in_a & in_b)
+    named = [named_items(tree.paths[folder], some) for folder, some in zip(pair[:2], left)]
+    words = in_words(*pair[4:7], named[0], named[1], counts[-1])
+    return "\t".join([a, b, similarity, *map(str, counts), words]).encode() + b"\n"
 
 
-def in_words(common: int, only_a: int, only_b: int) -> str:
-    """Describe in words how many files two folders share, and how many only one of them has.
+def named_items(folder: bytes, items: list[tuple[bytes, str]]) -> str:
+    """Return the counts of items that were left out of a folder, with the first names.
+
+    >>> named_items(b"a", [(b"a/.git", "hidden"), (b"a/b/x", "empty"), (b"a/b/y", "empty")])
+    '2 empty (b/x, b/y), 1 hidden (.git)'
+    """
+    names: dict[str, list[str]] = {}
+    for path, why in items:
+        names.setdefault(why, []).append(path_id(os.path.relpath(path, folder)))
+    counts = Counter({why: len(some) for why, some in names.items()})
+    return listed(counts, names={why: some[:SHOWN_NAMES] for why, some in names.items()})
+
+
+def in_words(
+    common: int, only_a: int, only_b: int, left_a: str = "", left_b: str = "", links: int = 0
+) -> str:
+    """Describe in words how many files two folders share, and what else they have.
+
+    left_a, left_b: what was left out of A and B; links: the number of hard links in both
 
     >>> in_words(412, 0, 3), in_words(9, 1, 0)
     ('all 412 files of A are in B, 3 of B are not in A', 'all 9 files of B are in A, 1 of A is not \
 in B')
     >>> in_words(2, 0, 0), in_words(8, 2, 1)
     ('both have the same 2 files', '8 of 10 files of A are in B, 1 of B is not in A')
+    >>> in_words(2, 0, 0, "1 hidden (.git)")
+    '2 compared files are in both; A also has, not compared: 1 hidden (.git)'
     """
-    if not only_a and not only_b:
-        return f"both have the same {many(common, 'files')}"
+    files = "compared files" if left_a or left_b else "files"
     a, b = ("A", "B") if only_b or not only_a else ("B", "A")
     if only_a and only_b:
-        first = f"{common:,} of {many(common + only_a, 'files')} of A are in B"
+        said = f"{common:,} of {many(common + only_a, files)} of A are in B"
     else:
-        first = f"all {many(common, 'files')} of {a} are in {b}"
-    rest = only_b or only_a
-    return f"{first}, {rest:,} of {b} {'is' if rest == 1 else 'are'} not in {a}"
+        said = f"all {many(common, files)} of {a} are in {b}"
+    if rest := only_b or only_a:
+        said += f", {rest:,} of {b} {'is' if rest == 1 else 'are'} not in {a}"
+    elif files == "files":
+        said = f"both have the same {many(common, files)}"
+    else:
+        said = f"{many(common, files)} {'is' if common == 1 else 'are'} in both"
+    for name, left in (("A", left_a), ("B", left_b)):
+        said += f"; {name} also has, not compared: {left}" * bool(left)
+    return said + f"; {many(links, 'hard links')} in both, whose removal frees nothing" * bool(
+        links
+    )
 
 
 class Contents:
@@ -147,7 +178,8 @@ class Contents:
         for root, files in found:
             for file in progress.counted(0, files, lambda _: 1):
                 if not file.size:
-                    walk.skip(EMPTY)
+                    walk.skip(EMPTY, file.path)
+                    walk.linked.pop(file.path, None)
                     continue
                 number = self._number_of(file) if of_size[file.size] > 1 else self._new(file.size)
                 tree.add(root, file.path, number)
@@ -189,25 +221,15 @@ class Contents:
         return self._new(size)
 
 
-def print_summary(contents: Contents, found: str, walk: Walk, note: str, verbosity: int) -> None:
-    tally, skipped = contents.tally, Counter(walk.skipped)
-    lines = [found + f"; skipped: {in_short(skipped)}" * bool(skipped)]
+def print_summary(contents: Contents, found: str, note: str, verbosity: int) -> None:
+    tally = contents.tally
+    lines = [found, *tally.not_compared()]
     if tally.failed:
-        wrong = f"{many(tally.failed, 'files')} could not be read: {listed(tally.failures)}"
-        lines.append(f"{wrong}; each counts as a file that no other folder has")
+        lines[-1] += "; each counts as a file that no other folder has"
     lines.append(f"{many(tally.files, 'files')} read, {tally.cached:,} from the cache")
     lines += filter(None, [note])
     if verbosity > QUIET:
         print("\n".join(lines), file=sys.stderr)
-
-
-def in_short(skipped: Counter[str]) -> str:
-    """Return the counts of skipped files in words, the largest count first.
-
-    >>> in_short(Counter({LINKS: 1, EMPTY: 2}))
-    '2 empty files, 1 symbolic link'
-    """
-    return ", ".join(many(count, SKIPPED.get(why, why)) for why, count in skipped.most_common())
 
 
 def digest_of(path: bytes) -> bytes:

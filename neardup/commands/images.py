@@ -25,7 +25,7 @@ from neardup.images.picture_hashes import (
     keep_rules,
 )
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
-from neardup.images.tally import Rules, Tally
+from neardup.images.tally import FLAT, Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.runtime.program import (
@@ -92,7 +92,8 @@ def main() -> None:
         cache = ResultCache(PICTURES, cache_file(args, PICTURES), variants.kind(), named)
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
-        walk, tally = Walk(), Tally(rules, progress.clear)
+        tally = Tally(rules, progress.clear)
+        walk = Walk(skip=tally.leave_out)
         files = list(walk.files(args.folders))
         for path, why in walk.closed:
             tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
@@ -111,7 +112,7 @@ def main() -> None:
                 write_to(sink, in_order(kept, keep))
         if lines.stat().st_size:
             find(lines, args)
-        tally.report(walk.skipped, cache.note)
+        tally.report(cache.note)
 
 
 def find(lines: Path, args: argparse.Namespace) -> None:
@@ -208,6 +209,6 @@ def _kept(
     for outcome in outcomes:
         found = tally.kept(outcome)
         if found and found.quality < quality:
-            tally.flat += 1
+            tally.leave_out(FLAT, outcome.file.path)
         elif found:
             yield outcome.file, found

@@ -190,7 +190,7 @@ def main() -> None:
                 found = found_in(sources, args.against, folder, join, progress)
                 progress.clear()
                 summary = _answer(args, asked, found, folder, sinks)
-        tally.report(sources.walk.skipped, cache.note, summary)
+        tally.report(cache.note, summary)
 
 
 def _answer(

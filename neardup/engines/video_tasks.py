@@ -18,7 +18,7 @@ from neardup.engines.local.workers import working_folder
 from neardup.images.decoders import Lost, outcomes
 from neardup.images.folder_walk import FoundFile, path_id
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
-from neardup.images.tally import Rules, Tally
+from neardup.images.tally import FLAT, Rules, Tally
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer
 from neardup.reading import blocks
@@ -157,7 +157,7 @@ def _frames() -> None:
         write_all(map(to_line, found.prints(how, limit, jobs)))
     if not blocks.in_task():
         if names:  # for an empty input print nothing, like other mappers
-            tally.report({}, "")
+            tally.report("")
         return
     counters = Counters("frames", verbosity=args.verbosity)
     counts = {"videos": tally.results, "files that cannot be read": tally.failed}
@@ -200,7 +200,8 @@ class _Files:
             video = self._tally.kept(Outcome(file, result, False))
             if video is not None:
                 self._tally.seconds += number(video.facts, "seconds")
-                self._tally.flat += not len(video.spans)
+                if not len(video.spans):
+                    self._tally.leave_out(FLAT, file.path)
                 yield video._replace(id=path_id(name)) if name else with_file(video, file)
 
     def _found(self) -> Iterator[FoundFile]:

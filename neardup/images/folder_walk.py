@@ -27,7 +27,7 @@ from neardup.runtime.program import StageError, UsageError
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
-LEFT_OUT = "left out by --include or --exclude"
+LEFT_OUT, GONE = "left out by --include or --exclude", "removed meanwhile"
 CLOSED_FOLDER = "folder cannot be read"  # a failure: it may hold pictures
 ESCAPED = re.compile(rb"[\0-\x20\x7f%]")
 
@@ -71,7 +71,7 @@ def _matches(path: bytes, pattern: bytes) -> bool:
 
 
 class Walk:
-    """A walk that finds the files in folders, and counts the files that it skips.
+    """A walk that finds the files in folders, and calls `skip` (why, path) for those it skips.
 
     Files that are named are found whatever the patterns.  `holds` names the files that are read
     as folders, such as archives.  With `each_link`, every hard link of a file is a file.
@@ -86,10 +86,13 @@ class Walk:
         patterns: Patterns = EVERY_FILE,
         holds: Callable[[bytes], bool] = lambda _: False,
         each_link: bool = False,
+        skip: Callable[[str, bytes], object] = lambda why, path: None,
     ) -> None:
         self.patterns, self._holds, self._each_link = patterns, holds, each_link
-        self.skipped: dict[str, int] = {}
+        self.skip = skip
         self.closed: list[tuple[bytes, str]] = []  # folders that cannot be read, and why
+        self.linked: dict[bytes, tuple[int, int]] = {}  # with `each_link`: hard links, by path
+        self._folders: set[tuple[int, int]] = set()
         self._known: dict[Hashable, bytes] = {}  # device and inode, or path: path
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
@@ -133,17 +136,18 @@ class Walk:
             if entry is None:
                 waiting.pop()
             elif entry.name.startswith(b"."):
-                self.skip(HIDDEN)
+                self.skip(HIDDEN, entry.path)
             elif entry.is_symlink():
-                self.skip(LINKS)
+                self.skip(LINKS, entry.path)
             elif not self._allowed(entry):
-                self.skip(LEFT_OUT)
+                self.skip(LEFT_OUT, entry.path)
             elif entry.is_dir(follow_symlinks=False):
                 waiting.append(self._entries(entry.path))
             else:
                 try:
                     status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # removed since
+                except FileNotFoundError:
+                    self.skip(GONE, entry.path)
                     continue
                 except PermissionError as error:  # the folder may be listed, but not entered
                     self.closed.append((os.path.dirname(entry.path), error.strerror or ""))
@@ -156,8 +160,17 @@ class Walk:
         return self.patterns.allow(entry.path, folder)
 
     def _entries(self, folder: bytes) -> Iterator[os.DirEntry[bytes]]:
-        """Return the entries of a folder, sorted by name; none if it cannot be read."""
+        """Return the entries of a folder, sorted by name; none if it cannot be read.
+
+        With `each_link`, a folder that is reached twice, as through a mount, has none either.
+        """
         try:
+            status = os.stat(folder)
+            node = status.st_dev, status.st_ino
+            if self._each_link and node in self._folders:
+                self.skip(NAMED_TWICE, folder)
+                return iter(())
+            self._folders.add(node)
             with os.scandir(folder) as entries:
                 return iter(sorted(entries, key=lambda entry: entry.name))
         except OSError as error:
@@ -167,20 +180,18 @@ class Walk:
     def _file(self, path: bytes, status: os.stat_result) -> Iterator[FoundFile]:
         """Yield the file at `path` if it is regular and not yet yielded; else count it."""
         if not stat.S_ISREG(status.st_mode):
-            self.skip(SPECIAL)
+            self.skip(SPECIAL, path)
             return
         inode = (status.st_dev, status.st_ino)
         known = self._known.setdefault(os.path.abspath(path) if self._each_link else inode, path)
         self._known.setdefault(inode, path)  # for `knows`
         if known is path:
+            if self._each_link and status.st_nlink > 1:
+                self.linked[path] = inode
             yield FoundFile(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         else:
             same = status.st_nlink == 1 or os.path.abspath(known) == os.path.abspath(path)
-            self.skip(NAMED_TWICE if same else HARD_LINKS)
-
-    def skip(self, why: str) -> None:
-        """Count a file that is skipped, under the reason `why`."""
-        self.skipped[why] = self.skipped.get(why, 0) + 1
+            self.skip(NAMED_TWICE if same else HARD_LINKS, path)
 
 
 def path_id(path: bytes) -> str:

@@ -25,12 +25,13 @@ Cost: a word for each file and each folder above it, and that of `contained_rows
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice, product
 from os.path import dirname
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,10 +67,14 @@ class FolderTree:
 
     def add_unknown(self, folder: bytes, content: int) -> None:
         """Add unknown content to a folder, or else to the nearest known folder above it, if any."""
+        if (number := self.nearest(folder)) >= 0:
+            self._put(number, content)
+
+    def nearest(self, folder: bytes) -> int:
+        """Return the number of a folder, or else of the nearest known folder above it, or -1."""
         while folder and folder not in self._numbers and dirname(folder) != folder:
             folder = dirname(folder)
-        if folder in self._numbers:
-            self._put(self._numbers[folder], content)
+        return self._numbers.get(folder, -1)
 
     def _put(self, folder: int, content: int) -> None:
         self._folders.append(folder)
@@ -129,6 +134,21 @@ class FolderTree:
         order = np.argsort(owner, kind="stable")
         sizes = np.bincount(owner, minlength=len(parents))
         return Ragged.from_unsorted(np.concatenate([np.empty(0, np.uint64), *values])[order], sizes)
+
+
+class Below:
+    """Paths with notes, such as why they were left out, by the folders that they are below."""
+
+    def __init__(self, tree: FolderTree, notes: Iterable[tuple[bytes, Any]]):
+        """Take pairs (path, note); those below no folder of the tree are dropped."""
+        nearest = ((tree.nearest(dirname(path)), path, note) for path, note in notes)
+        self._notes = sorted((each for each in nearest if each[0] >= 0), key=lambda each: each[:2])
+        self._folders, self._ends = [each[0] for each in self._notes], tree.ends().tolist()
+
+    def of(self, folder: int) -> list[tuple[bytes, Any]]:
+        """Return (path, note) for all paths below a folder, at any depth."""
+        found = slice(*(bisect_left(self._folders, at) for at in (folder, self._ends[folder])))
+        return [each[1:] for each in self._notes[found]]
 
 
 class FolderPair(NamedTuple):

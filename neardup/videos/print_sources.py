@@ -28,7 +28,7 @@ from neardup.images.folder_walk import (
     path_of,
 )
 from neardup.images.results import Failure, Outcome, Work, results
-from neardup.images.tally import Tally
+from neardup.images.tally import FLAT, Tally
 from neardup.videos.print_files import BAD_LINE, is_print_file, prints_in
 from neardup.videos.stored_prints import PrintSpool
 from neardup.videos.video_prints import VideoPrint, number
@@ -52,7 +52,7 @@ class PrintSources:
 
     def __init__(self, names: Sequence[str], tally: Tally, folder: Path):
         """Separate files of prints from all other names; `folder` is for a temporary file."""
-        self.walk, self._tally = Walk(), tally
+        self.walk, self._tally = Walk(skip=tally.leave_out), tally
         self._prints = [name for name in names if os.path.isfile(name) and is_print_file(name)]
         self._names = [name for name in names if name not in self._prints]
         self._spool = PrintSpool(folder / "prints")
@@ -103,7 +103,7 @@ class PrintSources:
         for name in names:
             for video in self._of_file_of_prints(name):
                 if video.id in old or self._known(video.id):
-                    self.walk.skip(NAMED_TWICE)
+                    self._tally.leave_out(NAMED_TWICE, path_of(video.id))
                 else:
                     old.add(video.id)
                     yield video
@@ -129,7 +129,8 @@ class PrintSources:
         self._ids[video.id] = None
         self._spool.add(video.id.encode(), video)
         self._tally.seconds += number(video.facts, "seconds")
-        self._tally.flat += not len(video.spans)
+        if not len(video.spans):
+            self._tally.leave_out(FLAT, path_of(video.id))
 
 
 def _of(reader: Reader) -> tuple[Work, ResultCache, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -44,11 +45,12 @@ def top(tmp_path: Path) -> Path:
 def test_a_copy_is_one_line(top: Path, tmp_path: Path) -> None:
     result = folders(tmp_path, top)
     size = sum(file.stat().st_size for file in (top / "photos").rglob("*.txt"))
-    words = "all 20 files of B are in A, 2 of A are not in B"
-    counts = ["20", "2", "0", str(size), words]
+    words = "all 20 compared files of B are in A, 2 of A are not in B; B also has, not compared: "
+    words += "1 hidden (.hidden), 1 empty (empty), 1 symbolic link (loop)"
+    counts = ["20", "2", "0", str(size), "0", "3", "0", words]
     assert lines(result) == [[f"{top}/old/a%20copy", f"{top}/photos", "0.909090", *counts]]
-    assert "1 pair among 10 folders; skipped: 1 hidden item, " in result.err
-    assert ", 1 symbolic link, 1 empty file\n" in result.err
+    assert "1 pair among 10 folders\nnot compared: 1 hidden (" in result.err
+    assert f"1 empty ({top}/photos/empty)\n" in result.err
     assert folders(tmp_path, "-q", top).err == ""
 
 
@@ -56,7 +58,9 @@ def test_containment(top: Path, tmp_path: Path) -> None:
     (top / "photos" / "0" / "extra").write_text("not in the copy")
     (found,) = lines(folders(tmp_path, "--measure=containment", top / "old", top / "photos"))
     assert found[:3] == [f"{top}/photos", f"{top}/old/a%20copy", "0.952380"]
-    assert found[-1] == "20 of 21 files of A are in B, 2 of B are not in A"
+    assert found[-1].startswith(
+        "20 of 21 compared files of A are in B, 2 of B are not in A; A also"
+    )
     whole = lines(folders(tmp_path, "--measure=containment", "--threshold=1", top))
     assert {tuple(line[:2]) for line in whole} == {
         (f"{top}/old/a%20copy/{i}", f"{top}/photos/{i}") for i in range(3)
@@ -75,7 +79,39 @@ def test_hard_links_are_copies_of_a_folder(top: Path, tmp_path: Path) -> None:
     shutil.rmtree(top / "old")
     shutil.copytree(top / "photos", top / "linked", copy_function=os.link, symlinks=True)
     (found,) = lines(folders(tmp_path, top))
-    assert found[-1] == "both have the same 20 files"
+    assert found[7:10] == ["3", "3", "20"]
+    assert found[-1].endswith("; 20 hard links in both, whose removal frees nothing")
+    clean = top / "photos" / "0"
+    (found,) = lines(folders(tmp_path, clean, top / "linked" / "0"))
+    said = "both have the same 7 files; 7 hard links in both, whose removal frees nothing"
+    assert found[7:] == ["0", "0", "7", said]
+
+
+def test_a_folder_that_holds_more_is_not_called_the_same(top: Path, tmp_path: Path) -> None:
+    """What was left out below a folder is named in its line and in -o, for either folder."""
+    for name in ("x", "y"):
+        for number in range(5):
+            (tmp_path / name / "sub" / "deep").mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / f"{number}").write_text(f"content {number}")
+    x, y = tmp_path / "x", tmp_path / "y"
+    (found,) = lines(folders(tmp_path, x, y))
+    assert found[-1] == "both have the same 5 files"
+    (y / ".git").mkdir()
+    (y / "sub" / ".env").write_text("secret")
+    (y / "sub" / "deep" / "__init__.py").touch()
+    (y / "sub" / "a link").symlink_to("nowhere")
+    os.mkfifo(y / "pipe")
+    (y / "no.pyc").write_text("left out")
+    for a, b in ((x, y), (y, x)):
+        result = folders(tmp_path, a, b, "--exclude=*.pyc", "-o", tmp_path / "answer.jsonl")
+        assert result.code == 0
+        row = json.loads((tmp_path / "answer.jsonl").read_text())
+        ends = ("left_out_a", "left_out_b") if a == x else ("left_out_b", "left_out_a")
+        assert [row[name] for name in ends] == [0, 6]
+        more = "B" if a == x else "A"
+        assert row["in_words"].startswith(f"5 compared files are in both; {more} also has, not ")
+        for name in (".git", "sub/.env", "sub/deep/__init__.py", "sub/a%20link", "pipe", "no.pyc"):
+            assert name in row["in_words"]
 
 
 def test_folders_that_overlap(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +217,9 @@ def test_refusals(top: Path, tmp_path: Path) -> None:
 
 def test_patterns(top: Path, tmp_path: Path) -> None:
     result = folders(tmp_path, "--exclude", "new*", top)
-    assert lines(result)[0][-1] == "both have the same 20 files"
+    (found,) = lines(result)
+    assert found[3:9] == ["20", "0", "0", found[6], "2", "3"]
+    assert "; A also has, not compared: 2 left out by --include or --exclude (new, " in found[-1]
     assert "2 left out by --include or --exclude" in result.err
 
 

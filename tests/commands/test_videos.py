@@ -91,10 +91,7 @@ def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None
     assert (rate, mirror) == ("1.000", "0")
     assert all((row[7] == "1") == ("mirror.mp4" in row) for row in rows(result, folder))
     assert "6 pairs among 6 videos\n" in result.err
-    assert (
-        "6 videos in 9 files, 57.0 seconds, 1 without detail (no fingerprint); 1 other file"
-        in result.err
-    )
+    assert "6 videos in 9 files, 57.0 seconds; 1 other file" in result.err
     assert "2 files could not be read: 2 damaged\n" in result.err
     assert f"neardup videos: {folder}/empty.mp4: damaged: " in result.err
 
@@ -188,7 +185,7 @@ def test_files_of_prints_give_the_same(name: str, folder: Path, tmp_path: Path) 
     shutil.rmtree(folder)
     again = videos(tmp_path, tmp_path / name)
     assert again.out == direct.out
-    assert "6 videos in 1 file, 57.0 seconds, 1 without detail (no fingerprint)\n" in again.err
+    assert "6 videos in 1 file, 57.0 seconds\nnot compared: 1 without detail (" in again.err
 
 
 @pytest.mark.slow
@@ -282,7 +279,7 @@ def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
     counts = {
         "files": 9,
         "videos": 6,
-        "… without detail (no fingerprint)": 1,
+        "skipped: without detail": 1,
         "… damaged": 2,
         "… .txt": 1,
         "skipped: hidden": 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ from tests.support.failing import as_nobody
 
 
 def walked(*names: Path | str) -> tuple[list[bytes], dict[str, int]]:
-    walk = Walk()
+    skipped: Counter[str] = Counter()
+    walk = Walk(skip=lambda why, path: skipped.update([why]))
     files = [file.path for file in walk.files([os.fspath(name) for name in names])]
     assert not walk.closed
-    return files, walk.skipped
+    return files, skipped
 
 
 def make(folder: Path, *names: bytes) -> list[bytes]:
@@ -168,3 +170,18 @@ def test_an_id_is_the_path_without_loss(path: bytes) -> None:
 def test_ids() -> None:
     assert path_id(b"a\xff b\t\n\0%20.png") == "a%FF%20b%09%0A%00%2520.png"
     assert path_id("bär/日本[1].jpg".encode()) == "bär/日本[1].jpg"
+
+
+def test_each_link_is_a_file_but_no_folder_is_walked_twice(tmp_path: Path) -> None:
+    """A folder under two names, as through a mount, is not a copy of itself."""
+    make(tmp_path, b"a/b/x", b"a/y")
+    os.link(tmp_path / "a" / "y", tmp_path / "a" / "z")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    (tmp_path / "deep").symlink_to(tmp_path / "a" / "b")
+    skipped: list[tuple[str, bytes]] = []
+    walk = Walk(each_link=True, skip=lambda *each: skipped.append(each))
+    names = [str(tmp_path / name) for name in ("a", "link", "deep")]
+    assert [os.path.basename(file.path) for file in walk.files(names)] == [b"x", b"y", b"z"]
+    assert skipped == [(folder_walk.NAMED_TWICE, os.fsencode(name)) for name in names[1:]]
+    assert len({*walk.linked.values()}) == 1
+    assert [os.path.basename(path) for path in walk.linked] == [b"y", b"z"]
