@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from neardup.__main__ import COMMANDS
+from neardup.commands import folders
 from neardup.reading.compressed import unpacked
 from tests.support.cases import crossed
 from tests.support.drawn_pictures import drawing, saved
@@ -237,7 +238,7 @@ def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> Non
 ROWS = {  # the fields behind the two ids
     "find": ["similarity"],
     "similar": ["low", "high", "estimate"],
-    "folders": ["similarity", "in_both", "only_in_a", "only_in_b", "bytes_in_both", "in_words"],
+    "folders": ["similarity", *folders.COUNTS, "hard_links", "in_words"],
     "leaks": ["share", "place", "passage"],
 }
 
