@@ -14,6 +14,7 @@ from itertools import chain
 import numpy as np
 
 from neardup.reading import shingling
+from neardup.reading.cleaning import plain
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import WordHashes, numbers, utf8_words
 from neardup.runtime.program import escaped
@@ -73,7 +74,7 @@ class WholeTexts:
 
     def _words(self, text: str) -> list[bytes]:
         """Return the hash of each word."""
-        words = utf8_words(STOPS.sub(" ", APOSTROPHES.sub("", text)))
+        words = utf8_words(STOPS.sub(" ", APOSTROPHES.sub("", plain(text))))
         return [self._hashes[word.strip(EMPHASIS) or word] for word in words]
 
 

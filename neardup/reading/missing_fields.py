@@ -4,14 +4,26 @@ The suggested text is the field with the longest strings.  The suggested id is a
 are distinct words, preferably one whose name ends with id.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Callable
 
 from neardup.reading.blocks import Piece
-from neardup.reading.text_rows import Fields, FlawError, Lines, Row, lines_in, row_of
+from neardup.reading.input_check import NOT_A_TEXT, NOT_AN_INTEGER
+from neardup.reading.text_rows import (
+    Fields,
+    FlawError,
+    Lines,
+    Row,
+    content,
+    lines_in,
+    row_of,
+    texts_in,
+)
 from neardup.runtime.program import StageError, typed_numbering, typed_with
 
 SEEN_ROWS, LISTED = 100, 20
@@ -44,18 +56,23 @@ def _rows(lines: Lines) -> Iterator[Row]:
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
     """Raise StageError if there are rows, but none has content and, if one is needed, an id."""
-    rows, lacks = [], fields.flag
+    rows, lacks, blank = list[Row](), fields.flag, False
     for row in _rows(lines):
+        values = [fields.value(row, text) for text in fields.texts]
+        empty = all(value in (None, []) for value in values)
+        if empty and ([] in values or any(text in row for text in fields.texts)):
+            blank = True  # no evidence
+            continue
         if not fields.texts or any(_is_text(row, fields, text) for text in fields.texts):
             if fields.value(row, fields.id) is not None or not (fields.needs_id or in_task):
                 return
             lacks = "--id"
         rows.append(row)
-    if rows:
-        field = fields.id if lacks == "--id" else fields.texts[0]
-        value = fields.value(rows[0], field)
+    field = fields.id if lacks == "--id" or not fields.texts else fields.texts[0]
+    value = next((v for row in rows if (v := fields.value(row, field)) is not None), None)
+    if rows and (value is not None or lacks == "--id" or not blank):
         kind = "fingerprint" if fields.binary else "text"
-        found = "has no field" if value is None else f"{value!r:.20} is not a {kind}, in field"
+        found = "has no field" if value is None else f"{_kind_of(value)} is not a {kind}, in field"
         there = _listed(_columns(rows[:SEEN_ROWS]))
         remedy = _line_to_type(rows[:SEEN_ROWS], fields, lacks)
         raise StageError(f"{name}: {found} {field!r}; name one with {lacks}: {there}{remedy}")
@@ -107,27 +124,43 @@ def _listed(columns: Iterable[str]) -> str:
 
 
 def _is_text(row: Row, fields: Fields, name: str) -> bool:
-    """Return whether a field can be the text: a string, null, or a list of integers.
-
-    A fingerprint can be a string, null, or a list of these.
-    """
+    """Return whether a field has a text, or a fingerprint."""
     value = fields.value(row, name)
+    if value is None:
+        return False
+    if fields.binary:
+        some = value if isinstance(value, list) else [value]
+        return all(each is None or isinstance(each, str) for each in some)
+    try:
+        content(row, replace(fields, texts=(name,)))
+    except FlawError as flaw:
+        return str(flaw) not in (NOT_A_TEXT, NOT_AN_INTEGER)
+    return True
+
+
+def _kind_of(value: Any) -> str:
+    """Return what a value is, for messages: numbers as they are, others by their kind."""
     if isinstance(value, list):
-        if fields.binary:
-            return all(each is None or isinstance(each, str) for each in value)
-        return all(type(each) is int for each in value)
-    return isinstance(value, str) or (value is None and name in row)
+        kinds = {dict: "objects", str: "texts", list: "lists", int: "numbers", float: "numbers"}
+        return f"a list of {kinds.get(type(next(iter(value), None)), 'values')}"
+    return "an object" if isinstance(value, dict) else json.dumps(value, default=str)[:20]
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return {field: values} for all rows; nested fields have dotted names, such as meta.body."""
+    """Return {field: values} for all rows; nested fields have dotted names, such as meta.body.
+
+    A list of objects has fields, too, except for the parts of a message: see `texts_in`.
+    """
     columns: dict[str, list[Any]] = {}
 
     def add(row: Row, before: str) -> None:
         for name, value in row.items():
-            if isinstance(value, dict) and value:
-                add(value, f"{before}{name}.")
-            else:
+            some = value if isinstance(value, list) else [value]
+            objects = [each for each in some if isinstance(each, dict) and each]
+            if objects and not (some is value and "type" in objects[0]):
+                for each in objects:
+                    add(each, f"{before}{name}.")
+            elif value != []:
                 columns.setdefault(before + name, []).append(value)
 
     for row in rows:
@@ -140,7 +173,7 @@ def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
     columns = {
         name: values
         for name, values in _columns(rows).items()
-        if name and "," not in name and not name.isdecimal()
+        if name and "," not in name and not name.isdecimal() and name != fields.id
     }
     text, options = ",".join(fields.texts), []
     if flag == fields.flag:
@@ -158,7 +191,14 @@ def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
 
 
 def _letters(values: Sequence[Any]) -> int:
-    return sum(len(value) for value in values if isinstance(value, str))
+    return sum(len("".join(texts_in([v]))) for v in values if isinstance(v, str) or _is_texts(v))
+
+
+def _is_texts(value: Any) -> bool:
+    try:
+        return isinstance(value, list) and bool(texts_in(value))
+    except FlawError:
+        return False
 
 
 def _may_be_ids(values: Sequence[Any], rows: int) -> bool:

@@ -22,7 +22,7 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
-from neardup.reading.missing_fields import SEEN_ROWS, check_columns
+from neardup.reading.missing_fields import SEEN_ROWS, check_columns, check_rows
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError, UsageError
 
@@ -42,9 +42,15 @@ def parquet_pieces(
         raise UsageError("--id and --text must be column names for Parquet, not numbers")
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
-        columns = [field for field in fields.of_columns(tops) if _has(file, field)]
-        nested = (f for f in fields.names if f not in tops and _has(file, f))
-        check_columns([*tops, *nested], fields, name, partial(_first_rows, file))
+        found = {field: _column(file.schema_arrow, field) for field in fields.of_columns(tops)}
+        columns = list(dict.fromkeys(column for column, _ in found.values() if column))
+        nested = (f for f in fields.names if f not in tops and found.get(f, ("",))[0])
+        first_rows = partial(_first_rows, file, fields)
+        check_columns([*tops, *nested], fields, name, first_rows)
+        if not start.later and any(_may_lack_text(found[text][1]) for text in fields.texts):
+            there = {text.split(".")[0] for text in fields.texts}
+            some: list[Line] = [row for row in first_rows() if row.keys() & there]
+            check_rows(some, fields, name)
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
@@ -55,11 +61,10 @@ def parquet_pieces(
             number += slices.rows
 
 
-def _first_rows(file: Any) -> list[dict[str, Any]]:
+def _first_rows(file: Any, fields: Fields) -> list[dict[str, Any]]:
     """Return the first rows as dictionaries, for messages."""
     batch = next(file.iter_batches(SEEN_ROWS), None)
-    columns = map(_values, batch.columns) if batch else ()
-    return [dict(zip(file.schema_arrow.names, row)) for row in zip(*columns)]
+    return [row for row in rows_of(batch, fields) if isinstance(row, dict)] if batch else []
 
 
 class Slices:
@@ -262,10 +267,28 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
         )
 
 
-def _has(file: Any, field: str) -> bool:
-    """Return whether a file has a column, or a nested field such as meta.body."""
-    paths = (file.schema.column(i).path for i in range(len(file.schema)))
-    return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
+def _column(schema: Any, field: str) -> tuple[str, Any]:
+    """Return the column to read for a field, such as meta.body, and its type; "" if there is none.
+
+    Of lists the whole column is read, since their elements have names of their own in the file.
+    """
+    types = importlib.import_module("pyarrow.types")
+    top, *parts = [field] if field in schema.names else field.split(".")
+    if top not in schema.names:
+        return "", None
+    kind = schema.field(top).type
+    for part in parts:
+        while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+            kind, field = kind.value_type, top
+        if not types.is_struct(kind) or kind.get_field_index(part) < 0:
+            return "", None
+        kind = kind.field(kind.get_field_index(part)).type
+    return field, kind
+
+
+def _may_lack_text(kind: Any) -> bool:
+    types = importlib.import_module("pyarrow.types")
+    return bool(types.is_nested(kind) or types.is_primitive(kind))
 
 
 def _size(path: str) -> int:

@@ -7,7 +7,8 @@
 A JSON line and a row of a table are both a dictionary, in which `Fields` names the id and the text
 (--id, --text).  Rows, not columns: each row has its own flaws, and fields may be nested.
 
-A text may be a list of integers, which are the shingles then.  The id is a string or a whole
+A text may be a list of integers, which are the shingles then, or a list of texts, which are joined;
+`messages.content` names a field of each object in a list.  The id is a string or a whole
 number.  A row without one is a bad line where --id names a field; else it gets its file's name and
 its number, chat.jsonl:17, or only its number where the rows of a single file have no ids at all.
 """
@@ -20,6 +21,7 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Callable, NamedTuple, Union
 
 import numpy as np
@@ -172,13 +174,13 @@ def row_records(
     content_of: Callable[[Row, Fields], Any] | None = None,
 ) -> Iterator[Record]:
     """Yield the non-blank JSON lines or rows as records; `needs_id`: an id is required."""
-    content_of = content_of or _content
+    content_of = content_of or content
     needs_id = needs_id or fields.needs_id
     for number, line in lines_in(block):
         try:
             row = row_of(line)
-            content = content_of(row, fields)
-            yield Record(number, _id(fields.value(row, fields.id), needs_id), content)
+            found = content_of(row, fields)
+            yield Record(number, _id(fields.value(row, fields.id), needs_id), found)
         except FlawError as flaw:
             yield Record(number, flaw=str(flaw), shown=json_line(line))
 
@@ -222,22 +224,50 @@ def json_line(line: Line) -> bytes:
     return f"{{{pairs}}}".encode("utf-8", "surrogateescape")
 
 
-def _content(row: Row, fields: Fields) -> str | np.ndarray:
+def content(row: Row, fields: Fields) -> str | np.ndarray:
     """Return the text of a row, or its list of shingles; FlawError if missing or invalid."""
     found = [fields.value(row, name) for name in fields.texts]
     values = [value for value in found if value is not None]
     if not values:
         raise FlawError(flaws.NO_TEXT)
-    if len(found) == 1 and isinstance(values[0], list):
+    if len(found) == 1 and isinstance(values[0], list) and not _has_texts(values[0]):
         return _shingles(values[0])
-    if not all(isinstance(value, str) for value in values):
-        raise FlawError(flaws.NOT_A_TEXT)
-    text = "\n".join(values).strip()
+    text = "\n".join(texts_in(values)).strip()
     if not text:
         raise FlawError(flaws.NO_SHINGLES)
     if "\0" in text:
         raise FlawError(flaws.NUL_BYTE)
     return text
+
+
+def _has_texts(values: list[Any]) -> bool:
+    return bool(values) and (values[0] is None or isinstance(values[0], (str, list, dict)))
+
+
+def texts_in(values: list[Any]) -> list[str]:
+    """Return the texts of nested lists, in order; FlawError for values that are not texts.
+
+    The content of a message in a chat may be a list of parts, of which some have a text:
+
+    >>> texts_in(["to be", [{"type": "image", "url": "…"}, {"type": "text", "text": "or not"}]])
+    ['to be', 'or not']
+    """
+    if all(isinstance(value, str) for value in values):
+        return values
+    texts, left = [], values[::-1]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, list):
+            left += value[::-1]
+        elif isinstance(value, dict) and "type" in value:
+            left.append(value.get("text"))
+        elif value is not None:
+            raise FlawError(flaws.NOT_A_TEXT)
+    if not texts:
+        raise FlawError(flaws.NO_TEXT)
+    return texts
 
 
 def _id(value: Any, needed: bool) -> bytes:
@@ -345,12 +375,17 @@ class Fields:
         return list(dict.fromkeys(known))
 
     def value(self, row: dict[str, Any], name: str) -> Any:
-        """Return the value of a field, such as meta.body, or None."""
+        """Return the value of a field, such as meta.body, or None; in lists of objects, a list."""
         if name and name in row:
             return row[name]
         value: Any = row
         for part in name.split(".") if "." in name else ():
-            value = value.get(part) if isinstance(value, dict) else None
+            if isinstance(value, list):
+                flat = chain.from_iterable(v if isinstance(v, list) else [v] for v in value)
+                found = (each.get(part) for each in flat if isinstance(each, dict))
+                value = [each for each in found if each is not None] or None
+            else:
+                value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
 
 

@@ -210,7 +210,9 @@ def test_halves_of_characters_in_utf_16(tmp_path: Path) -> None:
     words = [*RUN_LOCAL, "--input=text", path]
     result = succeed(words, tmp_path)
     assert result.out == b"a\tb\t1.000000\nc\td\t1.000000\n"
-    assert "1 text with half a surrogate pair" in succeed([*words, "-o", "x"], tmp_path).err
+    assert (
+        "1 text with half a surrogate pair" in succeed([*words, "-o", tmp_path / "x"], tmp_path).err
+    )
     kept = succeed([*words, "--output=kept"], tmp_path).out
     assert kept == codecs.BOM_UTF16_LE + "a to be\nc \ud83d x\n".encode(
         "utf-16-le", "surrogatepass"

@@ -25,7 +25,7 @@ def rows(count: int = 40) -> Rows:
     texts[-1] = texts[-2]
     return [
         {"lang": "en", "title": f"No. {i}", "uuid": f"u{i}", "body": text, "tags": ["a", "b"]}
-        | {"meta": {"year": 2000 + i, "summary": f"in {i} words"}, "n": None}
+        | {"meta": {"year": 2000 + i, "summary": f"in {i} words"}, "n": None, "sizes": [0.5]}
         for i, text in enumerate(texts)
     ]
 
@@ -65,8 +65,8 @@ def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path
     [
         ("", "has no field 'text'", "--text body --id uuid"),
         ("--text titel", "has no field 'titel'", "--text body --id uuid"),
-        ("--text meta", "{'year': 2000, 'summ is not a text, in field 'meta'", "--text body"),
-        ("--text tags", "['a', 'b'] is not a text, in field 'tags'", "--text body --id uuid"),
+        ("--text meta", "an object is not a text, in field 'meta'", "--text body"),
+        ("--text sizes", "a list of numbers is not a text, in field 'sizes'", "--text body --id"),
         ("--text meta.year", "2000 is not a text, in field 'meta.year'", "--text body"),
         ("--text body --id uid", "has no field 'uid'", "--id uuid"),
     ],
@@ -77,7 +77,7 @@ def test_what_json_lines_have_is_listed(flags: str, says: str, types: str, tmp_p
         told = run([*command, *flags.split(), path], tmp_path)
         assert (told.code, told.out) == (1, b""), told.err
         assert says in told.err
-        listed = "lang, title, uuid, body, tags, meta.year, meta.summary, n;"
+        listed = "lang, title, uuid, body, tags, meta.year, meta.summary, n, sizes;"
         assert f"it has {listed}" in told.err
         assert types in TYPED.search(told.err)[1]
 
@@ -149,7 +149,7 @@ def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Pat
 
 
 def test_rows_without_any_text(tmp_path: Path) -> None:
-    for row in {}, {"words": ["to", "be"]}:
+    for row in {}, {"words": [0.5, "be"]}:
         told = run([*RUN_LOCAL, written(tmp_path / "rows.jsonl", [row] * 3)], tmp_path)
         assert told.code == 1
         listed = ", ".join(row) if row else ""
