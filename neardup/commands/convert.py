@@ -11,6 +11,7 @@ from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
+from neardup.reading.parquet_rows import plain_value
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
@@ -57,10 +58,17 @@ def main() -> None:
         form = form._replace(fields=replace(form.fields, texts=()))
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, settings, counters))
-    # A lone surrogate, such as \\ud83d, stays escaped.
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_all(line.encode("utf-8", "backslashreplace") for line in lines)
+    write_all(map(_json_line, rows))
     counters.report()
+
+
+def _json_line(row: Row) -> bytes:
+    """Return a row as a JSON line: a lone surrogate stays escaped, and 1e400 is null, as NaN is."""
+    try:
+        text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(plain_value(row), ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counters) -> Iterator[Row]:

@@ -8,6 +8,8 @@ an offset.  The integers have the order of the values; 0 means no value.
 from __future__ import annotations
 
 import math
+import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -18,6 +20,7 @@ from neardup.reading.input_check import BadLine, Parser
 from neardup.reading.text_rows import Fields, lines_in, row_of
 from neardup.sets.ragged import Batch
 
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # unlike float()
 _SIGN = np.uint64(1 << 63)
 
 
@@ -38,26 +41,23 @@ def with_ranks(parse: Parser, fields: Fields) -> Parser:
 
 
 def number_of(value: Any) -> float:
-    """Return a value as a number, NaN if it is neither a number nor a date.
+    """Return a value as a number, NaN if it is neither a number of 64 bits nor a date.
 
     >>> [number_of(value) for value in (7, "7.5", "1970-01-02", "1970-01-01T01:00+00:30", "?")]
     [7.0, 7.5, 86400.0, 1800.0, nan]
     """
-    try:
-        if isinstance(value, (int, float)):
-            return float(value)
-        if isinstance(value, str):
-            return _number_or_seconds(value.strip())
-    except OverflowError:  # an integer of more than 308 digits
-        return math.inf if value > 0 else -math.inf
-    return math.nan
+    found = math.nan
+    if isinstance(value, str):
+        found = _number_or_seconds(value.strip())
+    elif type(value) in (int, float):
+        with suppress(OverflowError):  # an integer of more than 308 digits
+            found = float(value)
+    return found if math.isfinite(found) else math.nan
 
 
 def _number_or_seconds(text: str) -> float:
-    try:
+    if NUMBER.fullmatch(text):
         return float(text)
-    except ValueError:
-        pass
     try:
         when = datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
     except ValueError:

@@ -10,6 +10,7 @@ metadata count a repeated string only once; `batches` bounds the bytes that are 
 import binascii
 import importlib.util
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -164,9 +165,16 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return the values of a column; BAD_STRING for strings that are not UTF-8."""
-    if getattr(column.type, "unit", "") == "ns":
-        column = _in_microseconds(column)
+    """Return the values of a column; BAD_STRING for strings that are not UTF-8.
+
+    What Python's dates and times cannot hold becomes text, and durations integers: each value by
+    itself, also in lists and nested fields.
+    """
+    types, kind = importlib.import_module("pyarrow.types"), column.type
+    if types.is_nested(kind) and re.search("time|date|duration", str(kind)):
+        return _nested_values(column)
+    if getattr(kind, "unit", "") == "ns":
+        return _of_nanoseconds(column)
     try:
         values: list[Any] = column.to_pylist()
         return values
@@ -174,33 +182,43 @@ def _values(column: Any) -> list[Any]:
         if len(column) > 1:
             half = len(column) // 2
             return _values(column.slice(0, half)) + _values(column.slice(half))
-        return [BAD_STRING if isinstance(error, UnicodeDecodeError) else _beyond_python(column)]
+        return [BAD_STRING] if isinstance(error, UnicodeDecodeError) else _as_text(column)
 
 
-def _beyond_python(column: Any) -> Any:
-    """Return the only value, a date or time after the year 9999, as text; a duration as integer."""
+def _nested_values(column: Any) -> list[Any]:
+    """Return lists, or dictionaries for nested fields; a map is a list of (key, value)."""
+    types, kind = importlib.import_module("pyarrow.types"), column.type
+    if not types.is_struct(kind):
+        some = [None if each.values is None else _values(each.values) for each in column]
+        pairs = types.is_map(kind)
+        return [[tuple(p.values()) for p in one] if pairs and one else one for one in some]
+    names = [kind.field(i).name for i in range(kind.num_fields)]
+    rows = zip(column.is_valid().to_pylist(), *map(_values, column.flatten()))
+    return [dict(zip(names, row)) if valid else None for valid, *row in rows]
+
+
+def _as_text(column: Any) -> list[Any]:
+    """Return dates and times, such as those after the year 9999, as text; durations as integers."""
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
     other = arrow.int64() if types.is_duration(column.type) else arrow.string()
-    return column.cast(other)[0].as_py()
+    values: list[Any] = column.cast(other).to_pylist()
+    return values
 
 
-def _in_microseconds(column: Any) -> Any:
-    """Convert a column of nanoseconds to microseconds, which Python needs, if that is exact.
-
-    Other times become text, and other durations integers.
-    """
+def _of_nanoseconds(column: Any) -> list[Any]:
+    """Return whole microseconds as Python's times, other times as text."""
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
-    kind, other = column.type, arrow.string()
+    kind, coarse = column.type, arrow.time64("us")
     if types.is_timestamp(kind):
         coarse = arrow.timestamp("us", kind.tz)
     elif types.is_duration(kind):
-        coarse, other = arrow.duration("us"), arrow.int64()
-    else:
-        coarse = arrow.time64("us")
-    try:
-        return column.cast(coarse)
-    except arrow.ArrowInvalid:
-        return column.cast(other)
+        coarse = arrow.duration("us")
+    values: list[Any] = column.cast(coarse, safe=False).to_pylist()
+    whole = [n is None or n % 1000 == 0 for n in column.cast(arrow.int64()).to_pylist()]
+    if all(whole):
+        return values
+    texts = _as_text(column)
+    return [value if exact else text for value, exact, text in zip(values, whole, texts)]
 
 
 def _in_hexadecimal(value: Any) -> Any:

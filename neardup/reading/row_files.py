@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import IO, Any, Callable, NamedTuple
 
 from neardup.reading.compressed import kind_by_name, packing, plain_name
-from neardup.reading.parquet_rows import WRITTEN_BYTES, check_pyarrow
+from neardup.reading.parquet_rows import WRITTEN_BYTES, check_pyarrow, plain_value
 from neardup.reading.text_rows import Row
 from neardup.runtime.program import UsageError, WireError, naming, shown, write_to
 
@@ -173,7 +173,7 @@ def _csv_field(value: Any) -> str:
     if isinstance(value, str):
         quoted = not value or SPECIAL.search(value)
         return '"' + value.replace('"', '""') + '"' if quoted else value
-    return "" if value is None else json.dumps(value)
+    return "" if plain_value(value) is None else json.dumps(value)  # 1e400 is infinite
 
 
 def _write_parquet(sink: IO[bytes], rows: Iterable[Row], columns: Columns) -> None:

@@ -120,6 +120,22 @@ def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
     assert "(1 not UTF-8, 1 not a JSON object)" in result.err
 
 
+def test_numbers_that_json_lacks_are_null(tmp_path: Path) -> None:
+    """As they are where Parquet has them; other values of their rows stay."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(
+        b'{"id": 1, "n": 1e400, "m": [-1e999, 7, {"a": NaN}], "s": "\\ud83d", "k": 1e3}\n'
+    )
+    out = succeed([*NEARDUP, "convert", path], tmp_path).out
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    (line,) = out.splitlines()
+    row = {"id": 1, "n": None, "m": [None, 7, {"a": None}], "s": "\ud83d", "k": 1000.0}
+    assert json.loads(line, parse_constant=refuse) == row
+
+
 @pytest.mark.slow
 def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
     arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

@@ -30,11 +30,10 @@ def test_the_order_is_that_of_the_values(values: list[float]) -> None:
 @pytest.mark.parametrize(
     ("value", "number"),
     [
-        (True, 1),
         (-3, -3),
-        (10**400, math.inf),
-        (-(10**400), -math.inf),
         (" 1e3 ", 1000),
+        ("+.5", 0.5),
+        ("-7.E-1", -0.7),
         ("2024-05-31", datetime(2024, 5, 31, tzinfo=timezone.utc).timestamp()),
         ("2024-05-31 18:00:01", datetime(2024, 5, 31, 18, 0, 1, tzinfo=timezone.utc).timestamp()),
         ("2024-05-31T18:00:00Z", datetime(2024, 5, 31, 18, tzinfo=timezone.utc).timestamp()),
@@ -46,7 +45,25 @@ def test_numbers_and_dates(value: Any, number: float) -> None:
     assert number_of(value) == number
 
 
-@pytest.mark.parametrize("value", [None, "", "many", "2024-13-01", [1], {"a": 1}, math.nan, "nan"])
+NO_NUMBERS = [
+    "1_0",
+    "\uff17",
+    "1\uff17",
+    "\u0667",
+    "1e999",
+    "-1e999",
+    "inf",
+    "Infinity",
+    "0x1",
+    "1e",
+    ".",
+]
+NONE = [None, "", "many", "2024-13-01", "2024-01-1\uff17", [1], {"a": 1}, math.nan, "nan", math.inf]
+
+
+@pytest.mark.parametrize(
+    "value", [*NONE, *NO_NUMBERS, True, False, 10**400, -(10**400), "1" * 5000]
+)
 def test_no_values(value: Any) -> None:
     assert math.isnan(number_of(value))
     assert ranks(np.array([number_of(value)])).tolist() == [0]

@@ -127,12 +127,55 @@ def test_ids(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"id": column(), "text": ["a", "a", "b"]}), path)
     assert [row.get("id") for row in rows_of(path, form_of())] == ids
-    named = [str(i + 1 if id_ is None else id_).encode() for i, id_ in enumerate(ids)]
+    named = [f"a.parquet:{i + 1}" if id_ is None else str(id_) for i, id_ in enumerate(ids)]
     out = succeed([*RUN_LOCAL, path], tmp_path).out
-    assert out == b"\t".join(sorted(named[:2])) + b"\t1.000000\n"
+    assert out.decode() == "\t".join(sorted(named[:2])) + "\t1.000000\n"
     kept = tmp_path / "kept.parquet"
     succeed([*RUN_LOCAL, "--output=kept", path, "-o", kept], tmp_path)
     assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 2]))
+
+
+NS = 1577934000123456000  # whole microseconds
+AS_WRITTEN = {NS: "2020-01-02 03:00:00.123456", NS + 7: "2020-01-02 03:00:00.123456007"}
+PLACES: dict[str, tuple[Any, Any]] = {
+    "list": (
+        lambda time: arrow.list_(time),
+        lambda value: None if value is None else [value, None],
+    ),
+    "long list": (lambda time: arrow.large_list(time), lambda value: [value]),
+    "pair": (lambda time: arrow.list_(time, 2), lambda value: [value, value]),
+    "struct": (lambda time: arrow.struct([("a", time)]), lambda value: {"a": value}),
+    "list of structs": (
+        lambda time: arrow.list_(arrow.struct([("a", time)])),
+        lambda value: [{"a": value}, None],
+    ),
+    "map": (lambda time: arrow.map_(arrow.string(), time), lambda value: [("k", value)]),
+    "itself": (lambda time: time, lambda value: value),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("rows", [[NS, NS + 7], [NS + 7], [NS], [None, NS, NS + 7, None, NS]])
+def test_a_time_does_not_depend_on_other_rows(place: str, rows: list, tmp_path: Path) -> None:
+    """Nor on its place in lists and nested fields, nor on pandas."""
+    type_of, wrapped = PLACES[place]
+    path = tmp_path / "a.parquet"
+    column = arrow.array([wrapped(ns) for ns in rows], type_of(arrow.timestamp("ns")))
+    ids = list(map(str, range(len(rows))))
+    parquet.write_table(arrow.table({"id": ids, "text": ids, "t": column}), path)
+    expected = json.loads(json.dumps([wrapped(AS_WRITTEN.get(ns)) for ns in rows]))
+    assert [row.get("t") for row in rows_of(path, form_of("id", "t"))] == expected
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_date_after_the_year_9999_in_a_list(place: str, tmp_path: Path) -> None:
+    type_of, wrapped = PLACES[place]
+    path = tmp_path / "a.parquet"
+    days = arrow.array([wrapped(0), wrapped(3_000_000)], type_of(arrow.int32()))
+    column = days.cast(type_of(arrow.date32()))
+    parquet.write_table(arrow.table({"id": ["a", "b"], "text": ["a", "b"], "t": column}), path)
+    expected = json.loads(json.dumps([wrapped("1970-01-01"), wrapped("10183-09-21")]))
+    assert [row.get("t") for row in rows_of(path, form_of("id", "t"))] == expected
 
 
 def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
