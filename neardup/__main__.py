@@ -10,7 +10,6 @@ from neardup.runtime.interpreter import require
 require("numpy", name="neardup", module="neardup")
 
 import os
-import shlex
 from importlib import import_module
 
 from neardup.runtime import VERSION
@@ -105,7 +104,7 @@ def main() -> int:
     rest = [*more, *rest]
     sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
-        return run(AS_COMMAND, lambda: _about(command))
+        return run(AS_COMMAND, lambda: _about(command, rest))
     if command in ("run", "images", "videos", "documents"):  # as run_local.sh, before numpy
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     if command in COMMANDS:
@@ -115,21 +114,28 @@ def main() -> int:
     return import_module(f"neardup.engines.{engine}").command()
 
 
-def _about(word: str) -> None:
+def _about(word: str, rest: list[str]) -> None:
     if word == "--version":
         kernels = import_module("neardup.runtime.kernels")
         print(f"neardup {VERSION} ({'compiled' if kernels.COMPILED else 'numpy'} kernels)")
-    elif word in ("-h", "--help"):
+        return
+    if word in ("-h", "--help"):
         purposes = {**{name: purpose for name, (_, purpose) in JOBS.items()}, **COMMANDS}
         listed = (f"    {name:10}{purpose}" for name, purpose in purposes.items())
         print(as_called(HELP.format(commands="\n".join(listed))), end="")
-    elif os.path.exists(word):
-        raise UsageError(f"{word!r} is a file; type: python3 -m neardup run {shlex.quote(word)}")
-    else:
-        meant = nearest(word, [*JOBS, *COMMANDS])
-        raise UsageError(
-            f"{word!r} is not a command{meant}; python3 -m neardup --help lists the commands"
-        )
+        return
+    others = import_module("neardup.options.line_to_type")
+    if word in others.REMOVING:
+        line = others.line_to_type(rest, remove=True)
+        raise UsageError(f"{word!r} is not a command; type: {line}")
+    if os.path.exists(word):
+        kind = "folder" if os.path.isdir(word) else "file"
+        line = others.line_to_type([word, *rest], remove=False)
+        raise UsageError(f"{word!r} is a {kind}; type: {line}")
+    meant = nearest(word, [*JOBS, *COMMANDS])
+    raise UsageError(
+        f"{word!r} is not a command{meant}; python3 -m neardup --help lists the commands"
+    )
 
 
 if __name__ == "__main__":

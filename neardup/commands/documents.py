@@ -7,33 +7,41 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from neardup.engines.local import run
-from neardup.engines.local.answer_file import REMOVED_OPTION, REPORT_OPTION
+from neardup.engines.local.answer_file import (
+    OUTPUT_FILES,
+    Answer,
+    check_outputs,
+    file_answer,
+    table_of,
+)
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
 from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally
-from neardup.lines.answer_lines import parse_removed
 from neardup.options import table
 from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
 from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
 from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime.program import StageError, UsageError, not_one_of, write_all, write_to
+from neardup.runtime.program import StageError, UsageError, not_one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
-LINES, WITH_PATHS = "lines", ("kept", "removed")
+LINES = "lines"
 FIXED = [
     *filter("--encoding".__ne__, table.READING),
     "--fingerprint",
@@ -45,7 +53,8 @@ FIXED = [
 ]
 FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
-READ_AT_ONCE = 1 << 20
+COLUMNS = dict(zip(FIELDS, (str, int, str, str)))
+TABLES = {"kept": fields_table(id=str), LINES: LineTable(COLUMNS, json.loads, json_row)}
 TEXTS = {
     "--scheme": table.help_without("--scheme", f", {FINGERPRINTS}"),
     "--measure": table.help_without("--measure", f"; hamming for {FINGERPRINTS}"),
@@ -60,9 +69,10 @@ TEXTS = {
     "--strict": "stop at the first document that cannot be read",
 }
 NUL_HELP = (
-    "with --output kept or removed: unescaped paths of files, each followed by a NUL byte, for "
-    "xargs -0; members of archives are left out"
+    "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
+    "byte, for xargs -0; members of archives are left out"
 )
+FIRST_ID = re.compile(rb'\{"id": ?"([^"\\]+)"')  # as `json_line` writes it
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
@@ -87,21 +97,23 @@ def main() -> None:
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     check_keep(settings)
-    outputs = {"--removed": args.removed, "--report": args.report}
-    if args.lines:
-        for flag in filter(outputs.get, outputs):
-            raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
-    else:
+    check_outputs(args, args.output)
+    if args.lines and args.report:
+        raise UsageError(f"--report cannot be used with --output {LINES}; leave --report out")
+    if not args.lines:
         asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
         run.check_outputs(asked, checked, settings.form)
+    columns = TABLES.get(args.output) or table_of(checked, settings)
     rules = Rules(NAME, "document", settings.strict, args.verbosity)
-    with working_folder() as folder:
+    with working_folder() as folder, ExitStack() as stack:
         progress = Progress(NAME, ["documents"], 1)
         tally = Tally(rules, progress.clear)
         walk = Walk(Patterns.of(args.include, args.exclude), is_archive, skip=tally.leave_out)
         files = list(walk.files(args.files))
-        for flag, name in outputs.items():
-            walk.check_new(flag, name)
+        for flag, dest in OUTPUT_FILES.items():
+            walk.check_new(flag, getattr(args, dest, None))
+        how = "-o", args.answer, args.against or [], columns
+        answer = stack.enter_context(file_answer(*how, null=args.null))
         for path, why in walk.closed:
             tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         lines = folder / "documents"
@@ -109,34 +121,40 @@ def main() -> None:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally))
+        old = run.others(options.against, walk, FIRST_ID, folder)
+        options = replace(options, against=tuple(old))
         if tally.results:
-            find(lines, args, options, walk)
-    tally.report("")
+            find(lines, args, options, walk, answer)
+        tally.report("")
     check_failures(tally, settings)
 
 
-def find(lines: Path, args: argparse.Namespace, options: table.Options, walk: Walk) -> None:
-    """Print the answer for `lines`, a file of JSON lines whose ids are the paths of documents."""
+def find(
+    lines: Path, args: argparse.Namespace, options: table.Options, walk: Walk, answer: Answer
+) -> None:
+    """Write the answer for `lines`, a file of JSON lines whose ids are the paths of documents."""
     if args.lines:
         with lines.open("rb") as source:
-            write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
+            answer.write(source)
         return
-    words = _words(args, options)
-    loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
-    if args.output not in WITH_PATHS or (args.output == "removed" and not args.null):
-        run.main(NAME, PROGRAM, [*words, *loud, str(lines)])
-        return
-    answer = lines.with_name("answer")
-    run.main(NAME, PROGRAM, [*words, *(loud or ["-q"]), "-o", str(answer), str(lines)])
-    of_line = _kept_path if args.output == "kept" else _removed_path
-    with answer.open("rb") as found:
-        paths = list(map(of_line, found))
-    files = list(filter(walk.knows, paths)) if args.null else paths
-    write_all(path + b"\0" if args.null else path_id(path).encode() + b"\n" for path in files)
-    if args.verbosity > QUIET:
-        said = f"{many(len(paths), 'documents')} {args.output}"
-        if left := len(paths) - len(files):
-            said += f"; {left:,} not printed: with -0, members of archives are left out"
+    paths = args.output == "kept" or args.null
+    loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
+    members = 0
+
+    def of_line(line: bytes) -> bytes:
+        nonlocal members
+        line = _kept_id(line) if args.output == "kept" else line
+        if args.null and not walk.knows(path_of(line.split()[0].decode())):
+            members += 1
+            return b""
+        return line
+
+    words = [*_words(args, options), *loud]
+    count = run.answer_for(NAME, PROGRAM, words, lines, answer, of_line)
+    if paths and args.verbosity > QUIET:
+        said = f"{many(count, 'documents')} {args.output}"
+        if members:
+            said += f"; {members:,} not printed: with -0, members of archives are left out"
         print(said, file=sys.stderr)
 
 
@@ -149,12 +167,9 @@ def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
     return words + [f"{flag}={value}" for flag, value in given.items() if value is not None]
 
 
-def _kept_path(line: bytes) -> bytes:
-    return path_of(json.loads(line)[DEFAULT_ID])
-
-
-def _removed_path(line: bytes) -> bytes:
-    return path_of(parse_removed(line)[0].decode())
+def _kept_id(line: bytes) -> bytes:
+    id_: str = json.loads(line)[DEFAULT_ID]
+    return id_.encode() + b"\n"
 
 
 def json_lines(
@@ -215,14 +230,8 @@ def _command_line() -> argparse.Namespace:
     about = f"{', '.join(kinds)}: as with `neardup run`; kept: the paths of the kept documents; "
     about += f"{LINES}: the documents as JSON lines, for other commands (default: pairs)"
     parser.add_argument("--output", metavar="KIND", default="pairs", help=about)
-    parser.add_argument("-0", dest="null", action="store_true", help=NUL_HELP)
-    add_patterns(parser)
-    parser.add_argument("--removed", **REMOVED_OPTION)
-    parser.add_argument("--report", **REPORT_OPTION)
-    parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
-    about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
-    parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
-    parser.add_verbosity()
+    shared = "--include --exclude --jobs --sort-memory -o --removed --report -0"
+    parser.add_shared(shared, **{"0": NUL_HELP})
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.output not in kinds:
         raise UsageError(f"--output: {not_one_of(args.output, kinds)}")
@@ -230,17 +239,5 @@ def _command_line() -> argparse.Namespace:
         raise UsageError(
             f"--scheme {FINGERPRINTS} compares fingerprints, not documents; leave it out"
         )
-    if args.null and args.output not in WITH_PATHS:
-        raise UsageError(f"-0 needs --output {' or '.join(WITH_PATHS)}")
     args.lines = args.output == LINES
     return args
-
-
-def add_patterns(parser: argparse.ArgumentParser) -> None:
-    """Add the options --include and --exclude, patterns that choose files below folders."""
-    about = "read only files whose name (or path, if GLOB has a /) matches, such as '*.py'; "
-    parser.add_argument(
-        "--include", metavar="GLOB", action="append", default=[], help=about + "may be repeated"
-    )
-    about = "skip files and folders whose name (or path, if GLOB has a /) matches; may be repeated"
-    parser.add_argument("--exclude", metavar="GLOB", action="append", default=[], help=about)

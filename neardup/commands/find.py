@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from neardup.engines.local.answer_file import LINES_OPTION, file_answer
+from neardup.engines.local.answer_file import file_answer
 from neardup.evaluation.exact_answers import check_files
 from neardup.lines.answer_tables import PAIRS
 from neardup.options import command_parser, table
@@ -48,8 +48,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed; - is stdin")
     parser.add_argument("--top", metavar="N", help=SHORT["--top"])
     parser.add_argument("--threshold", metavar="T", help=SHORT["--threshold"])
-    parser.add_argument("-o", **LINES_OPTION)
-    parser.add_verbosity()
+    parser.add_shared("-o")
     args = parser.parse_intermixed_args(command_parser.plain_names(sys.argv[1:]))
     top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
     if args.index == "":

@@ -15,9 +15,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from neardup.commands.documents import add_patterns
 from neardup.commands.images import cache_file
-from neardup.engines.local.answer_file import LINES_OPTION, file_answer
+from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache, Store
@@ -265,18 +264,12 @@ def _command_line() -> argparse.Namespace:
     add_option(parser, "--threshold", "T", "0.8", "the minimum similarity, 0 < T <= 1")
     about = "what is compared: the number of files, or their bytes"
     add_option(parser, "--by", "WHAT", FILES, about)
-    add_patterns(parser)
-    for flag, about in (
-        ("--strict", "stop at the first file that cannot be read"),
-        ("--no-cache", "do not read or write the cache"),
-    ):
-        parser.add_argument(flag, action="store_true", help=about)
     about = "hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)"
     parser.add_argument("--cache", metavar="FILE", help=about)
-    parser.add_argument("-o", **LINES_OPTION)
-    parser.add_verbosity()
+    parser.add_shared("--include --exclude --strict --no-cache -o")
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     for flag, kinds in (("measure", (JACCARD, CONTAINMENT)), ("by", (FILES, BYTES))):
         if getattr(args, flag) not in kinds:
             raise UsageError(f"--{flag}: {not_one_of(getattr(args, flag), kinds)}")
+    check_outputs(args, "pairs")
     return args

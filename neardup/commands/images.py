@@ -4,12 +4,20 @@ folders ── files ── fingerprints ── lines, the one to keep first ─
 """
 
 import argparse
-import sys
+import os
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from neardup.engines.local import run
+from neardup.engines.local.answer_file import (
+    OUTPUT_FILES,
+    PATHS,
+    Answer,
+    check_outputs,
+    file_answer,
+)
 from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
@@ -26,18 +34,22 @@ from neardup.images.picture_hashes import (
 )
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
+from neardup.lines.answer_tables import answer_table
+from neardup.options import command_parser
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
+from neardup.reading.compressed import kind_by_name
+from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.runtime.program import (
     NOT_FILES,
     UsageError,
     check_file_name,
     cores,
+    interrupted,
     not_one_of,
-    write_all,
     write_to,
 )
-from neardup.runtime.summary import QUIET, VERBOSE, many
+from neardup.runtime.summary import VERBOSE, many
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup images"
@@ -52,7 +64,11 @@ OUTPUT_HELP = (
     "first path of the cluster in byte order, tab, path; "
     f"{LINES}: the fingerprints, one line per picture"
 )
-READ_AT_ONCE = 1 << 20
+AGAINST_HELP = (
+    "old pictures, a file written by --output fingerprints: find only pairs with a new picture; "
+    "old pictures are never removed; may be repeated"
+)
+FIRST_WORD = re.compile(rb"([^ \t\n]+)")
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 
 Pictures are compared by content, not by name.  Each gets a 256-bit fingerprint; those of
@@ -66,14 +82,14 @@ A line has the paths of two pictures, the share of equal bits, and the number of
 In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
 """
 SHORT = {
+    **command_parser.SHORT,
     "--mirror": "also find mirrored pictures",
     "--rotate": "also find pictures turned by 90, 180 or 270 degrees",
     "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
     "--output": "pairs, links, kept, removed, clusters or fingerprints (default: pairs)",
     "--keep": "which of several similar pictures is kept (default: max:pixels,max:bytes)",
-    "--jobs": "number of processes (default: one per core)",
+    "--against": "old pictures, a file written by --output fingerprints; may be repeated",
     "--no-cache": "do not read or write the cache",
-    "-v": "print all counts at the end",
 }
 
 
@@ -87,7 +103,13 @@ def main() -> None:
     keep = read("--keep", keep_rules, args.keep)
     integer("--distance", args.distance, 0, BITS // 2)
     pictures.require_pillow()
-    with working_folder() as folder, ExitStack() as stack:
+    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
+    for flag, name in names.items():
+        if name and os.path.isfile(name) and pictures.is_picture(os.fsencode(name)):
+            raise UsageError(f"{flag} {name}: is a picture; name another file")
+    left = " and ".join(filter(None, names.values()))
+    left = f"{left} left as before" if left else "the answer is not complete"
+    with working_folder() as folder, interrupted(left), ExitStack() as stack:
         named = args.cache is not None
         cache = ResultCache(PICTURES, cache_file(args, PICTURES), variants.kind(), named)
         stack.callback(cache.close)
@@ -95,8 +117,11 @@ def main() -> None:
         tally = Tally(rules, progress.clear)
         walk = Walk(skip=tally.leave_out)
         files = list(walk.files(args.folders))
+        how = "-o", args.answer, args.against, _table(args)
+        answer = stack.enter_context(file_answer(*how, null=args.null))
         for path, why in walk.closed:
             tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        old = list(run.others(args.against, walk, FIRST_WORD, folder))
         with progress.shown(args.verbosity):
             found = fingerprints(
                 files,
@@ -110,42 +135,46 @@ def main() -> None:
             lines = folder / "fingerprints"
             with lines.open("wb") as sink:
                 write_to(sink, in_order(kept, keep))
-        if lines.stat().st_size:
-            find(lines, args)
-        tally.report(cache.note)
+        said = find(lines, args, old, answer) if lines.stat().st_size else []
+        tally.report(cache.note, said)
 
 
-def find(lines: Path, args: argparse.Namespace) -> None:
-    """Print the answer for a file of fingerprint lines, which are in the order of --keep."""
+def find(lines: Path, args: argparse.Namespace, old: list[str], answer: Answer) -> list[str]:
+    """Write the answer for a file of fingerprint lines, which are in the order of --keep.
+
+    Return lines for the summary.  old: files of fingerprint lines.
+    """
     if args.output == LINES:
         with lines.open("rb") as source:
-            write_all(iter(lambda: source.read(READ_AT_ONCE), b""))
-        return
-    words = ["--input=fingerprints", "--exact", f"--distance={args.distance}"]
-    words += [f"--output={args.output}", *([] if args.jobs is None else [f"--jobs={args.jobs}"])]
-    loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, [])
-    if args.output not in ("pairs", "kept"):
-        run.main(NAME, PROGRAM, [*words, *loud, str(lines)])
-        return
-    kept, answer = args.output == "kept", lines.with_name(args.output)
-    loud = ["-q"] if kept or not loud else loud
-    run.main(NAME, PROGRAM, [*words, *loud, "-o", str(answer), str(lines)])
-    with answer.open("rb") as found:
-        write_all(map(_kept_path if kept else with_bits, found))
-    if args.verbosity > QUIET:
-        pictures, rows = many(_lines_in(lines), "pictures"), _lines_in(answer)
-        said = (
-            f"{many(rows, 'pictures')} kept" if kept else f"{many(rows, 'pairs')} among {pictures}"
+            answer.write(source)
+        return []
+    given = {"distance": args.distance, "output": args.output, "jobs": args.jobs}
+    given.update(removed=args.removed, report=args.report)
+    words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
+    words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
+    words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
+    of_line = {"pairs": with_bits, "links": with_bits, "kept": _kept_id}.get(args.output)
+    count = run.answer_for(NAME, PROGRAM, words, lines, answer, of_line)
+    with lines.open("rb") as source:
+        among = many(sum(1 for _ in source), "new pictures" if old else "pictures")
+    if args.output in PATHS:
+        return [f"{many(count, 'pictures')} {args.output}"]
+    noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
+    return [f"{many(count, noun)} among {among}"]
+
+
+def _table(args: argparse.Namespace) -> LineTable:
+    """Return the columns of the answer; UsageError if its format has none."""
+    if args.output == LINES and kind_by_name(args.answer or "") in FORMATS:
+        raise UsageError(
+            f"-o {args.answer}: fingerprints are written as lines; use another extension"
         )
-        print(said, file=sys.stderr)
+    columns = answer_table(args.output, bool(args.against), False, False).columns
+    with_bits = {} if args.output in (*PATHS, "clusters") else {"bits": int}
+    return fields_table(id=str) if args.output == "kept" else fields_table(**columns, **with_bits)
 
 
-def _lines_in(path: Path) -> int:
-    with path.open("rb") as lines:
-        return sum(1 for _ in lines)
-
-
-def _kept_path(line: bytes) -> bytes:
+def _kept_id(line: bytes) -> bytes:
     return line.split()[0] + b"\n"
 
 
@@ -155,7 +184,7 @@ def with_bits(line: bytes) -> bytes:
     >>> with_bits(b"a.png\tb.png\t0.976562\n")
     b'a.png\tb.png\t0.976562\t6\n'
     """
-    share = float(line.rpartition(b"\t")[2])
+    share = float(line.split(b"\t", 3)[2])
     return b"%b\t%d\n" % (line.rstrip(b"\n"), round(BITS * (1 - share)))
 
 
@@ -167,8 +196,6 @@ def _command_line() -> argparse.Namespace:
         ("--mirror", "also find mirrored pictures"),
         ("--rotate", "also find pictures turned by 90, 180 or 270 degrees"),
         ("--crops", "also find crops: the central 95 %% or 90 %% of a picture"),
-        ("--strict", "stop at the first file that cannot be read"),
-        ("--no-cache", "do not read or write the cache"),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     for flag, metavar, default, about in (
@@ -179,16 +206,27 @@ def _command_line() -> argparse.Namespace:
         ("--output", "KIND", "pairs", OUTPUT_HELP),
     ):
         add_option(parser, flag, metavar, default, about)
-    parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
+    parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
     parser.add_argument(
         "--cache",
         metavar="FILE",
         help="fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)",
     )
-    parser.add_verbosity()
+    parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
     args = parser.parse_intermixed_args()
     if args.output not in (LINES, *OUTPUTS):
         raise UsageError(f"--output: {not_one_of(args.output, (LINES, *OUTPUTS))}")
+    check_outputs(args, args.output)
+    for flag, given in (("--against", args.against), ("--report", args.report)):
+        if given and args.output == LINES:
+            raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
+    for name in args.against:
+        check_file_name("--against", name)
+        if not os.path.isfile(name):
+            raise UsageError(
+                f"--against {name}: name a file of fingerprints; make one: {PROGRAM} FOLDER "
+                f"--output {LINES} -o FILE"
+            )
     return args
 
 

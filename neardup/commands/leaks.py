@@ -17,11 +17,12 @@ from typing import IO, NamedTuple
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
-from neardup.engines.local.answer_file import LINES_OPTION, file_answer
+from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import add_option, check_files, check_regular
 from neardup.evaluation.passages import WholeTexts, longest_passage, shown_words
-from neardup.lines.answer_lines import format_decided, parse_pair
+from neardup.lines.answer_lines import format_decided, parse_pair, removed_line
+from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
@@ -131,7 +132,11 @@ def main() -> None:
     new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     given = [*args.test, *args.files]
     search = Search(settings, args.test, args.files, args.verbosity)
-    with working_folder() as folder, file_answer("-o", args.answer, given, LEAKS) as answer:
+    with (
+        working_folder() as folder,
+        file_answer("-o", args.answer, given, LEAKS) as answer,
+        file_answer("--removed", args.removed, given, REMOVED) as removed,
+    ):
         if args.kind == "clean":
             check_one_answer(settings.form, new, answer.descriptor)
             check_kind(args.answer, settings.form.kind_of(args.files[0]))
@@ -146,6 +151,9 @@ def main() -> None:
             leaks = search.leaks(partners(pairs), gone)
             lines = sorted(leak.line(settings.form) for leak in leaks if args.kind != "clean")
         if args.kind == "clean":
+            if args.removed:
+                with decided.open("rb") as gone:
+                    removed.write(map(removed_line, gone))
             sys.stdout.flush()
             with decided.open("rb") as gone, answer.opened() as sink:
                 keep_in_one(settings.form, new, settings.max_line, gone, sink)
@@ -174,6 +182,7 @@ def run_options(args: argparse.Namespace) -> Options:
         raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
     if args.kind not in OUTPUTS:
         raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
+    check_outputs(args, args.kind, kept="clean")
     check_files([*args.test, *args.files])
     check_regular([*args.test, *args.files])
     options = Options.of(args)
@@ -386,12 +395,11 @@ def _command_line() -> argparse.Namespace:
         default=OUTPUTS[0],
         help=f"{about} (default: {OUTPUTS[0]})",
     )
-    parser.add_argument("--jobs", metavar="N", help="number of processes (default: one per core)")
     about = "exit with 0 even if test records could not be looked for, or training lines not read"
     parser.add_argument(ALLOW, action="store_true", help=about)
-    parser.add_argument("-o", **LINES_OPTION)
     parser.add_argument("files", nargs="+", metavar="TRAIN", help="plain or compressed")
-    parser.add_verbosity()
+    about = "with --output clean: also write each removed training record and its test record"
+    parser.add_shared("--jobs -o --removed", removed=f"{about} to FILE")
     args = parser.parse_intermixed_args()
     args.test = list(dict.fromkeys(args.test))
     return args

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 
-from neardup.engines.local.answer_file import LINES_OPTION, file_answer
+from neardup.engines.local.answer_file import file_answer
 from neardup.evaluation.exact_answers import add_option, share
 from neardup.lines.answer_lines import format_estimate
 from neardup.lines.answer_tables import ESTIMATES
@@ -77,8 +77,7 @@ def _command_line() -> argparse.Namespace:
         action="append",
         help="only pairs with this record of SKETCHES; may be repeated",
     )
-    parser.add_argument("-o", **LINES_OPTION)
-    parser.add_verbosity()
+    parser.add_shared("-o")
     return parser.parse_intermixed_args()
 
 

@@ -11,25 +11,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.commands.images import cache_file
+from neardup.engines.local.answer_file import OUTPUT_FILES, Answer, check_outputs, file_answer
 from neardup.engines.local.plan import MOST_JOBS
-from neardup.engines.local.video_run import STAGES, Sinks, found_in, read_all, shingles_of, work
+from neardup.engines.local.video_run import STAGES, found_in, read_all, shingles_of, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache
 from neardup.images.results import LONGEST_LIMIT
 from neardup.images.tally import Rules, Tally
+from neardup.options import command_parser
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.reading.row_files import (
     FORMATS,
     JSON,
+    LINES,
     PARQUET,
     check_row_file,
     fields_table,
     format_by_name,
 )
 from neardup.runtime.program import (
-    NOT_FILES,
+    STANDARD_OUTPUT,
     STDOUT,
     StageError,
     UsageError,
@@ -71,6 +74,8 @@ OUTPUTS = {
     SHINGLES: "a line of shingles for each video, for run_local.sh and other programs",
 }
 TABLES = {
+    "pairs": RUNS,
+    "links": RUNS,
     "kept": fields_table(id=str),
     "removed": fields_table(id=str, kept=str, share=float),
     "clusters": fields_table(cluster=str, id=str),
@@ -100,19 +105,16 @@ second video per second of the first; and 1 if one is a mirror image of the othe
 % and bytes that are not UTF-8 are written as %XX.
 """
 SHORT = {
+    **command_parser.SHORT,
     "--measure": "copy, containment or common (default: copy)",
     "--threshold": "minimum share of the shorter video (default: 0.5; 0.8 with kept and removed)",
     "--at-least": "with --measure common: the minimum time, such as 10s (default: 3s)",
     "--output": "pairs, links, kept, removed, clusters, prints or shingles (default: pairs)",
     "--keep": "which of several similar videos is kept (default: max:pixels,max:seconds, …)",
-    "--removed": "with --output kept: also write the removed videos to this file",
     "--common": "write the stretches that many videos have in common to this file",
     "--against": "old videos, a file written by --output prints: find pairs with a new video",
     "--fast": "read key frames only",
-    "-o": "write the answer to this file when it is complete",
-    "--jobs": "number of processes (default: one per core)",
     "--no-cache": "do not read or write the cache",
-    "-v": "print all counts at the end",
 }
 
 
@@ -132,17 +134,10 @@ COMMON_HELP = (
     "write to FILE the stretches found in more than 5 videos and more than 1 %% of them (such as "
     "an opening); they do not count as matches; JSON lines if FILE ends with .jsonl"
 )
-REMOVED_HELP = (
-    "with --output kept: also write the removed videos, as --output removed does, to FILE"
-)
 LIMIT_HELP = "give up on a file after this time (default: 10 minutes plus 2 seconds per megabyte)"
 AGAINST_HELP = (
     "old videos, a file written by --output prints: find only pairs with a new video; old videos "
     "are never removed; may be repeated"
-)
-ANSWER_HELP = (
-    "write the answer to FILE when it is complete; compressed if its name ends with .gz, .bz2, .xz "
-    "or .zst (default: standard output)"
 )
 
 
@@ -161,7 +156,7 @@ def main() -> None:
     args = _command_line()
     asked = _asked(args)
     require_av()
-    names = {"-o": args.answer, "--removed": args.removed, "--common": args.common}
+    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
     for flag, name in names.items():
         if name and os.path.isfile(name) and is_video(os.fsencode(name)):
             raise UsageError(f"{flag} {name}: is a video; name another file")
@@ -169,7 +164,12 @@ def main() -> None:
     left = f"{wrote} left as before" if wrote else "the answer is not complete"
     with interrupted(left), working_folder() as folder, ExitStack() as stack:
         inputs = [name for name in [*args.folders, *args.against] if os.path.isfile(name)]
-        sinks = Sinks(stack, names, inputs)
+        how = "-o", args.answer, inputs, TABLES.get(args.output, RUNS)
+        answer = file_answer(*how, form=args.format or "", null=args.null)
+        files = {"-o": stack.enter_context(answer)}
+        for flag in ("--removed", "--common"):
+            beside = file_answer(flag, names[flag], inputs, TABLES["removed"])
+            files[flag] = stack.enter_context(beside)
         kind, named = asked.how.kind(), args.cache is not None
         cache = ResultCache(VIDEOS, cache_file(args, VIDEOS), kind, named)
         stack.callback(cache.close)
@@ -177,45 +177,49 @@ def main() -> None:
         tally = Tally(asked.rules, progress.clear)
         sources = PrintSources(args.folders, tally, folder)
         stack.callback(sources.close)
+        summary: list[str] = []
         with progress.shown(args.verbosity):
             read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
             if args.output == PRINTS:
-                sinks.write("-o", lambda sink, name: write_prints(sink, name, sources.prints()))
-                summary: list[str] = []
+                with files["-o"].file() as sink:
+                    write_prints(sink, files["-o"].name or STANDARD_OUTPUT, sources.prints())
             elif args.output == SHINGLES:
-                sinks.write_lines("-o", shingles_of(sources, folder, asked.jobs))
-                summary = []
+                files["-o"].write_lines(shingles_of(sources, folder, asked.jobs))
             else:
                 join = partial(find, options=asked.join, jobs=asked.jobs)
                 found = found_in(sources, args.against, folder, join, progress)
                 progress.clear()
-                summary = _answer(args, asked, found, folder, sinks)
+                summary = _answer(args, asked, found, folder, files)
         tally.report(cache.note, summary)
 
 
 def _answer(
-    args: argparse.Namespace, asked: VideoOptions, found: FoundPairs, folder: Path, sinks: Sinks
+    args: argparse.Namespace,
+    asked: VideoOptions,
+    found: FoundPairs,
+    folder: Path,
+    files: dict[str, Answer],
 ) -> list[str]:
     """Write the answer, and any files of --common and --removed; return lines for the summary."""
+    answer = files["-o"]
     if args.common:
         as_json = format_by_name(args.common) == JSON
         form = video_answers.common_objects if as_json else video_answers.common_lines
-        sinks.write_lines("--common", form(found.common, found.videos.ids))
+        files["--common"].write_lines(form(found.common, found.videos.ids))
     if args.output in ("pairs", "links"):
         runs = video_decisions.runs_of(found, links=args.output == "links")
-        sinks.write_answer("-o", map(format_run, runs), RUNS, args.format or "")
+        answer.write(map(format_run, runs))
         return video_decisions.summary(found)
     if args.output == "clusters":
         clusters = video_decisions.clusters(found, asked.keep, folder)
-        sinks.write_answer("-o", clusters, TABLES["clusters"], args.format or "")
+        answer.write(clusters)
         count = len({line.partition(b"\t")[0] for line in clusters})
         said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"
     else:
         decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
         if args.removed:
-            sinks.write_answer("--removed", decision.removed, TABLES["removed"])
-        lines = getattr(decision, args.output)
-        sinks.write_answer("-o", lines, TABLES[args.output], args.format or "")
+            files["--removed"].write(decision.removed)
+        answer.write(getattr(decision, args.output))
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
     return [said, *video_decisions.summary(found)]
 
@@ -226,8 +230,6 @@ def _command_line() -> argparse.Namespace:
     for flag, about in (
         ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
         ("--exact", EXACT_HELP),
-        ("--strict", "stop at the first file that cannot be read"),
-        ("--no-cache", "do not read or write the cache"),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
@@ -242,16 +244,13 @@ def _command_line() -> argparse.Namespace:
         ("--threshold", "T", THRESHOLD_HELP),
         ("--at-least", "TIME", f"with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})"),
         ("--format", "NAME", FORMAT_HELP),
-        ("--removed", "FILE", REMOVED_HELP),
         ("--common", "FILE", COMMON_HELP),
         ("--time-limit", "SECONDS", LIMIT_HELP),
-        ("--jobs", "N", "number of processes (default: one per core)"),
         ("--cache", "FILE", CACHE_HELP),
     ):
         parser.add_argument(flag, metavar=metavar, help=about)
     parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
-    parser.add_argument("-o", dest="answer", metavar="FILE", help=ANSWER_HELP)
-    parser.add_verbosity()
+    parser.add_shared("--strict --no-cache --jobs -o --removed -0")
     args = parser.parse_intermixed_args()
     _check(args)
     return args
@@ -266,11 +265,7 @@ def _check(args: argparse.Namespace) -> None:
     ):
         if value not in values:
             raise UsageError(f"{flag}: {not_one_of(value, values)}")
-    files = {"-o": args.answer, "--removed": args.removed, "--common": args.common}
-    for flag, name in files.items():
-        check_file_name(flag, name, NOT_FILES)
-    if args.removed and args.output != "kept":
-        raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
+    check_outputs(args, args.output)
     if args.at_least and args.measure != "common":
         raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
     if args.threshold and args.measure == "common" and args.output not in DECISIONS:
@@ -289,8 +284,8 @@ def _check(args: argparse.Namespace) -> None:
         )
     if args.output not in (PRINTS, SHINGLES) and args.answer:
         check_row_file("-o", args.answer)
-    if args.removed:
-        check_row_file("--removed", args.removed)
+    if args.null and args.format not in (None, LINES):
+        raise UsageError(f"--format {args.format}: -0 writes paths; leave out one of them")
     if args.format == PARQUET and args.answer is None and os.isatty(STDOUT):
         raise UsageError("--format parquet cannot be printed on a terminal; add -o FILE.parquet")
     for name in args.against:

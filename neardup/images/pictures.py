@@ -129,6 +129,15 @@ def _of_parser(error: Exception) -> bool:
     return any(name.startswith("PIL.") and name.endswith("ImagePlugin") for name in names)
 
 
+def is_picture(path: bytes) -> bool:
+    """Return whether a file is a picture, possibly one that cannot be decoded."""
+    try:
+        decoded(path)
+    except RefusedError as error:
+        return bool(error.reason != NOT_A_PICTURE)
+    return True
+
+
 def _decoded(file: Any, suffix: str) -> Picture:
     from PIL import Image, UnidentifiedImageError
 

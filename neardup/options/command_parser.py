@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -51,10 +52,75 @@ SHORT = {
     "--reducers": "number of reducers (default: chosen for the input)",
     "--master": "local[N], yarn or spark://HOST:PORT (default: local[*])",
 }
-# Options of other programs, and what to type instead.
-ELSEWHERE = {
-    "--report": "; to make a page of an answer, type: python3 -m neardup report PAIRS --records "
-    "FILE -o page.html"
+# Options with the same meaning in all commands that have them.
+SHARED: Mapping[str, Mapping[str, Any]] = {
+    "-o": dict(
+        dest="answer",
+        metavar="FILE",
+        help="write the answer to FILE when it is complete, instead of standard output; JSON "
+        "lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; lines are compressed if "
+        "it ends with .gz, .bz2, .xz or .zst",
+    ),
+    "--removed": dict(
+        metavar="FILE",
+        help="with --output kept: also write to FILE what --output removed prints",
+    ),
+    "--report": dict(
+        metavar="FILE",
+        help="write an HTML page of what was found, with texts, pictures or frames side by side",
+    ),
+    "-0": dict(
+        dest="null",
+        action="store_true",
+        help="with --output kept or removed: the answer is unescaped paths, each followed by a "
+        "NUL byte, for xargs -0",
+    ),
+    "--jobs": dict(metavar="N", help="number of processes (default: one per core)"),
+    "--sort-memory": dict(
+        metavar="SIZE",
+        default="256M",
+        help="maximum memory of each sort, such as 256M or 2G (default: 256M)",
+    ),
+    "--strict": dict(action="store_true", help="stop at the first file that cannot be read"),
+    "--no-cache": dict(action="store_true", help="do not read or write the cache"),
+    "--include": dict(
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="read only files whose name (or path, if GLOB has a /) matches, such as '*.py'; may "
+        "be repeated",
+    ),
+    "--exclude": dict(
+        metavar="GLOB",
+        action="append",
+        default=[],
+        help="skip files and folders whose name (or path, if GLOB has a /) matches; may be "
+        "repeated",
+    ),
+}
+# Options of other commands, and what to type instead: by command, or for all of them.
+_TO_REMOVE = "python3 -m neardup images (or videos, documents) FOLDER --output removed"
+ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "--report": "to make a page of an answer, type: python3 -m neardup report PAIRS --records "
+        "FILE -o page.html",
+        "-0": f"it is for paths of files; type: {_TO_REMOVE} -0",
+    },
+    "folders": {
+        "--against": "name both, the old folder first: python3 -m neardup folders OLD NEW",
+        **dict.fromkeys(
+            ("--removed", "--keep", "--report"),
+            f"folders are listed, and none is removed; for files, type: {_TO_REMOVE}",
+        ),
+    },
+    "leaks": {
+        "--against": "name the test records with --test: python3 -m neardup leaks TRAIN --test "
+        "TEST",
+        "--keep": "test records are always kept; to choose among similar records, type: python3 "
+        "-m neardup run --output kept --keep RULES FILE",
+        "--report": "type: python3 -m neardup run --scheme prefix --measure containment "
+        "--threshold 0.7 --shingle word:8 --between --against TEST --report page.html TRAIN",
+    },
 }
 MANY = 15  # with more options, -h lists only those in SHORT
 
@@ -71,12 +137,24 @@ class CommandParser(argparse.ArgumentParser):
             add_help=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        self._negative_number_matcher = re.compile(r"-(?!0$)[0-9]+$|-[0-9]*\.[0-9]+$")  # not -0
         self._short = short
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
         title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
         self._brief = self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS)
         self.add_argument("--help", action="help", help="print all options")
+
+    def add_shared(self, flags: str, **texts: str) -> None:
+        """Add options of SHARED, with blanks between them, and then -v and -q.
+
+        texts: help of an option that does more here, by the option's name without dashes.
+        """
+        for flag in flags.split():
+            spec = dict(SHARED[flag])
+            spec["help"] = texts.get(flag.lstrip("-"), spec["help"])
+            self.add_argument(flag, **spec)
+        self.add_verbosity()
 
     def add_verbosity(self) -> None:
         """Add the options -v and -q, which set `verbosity`."""
@@ -137,8 +215,9 @@ class CommandParser(argparse.ArgumentParser):
         _, unknown, words = message.partition("unrecognized arguments: ")
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        meant = "".join(ELSEWHERE.get(word) or nearest(word, known) for word in wrong)
-        prog = as_called(self.prog)
+        here = {**ELSEWHERE[""], **ELSEWHERE.get(self.prog.rpartition(" ")[2], {})}
+        meant = "".join(f"; {here[w]}" if w in here else nearest(w, known) for w in wrong)
+        meant, prog = as_called(meant), as_called(self.prog)
         name = self.prog.replace(AS_MODULE, AS_COMMAND)  # as in all other messages
         self.exit(2, f"{name}: {message}{meant}; {prog} -h lists the options\n")
 

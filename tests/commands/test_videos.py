@@ -349,7 +349,7 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "-o", "x.parquet.gz"], "-o x.parquet.gz: Parquet is compressed inside"),
         (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of max:pixels, "),
         (["{}", "--removed=x"], "--removed needs --output kept, but --output is pairs"),
-        (["{}", "--removed=-", "--output=kept"], "--removed: expected the name of a file"),
+        (["{}", "--removed=-", "--output=kept"], "--removed -: standard output is for the answer"),
         (["{}", "-o", ""], "-o: expected the name of a file, got ''"),
         (["{}", "--output=prints", "--common=x"], "--common needs pairs, but --output is prints"),
         (

@@ -6,6 +6,7 @@ gets its name after the answer has got its own.
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -13,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from neardup.images.folder_walk import path_of
 from neardup.lines.answer_tables import PAIRS, answer_table
 from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
@@ -20,35 +22,35 @@ from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import (
     FORMATS,
+    LINES,
     PARQUET,
     LineTable,
     check_row_file,
     write_answer,
 )
 from neardup.runtime import VERSION, atomic_write, manifest, summary
-from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, check_file_name, naming
+from neardup.runtime.program import (
+    STANDARD_OUTPUT,
+    STDOUT,
+    UsageError,
+    check_file_name,
+    naming,
+    write_to,
+)
 
-ANSWER_OPTION: dict[str, Any] = dict(
-    dest="answer",
-    metavar="FILE",
-    help="write the answer to FILE when it is complete; compressed if its name ends with .gz, "
+RUN_HELP = (
+    "write the answer to FILE when it is complete; compressed if its name ends with .gz, "
     ".bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; "
     "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept, "
-    "FILE may be FOLDER/, which gets a file for each input file",
+    "FILE may be FOLDER/, which gets a file for each input file"
 )
-LINES_OPTION: dict[str, Any] = dict(
-    dest="answer",
-    metavar="FILE",
-    help="write the answer to FILE when it is complete, instead of standard output; JSON lines, "
-    "CSV or Parquet if it ends with .jsonl, .csv or .parquet",
-)
-REPORT_OPTION: dict[str, Any] = dict(
-    metavar="FILE", help="write an HTML page of what was found, with texts side by side"
-)
-REMOVED_OPTION: dict[str, Any] = dict(
-    metavar="FILE",
-    help="with --output kept: also write to FILE what --output removed prints",
-)
+OUTPUT_FILES = {
+    "--removed": "removed",
+    "--common": "common",
+    "--report": "report",
+    "-o": "answer",
+}
+PATHS = ("kept", "removed")  # outputs that -0 applies to
 STDOUT_NAME = "-"
 OWN_FILE = "-o {}: the file of the run's options"
 
@@ -60,15 +62,17 @@ class Answer(NamedTuple):
     table: LineTable = PAIRS  # the columns of its lines
     descriptor: int = STDOUT  # of the open answer
     rows: str = ""  # the format of kept rows, one of FORMATS, if it differs from the input's
+    form: str = ""  # the format, one of FORMATS, if it differs from that of the name
+    null: bool = False  # write only the path of each line's first id, followed by a NUL byte
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
         """Context manager: open the answer, or that for input `name`; compress by extension."""
-        with self._file(os.path.basename(name)) as file, packing(file, name or self.name) as sink:
+        with self.file(os.path.basename(name)) as file, packing(file, name or self.name) as sink:
             yield sink
 
     @contextmanager
-    def _file(self, base: str = "") -> Iterator[IO[bytes]]:
+    def file(self, base: str = "") -> Iterator[IO[bytes]]:
         target = os.path.join(self.folder, base) if base else self.descriptor
         with (
             naming(os.path.join(self.name, base) if base else self.name or STANDARD_OUTPUT),
@@ -78,27 +82,60 @@ class Answer(NamedTuple):
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write pieces of whole lines as the answer, in the format that the file's name implies."""
-        with self._file() as file:
-            write_answer(file, self.name or STANDARD_OUTPUT, lines, self.table)
+        if self.null:
+            ids = (re.split(rb"[\t\n]", line, maxsplit=1)[0] for line in lines if line)
+            lines = (path_of(id_.decode()) + b"\0" for id_ in ids)
+        form = LINES if self.null else self.form
+        with self.file() as file:
+            write_answer(file, self.name or STANDARD_OUTPUT, lines, self.table, form)
+
+    def write_lines(self, lines: Iterable[bytes]) -> None:
+        """Write lines that are no rows of a table."""
+        with self.opened() as sink:
+            write_to(sink, lines, self.name or STANDARD_OUTPUT)
+
+
+def check_outputs(args: argparse.Namespace, output: str, kept: str = "kept") -> None:
+    """Raise UsageError for output files that cannot be written, or options that need others.
+
+    output: the value of --output; kept: the one that --removed needs.
+    """
+    flags: dict[str, str] = {}
+    for flag, name in ((flag, getattr(args, dest, None)) for flag, dest in OUTPUT_FILES.items()):
+        if name is None or (flag == "-o" and name == STDOUT_NAME):
+            continue
+        check_file_name(flag, name)
+        if name == STDOUT_NAME:
+            raise UsageError(f"{flag} -: standard output is for the answer; name a file")
+        real = os.path.realpath(name)
+        if real in flags:
+            raise UsageError(f"{flag} {name}: {flags[real]} is written there; name another file")
+        flags[real] = flag
+    if (args.answer or "").startswith("utput"):
+        raise UsageError(f"-o{args.answer}: type two dashes, --o{args.answer}, or a blank after -o")
+    if getattr(args, "removed", None):
+        check_row_file("--removed", args.removed)
+        if output != kept:
+            raise UsageError(f"--removed needs --output {kept}, but --output is {output}")
+    if getattr(args, "null", False):
+        if output not in PATHS:
+            raise UsageError(
+                f"-0 needs --output kept or removed, but --output is {output}, whose lines are "
+                "not single paths; type --output removed -0"
+            )
+        if args.answer and kind_by_name(args.answer) in FORMATS:
+            raise UsageError(
+                f"-o {args.answer}: -0 writes paths, not {kind_by_name(args.answer)}; leave out "
+                "-0, or this extension"
+            )
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     """Raise UsageError if -o, --removed or --report is unusable, or if two name the same file."""
     name = args.answer
-    if args.removed == STDOUT_NAME:
-        raise UsageError("--removed -: standard output is for the kept lines; name a file")
-    if args.removed:
-        check_row_file("--removed", args.removed)
-    if args.report == STDOUT_NAME:
-        raise UsageError("--report -: standard output is for the answer; name a file")
-    both = [args.removed, args.report]
-    if all(both) and len(set(map(os.path.realpath, both))) == 1:
-        raise UsageError(f"--report {args.report}: --removed is written there; name another file")
+    check_outputs(args, args.output)
     if name is None or name == STDOUT_NAME:
         return
-    check_file_name("-o", name)
-    if name.startswith("utput"):
-        raise UsageError(f"-o{name}: type two dashes, -{'-o' + name}, or a blank after -o")
     own, answers = manifest.run_file_name(name), [name]
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
@@ -149,18 +186,21 @@ def table_of(options: Options, settings: Settings) -> LineTable:
 
 @contextmanager
 def file_answer(
-    option: str, name: "str | None", inputs: Sequence[str], table: LineTable
+    option: str, name: "str | None", inputs: Sequence[str], table: LineTable, **how: Any
 ) -> Iterator[Answer]:
-    """Context manager: open the file that an option names, or standard output without a name."""
+    """Context manager: open the file that an option names, or standard output without a name.
+
+    how: further fields of `Answer`.
+    """
     if name is None or name == STDOUT_NAME:
-        yield Answer(table=table)
+        yield Answer(table=table, **how)
         return
     check_file_name(option, name)
     if name.endswith("/"):
         raise UsageError(f"{option} {name}: is the name of a folder; name a file in it")
     check_row_file(option, name)
     with atomic_write.whole_or_not(option, name, inputs) as file:
-        yield Answer(name, table=table, descriptor=file.fileno())
+        yield Answer(name, table=table, descriptor=file.fileno(), **how)
 
 
 def is_folder(name: str) -> bool:

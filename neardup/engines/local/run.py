@@ -20,21 +20,25 @@ import os
 import re
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, Callable
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file, memory_join
 from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
+from neardup.images.folder_walk import NAMED_TWICE, Walk, path_of
 from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
+from neardup.reading.compressed import opened, plain_name, suffix_of
 from neardup.reading.input_files import Unchanged, is_index
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import whole_or_not
@@ -109,6 +113,54 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
 
+def answer_for(
+    name: str,
+    typed: str,
+    words: list[str],
+    lines: Path,
+    answer: answer_file.Answer,
+    of_line: "Callable[[bytes], bytes] | None" = None,
+) -> int:
+    """Run the job on a file of records for another command; return the number of answer lines.
+
+    of_line: makes a line of the command's answer of a line of the job's; empty if left out.
+    """
+    found, count = lines.with_name("answer"), Counter[str]()
+    main(name, typed, [*words, "-o", str(found), str(lines)])
+
+    def counted(source: Iterable[bytes]) -> Iterator[bytes]:
+        for line in source:
+            count["lines"] += 1
+            yield of_line(line) if of_line else line
+
+    with found.open("rb") as source:
+        answer.write(counted(source))
+    return count["lines"]
+
+
+def others(
+    names: Sequence[str], walk: Walk, id_: "re.Pattern[bytes]", folder: Path
+) -> Iterator[str]:
+    """Copy files of old lines to `folder`, without the files that are read anew; yield the names.
+
+    A file is not a copy of itself.  id_: a pattern whose group is the path in a line.
+    """
+    for number, name in enumerate(names):
+        if not os.path.isfile(name):  # an index
+            yield name
+            continue
+        copy = folder / f"old{number}{suffix_of(plain_name(name))}"
+        with opened(name, name) as source, copy.open("wb") as sink:
+            for line in source:
+                found = id_.match(line)
+                path = path_of(found[1].decode("utf-8", "replace")) if found else b""
+                if found and walk.knows(path):
+                    walk.skip(NAMED_TWICE, path)
+                else:
+                    sink.write(line)
+        yield str(copy)
+
+
 def inputs_of(
     files: list[str], options: table.Options, settings: Settings
 ) -> tuple[list[str], list[int], list[segment.Segment]]:
@@ -151,19 +203,9 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     about = "one or more files, plain or compressed; - is standard input"
     parser.add_argument("files", nargs="*", metavar="FILE", help=about)
-    about = "number of mappers and reducers; fewer if the input is small (default: one per core)"
-    parser.add_argument("--jobs", metavar="N", help=about)
-    about = "maximum memory of each sort, such as 256M or 2G (default: 256M)"
-    parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
     parser.add_argument("--memory", metavar="SIZE", help=memory_join.HELP)
-    parser.add_argument("-o", **answer_file.ANSWER_OPTION)
-    parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
-    parser.add_argument("--report", **answer_file.REPORT_OPTION)
-    parser.add_verbosity()
+    parser.add_shared("--jobs --sort-memory -o --removed --report", o=answer_file.RUN_HELP)
     args = parser.parse_intermixed_args(plain_names(words))
-    check_file_name("--removed", args.removed)
-    if args.removed and args.output != "kept":
-        raise UsageError(f"--removed needs --output kept, but --output is {args.output}")
     if args.input_files is not None:
         raise UsageError(f"--input-files must not be given; {name} reads all files itself")
     if args.against and not args.files:
@@ -184,8 +226,7 @@ def check_outputs(args: argparse.Namespace, options: table.Options, form: InputF
     """Raise UsageError if -o, --removed or --report cannot be used."""
     if args.report is not None:
         check_report(args.report, options)
-    if args.answer is not None or args.removed or args.report:
-        answer_file.check_answer(args, form)
+    answer_file.check_answer(args, form)
 
 
 def written_whole(

@@ -1,23 +1,18 @@
-"""A local run over videos: read files on all cores, find pairs, and write the answers.
+"""A local run over videos: read files on all cores, and find pairs.
 
-folders ─ PrintSources ─▶ prints ─ FrameStore ─▶ pairs ─▶ Sinks
+folders ─ PrintSources ─▶ prints ─ FrameStore ─▶ pairs
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Callable
+from typing import Callable
 
 from neardup.engines.local.workers import Progress
 from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
 from neardup.images.results import Work
-from neardup.reading.compressed import packing
-from neardup.reading.row_files import LineTable, write_answer
-from neardup.runtime.atomic_write import whole_or_not
-from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, write_to
 from neardup.stages.video_decisions import FoundPairs
 from neardup.videos.frame_classes import shingle_lines
 from neardup.videos.frame_store import FrameStore
@@ -78,38 +73,3 @@ def shingles_of(sources: PrintSources, folder: Path, jobs: int) -> Iterator[byte
     frames = folder / "frames"
     frames.mkdir()
     yield from shingle_lines(FrameStore.write(frames, sources.prints()), jobs)
-
-
-class Sinks:
-    """Outputs: files that options name, put in place if the run succeeds, or standard output."""
-
-    def __init__(self, stack: ExitStack, names: Mapping[str, str | None], inputs: Sequence[str]):
-        """Open the files; they get their names when `stack` closes without an error."""
-        self._names = {flag: name for flag, name in names.items() if name}
-        self._files = {
-            flag: stack.enter_context(whole_or_not(flag, name, inputs))
-            for flag, name in self._names.items()
-        }
-
-    def write(self, flag: str, write: Callable[[IO[bytes], str], None]) -> None:
-        """Call `write(file, name)` for the file that option `flag` names, or for stdout."""
-        if flag in self._files:
-            write(self._files[flag], self._names[flag])
-            return
-        with open(STDOUT, "wb", closefd=False) as stdout:
-            write(stdout, STANDARD_OUTPUT)
-
-    def write_answer(
-        self, flag: str, lines: Iterable[bytes], table: LineTable, form: str = ""
-    ) -> None:
-        """Write lines as text or as table rows; `form` or else the extension sets the format."""
-        self.write(flag, lambda sink, name: write_answer(sink, name, lines, table, form))
-
-    def write_lines(self, flag: str, lines: Iterable[bytes]) -> None:
-        """Write lines, compressed if the file's extension implies it."""
-
-        def packed(sink: IO[bytes], name: str) -> None:
-            with packing(sink, name) as file:
-                write_to(file, lines, name)
-
-        self.write(flag, packed)
