@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from neardup.engines.local import run
@@ -31,7 +32,15 @@ from neardup.options import table
 from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
-from neardup.reading.document_files import TOO_LONG, Document, NoDocument, is_archive
+from neardup.reading.document_files import (
+    TOO_LONG,
+    Document,
+    Guess,
+    NoDocument,
+    detected,
+    is_archive,
+    windows_1252,
+)
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
@@ -55,9 +64,13 @@ FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
 COLUMNS = dict(zip(FIELDS, (str, int, str, str)))
 TABLES = {"kept": fields_table(id=str), LINES: LineTable(COLUMNS, json.loads, json_row)}
+STRICT, DETECT = "strict", "detect"  # values of --encoding
 TEXTS = {
     "--scheme": table.help_without("--scheme", f", {FINGERPRINTS}"),
     "--measure": table.help_without("--measure", f"; hamming for {FINGERPRINTS}"),
+    "--encoding": "encoding of files without a byte order mark, such as latin-1 or gb18030; "
+    f"{STRICT}: files that are not UTF-8 cannot be read; {DETECT}: charset-normalizer finds theirs "
+    "(default: they are read as Windows-1252)",
     "--distance": "with --scheme simhash: the maximum number of bits in which a pair may differ; "
     "above 15, set --max-bands to at least K + 1 (default: 3)",
     "--weights": table.help_without("--weights", "; own: read from the line, SHINGLE:WEIGHT"),
@@ -73,6 +86,9 @@ NUL_HELP = (
     "byte, for xargs -0; members of archives are left out"
 )
 FIRST_ID = re.compile(rb'\{"id": ?"([^"\\]+)"')  # as `json_line` writes it
+GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
+SHORT_TEXT = 2000  # characters; a longer one has shingles
+SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
@@ -94,6 +110,13 @@ them out.  For `tune`, an index or a cluster, write the documents as JSON lines:
 def main() -> None:
     args = _command_line()
     options = table.Options.of(args)
+    guess = GUESSES.get(options.encoding or "", windows_1252)
+    if options.encoding in GUESSES:
+        options = replace(options, encoding=None)
+        if guess and not find_spec("charset_normalizer"):
+            raise UsageError(
+                f"--encoding {DETECT} needs a package: pip install 'neardup[encodings]'"
+            )
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     check_keep(settings)
@@ -120,7 +143,7 @@ def main() -> None:
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
-            write_to(sink, json_lines(counted, settings, walk, tally))
+            write_to(sink, json_lines(counted, settings, walk, tally, guess))
         old = run.others(options.against, walk, FIRST_ID, folder)
         options = replace(options, against=tuple(old))
         if tally.results:
@@ -173,10 +196,14 @@ def _kept_id(line: bytes) -> bytes:
 
 
 def json_lines(
-    files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally
+    files: Iterable[FoundFile],
+    settings: Settings,
+    walk: Walk,
+    tally: Tally,
+    guess: Guess | None,
 ) -> Iterator[bytes]:
     """Yield a JSON line for each document in the files; count all outcomes in `tally`."""
-    how = settings.max_line, walk.patterns.allow, settings.form.dialect
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess
     for file in files:
         for outcome in document_files.documents(file, *how):
             tally.files += 1
@@ -184,6 +211,10 @@ def json_lines(
                 line = json_line(outcome)
                 if len(line) <= settings.max_line:
                     tally.results += 1
+                    if outcome.encoding:
+                        tally.guess(outcome.encoding, outcome.path)
+                    if too_short := shortness(outcome.text, settings):
+                        tally.leave_out(too_short, outcome.path)
                     yield line
                     continue
                 outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
@@ -191,6 +222,14 @@ def json_lines(
                 tally.leave_out(outcome.reason, outcome.path)
             else:
                 tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
+
+
+def shortness(text: str, settings: Settings) -> str:
+    """Return why a short text is compared with equal ones at most, or ""; long texts are not."""
+    form = settings.form
+    if not form.shingle or form.shingle.unit == "spot" or len(text) > SHORT_TEXT:
+        return ""
+    return SHORT.get(len(form.shingle(form.clean(text))), "")
 
 
 def json_line(document: Document) -> bytes:

@@ -53,6 +53,7 @@ class Tally:
         self.failures: Counter[str] = Counter()
         self.others: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
+        self.guessed: Counter[str] = Counter()  # by encoding
         self._names: dict[str, list[str]] = {}  # the first names of each reason
 
     def kept(self, outcome: Outcome) -> Any:
@@ -77,6 +78,11 @@ class Tally:
         """Count a file that is not compared, under the reason `why`; -v prints its name."""
         self.left_out[why] += 1
         self._name(why, path, why)
+
+    def guess(self, encoding: str, path: bytes) -> None:
+        """Count a file that is read in a guessed encoding; -v prints its name."""
+        self.guessed[encoding] += 1
+        self._name(encoding, path, f"read as {encoding}")
 
     def _name(self, kind: str, path: bytes, why: str) -> None:
         few = self._names.setdefault(kind, [])
@@ -119,6 +125,8 @@ class Tally:
     def not_compared(self) -> list[str]:
         """Return the lines on files that were left out, or could not be read, with some names."""
         lines = [f"not compared: {listed(self.left_out, None, self._names)}"] * bool(self.left_out)
+        if self.guessed:
+            lines.append(f"not UTF-8, read as: {listed(self.guessed, None, self._names)}")
         if self.failed:
             wrong = f"{many(self.failed, 'files')} could not be read: "
             names = self._names if self.failed > SHOWN_BAD_LINES else {}  # else all were printed
@@ -146,6 +154,7 @@ class Tally:
             **{f"… {reason}": count for reason, count in self.failures.most_common()},
             f"files that are not {noun}s": sum(self.others.values()),
             **{f"… {kind}": count for kind, count in self.others.most_common()},
+            **{f"read as {encoding}": count for encoding, count in self.guessed.most_common()},
             **{f"skipped: {why}": count for why, count in sorted(self.left_out.items())},
         }
         lines = [f"{name:33} {count:>10,}" for name, count in counts.items()]
@@ -181,7 +190,7 @@ def listed(
     for reason, count in counts.most_common(kinds):
         some = [*map(printable, names.get(reason, ()))]
         dots = ["…"] * (count > len(some))
-        words = f"{count:,} {printable(reason)}" if reason[:1] == "." else many(count, reason)
+        words = many(count, reason) if reason[:1].islower() else f"{count:,} {printable(reason)}"
         shown.append(words + f" ({', '.join(some + dots)})" * bool(some))
     rest = len(counts) - len(shown)
     return ", ".join(shown) + f" and {many(rest, 'other kinds')}" * bool(rest)

@@ -3,7 +3,7 @@
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member (`archives`)
 
-A document is text in UTF-8, or in what its byte order mark or --encoding names.  A single
+A document is text in UTF-8, in what its byte order mark or --encoding names, or in a guess.  A
 compressed file (gzip, bzip2, xz, zstd) is read as the file in it.  First bytes, not names, tell
 what is compressed or an archive.  A file that is not text is *binary*: it has a NUL byte, or first
 bytes that no text has.  Binary and empty files are skipped; files that should be text but cannot be
@@ -52,6 +52,8 @@ from neardup.runtime.program import StageError
 
 TAR = re.compile(rb"\.(?:tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)\Z", re.IGNORECASE)
 ZIP = re.compile(rb"\.zip\Z", re.IGNORECASE)
+CONTROLS, MOST_CONTROLS = re.compile(rb"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]"), 0.02  # of a text
+WINDOWS_1252 = {byte: bytes([byte]).decode("cp1252", "ignore") or byte for byte in range(128, 160)}
 ZIP_START = re.compile(rb"PK(?:\x03\x04|\x05\x06)")
 DAMAGES = (
     tarfile.TarError,
@@ -72,6 +74,7 @@ class Document(NamedTuple):
     text: str
     bytes: int = 0
     changed: float = 0.0  # seconds since 1970, in UTC
+    encoding: str = ""  # if it was guessed
 
 
 class NoDocument(NamedTuple):
@@ -84,6 +87,7 @@ class NoDocument(NamedTuple):
 
 
 Outcome = Union[Document, NoDocument]
+Guess = Callable[[bytes], "tuple[str, str] | None"]  # a text, and the encoding that it is read in
 Reader = Callable[[bytes, bytes], Outcome]  # of a path and the bytes of a file
 
 
@@ -108,17 +112,17 @@ def documents(
     limit: int,
     allow: Callable[[bytes], bool] = lambda _: True,
     dialect: Dialect = AS_USUAL,
+    guess: Guess | None = None,
 ) -> Iterator[Outcome]:
     """Yield a Document, or a NoDocument with the reason, for a file or each member of an archive.
 
     Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
-    bytes is not read to its end.
+    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.
     """
+    text = partial(text_of, limit=limit, dialect=dialect, guess=guess)
     path, before = file.path, (file.size, file.mtime_ns)
     try:
-        for outcome in _outcomes(
-            file, limit, allow, partial(text_of, limit=limit, dialect=dialect)
-        ):
+        for outcome in _outcomes(file, limit, allow, text):
             if outcome.path != path:  # a member
                 yield outcome
             elif _state(path) == before:
@@ -180,7 +184,13 @@ def _texts(members: Iterator[Member], limit: int, text: Reader) -> Iterator[Outc
             yield NoDocument(member.path, *error.args)
 
 
-def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -> Outcome:
+def text_of(
+    path: bytes,
+    data: bytes,
+    limit: int,
+    dialect: Dialect = AS_USUAL,
+    guess: Guess | None = None,
+) -> Outcome:
     r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 
     >>> text_of(b"a", b"to be\n", 9)
@@ -198,15 +208,44 @@ def text_of(path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL) -
         return NoDocument(
             path, reason, f"no byte order mark; type --encoding {encoding}-le, or …-be"
         )
+    guessed = ""
     try:
         text = data[len(mark) :].decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
-        return NoDocument(path, reason, f"byte {len(mark) + error.start + 1:,}")
+        found = guess(data[len(mark) :]) if guess and not encoding else None
+        if not found:
+            return NoDocument(path, reason, f"byte {len(mark) + error.start + 1:,}")
+        if len(CONTROLS.findall(data)) > len(data) * MOST_CONTROLS:
+            return NoDocument(path, BINARY, skipped=True)
+        text, guessed = found
     if "\0" in text:
         return NoDocument(path, BINARY, skipped=True)
     if not text.strip():
         return NoDocument(path, EMPTY, skipped=True)
-    return Document(path, text, len(data))
+    return Document(path, text, len(data), encoding=guessed)
+
+
+def windows_1252(data: bytes) -> tuple[str, str]:
+    r"""Return the text of bytes that are not UTF-8, and the encoding that they are read in.
+
+    The five bytes that Windows-1252 leaves undefined are control characters, as in browsers.  Where
+    most characters that are not ASCII are UTF-8, each of the other bytes becomes U+FFFD.
+
+    >>> windows_1252(b"caf\xe9 \x80\x81"), windows_1252("€ é".encode() + b"\xff")
+    (('café €\x81', 'Windows-1252'), ('€ é�', 'damaged UTF-8'))
+    """
+    text = data.decode("utf-8", "replace")
+    if sum(character > "\x7f" for character in text) > 2 * text.count("\ufffd"):
+        return text, "damaged UTF-8"
+    return data.decode("latin-1").translate(WINDOWS_1252), "Windows-1252"
+
+
+def detected(data: bytes) -> tuple[str, str] | None:
+    """Return the same in the encoding that charset-normalizer finds; None if it finds none."""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data).best()
+    return (str(best), best.encoding.upper()) if best else None
 
 
 def dated(outcome: Outcome, changed: float) -> Outcome:

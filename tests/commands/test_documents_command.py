@@ -57,7 +57,7 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
     result = documents(tmp_path, folder)
     names = ["a.txt", "old.zip!a.txt", "sub/a%20b.txt"]
     assert pairs(result, folder) == set(combinations(names, 2))
-    assert "5 documents in 8 files\nnot compared: " in result.err
+    assert "6 documents in 8 files\nnot compared: " in result.err
     for said in (
         f"1 hidden ({folder}/.hidden)",
         f"1 symbolic link ({folder}/loop)",
@@ -66,6 +66,7 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
         f"1 binary ({folder}/picture.png)",
     ):
         assert said in result.err
+    result = documents(tmp_path, "--encoding=strict", folder)
     assert f"neardup documents: {folder}/latin.txt: not UTF-8: byte 4\n" in result.err
     assert "1 file could not be read: 1 not UTF-8\n" in result.err
     counts = documents(tmp_path, "-v", folder)
@@ -73,6 +74,23 @@ def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
         assert counts.count(f"skipped: {why}") == 1
     quiet = documents(tmp_path, "-q", folder)
     assert (quiet.out, quiet.err) == (result.out, "")
+
+
+def test_old_text_files_are_compared_and_counted(tmp_path: Path) -> None:
+    """A text in Windows-1252 is a pair with its copy in UTF-8; what is too short is named."""
+    top = tmp_path / "old texts"
+    top.mkdir()
+    for name, encoding in (("a.txt", "utf-8"), ("b.txt", "cp1252")):
+        (top / name).write_bytes((TEXT + " café “quoted” 5 €").encode(encoding))
+    (top / "c d").write_text("short")
+    (top / "e").write_text("...")
+    result = documents(tmp_path, "--threshold=1", "--clean=punctuation", top)
+    names = [f"{str(top).replace(' ', '%20')}/{name}" for name in ("a.txt", "b.txt")]
+    assert result.out.decode() == f"{names[0]}\t{names[1]}\t1.000000\n"
+    where = names[0].removesuffix("/a.txt")
+    assert f"not UTF-8, read as: 1 Windows-1252 ({where}/b.txt)\n" in result.err
+    assert f"1 of one shingle at most, found only if equal ({where}/c%20d)" in result.err
+    assert f"1 without a word ({where}/e)" in result.err
 
 
 @pytest.mark.slow
@@ -98,6 +116,7 @@ def test_patterns(folder: Path, tmp_path: Path) -> None:
     ids = [json.loads(line)["id"] for line in chosen.out.splitlines()]
     assert [id_.removeprefix(f"{folder}/") for id_ in ids] == [
         "a.txt",
+        "latin.txt",
         "old.zip!a.txt",
         "other.txt",
     ]
@@ -109,9 +128,9 @@ def test_patterns(folder: Path, tmp_path: Path) -> None:
 def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
     kept = documents(tmp_path, "--output=kept", folder)
     top = os.fsencode(folder)
-    names = [b"a.txt", b"other.txt", b"sub/page.html"]
+    names = [b"a.txt", b"latin.txt", b"other.txt", b"sub/page.html"]
     assert kept.out == b"".join(b"%b/%b\n" % (top, name) for name in names)
-    assert "3 documents kept\n" in kept.err
+    assert "4 documents kept\n" in kept.err
     raw = documents(tmp_path, "--output=removed", "-0", folder)
     assert raw.out == b"%b/sub/a b.txt\0" % top
     said = "2 documents removed; 1 not printed: with -0, members of archives are left out\n"
@@ -134,7 +153,7 @@ def test_which_one_is_kept(folder: Path, tmp_path: Path) -> None:
         "prefer:/sub/": "sub/a%20b.txt",
     }.items():
         kept = documents(tmp_path, "--output=kept", "--include=*.txt", "--keep", rules, folder)
-        names = [f"{folder}/{each}" for each in (name, "other.txt")]
+        names = [f"{folder}/{each}" for each in (name, "latin.txt", "other.txt")]
         assert sorted(kept.out.decode().split()) == sorted(names)
 
 
@@ -248,16 +267,16 @@ def test_refusals(folder: Path, tmp_path: Path) -> None:
         result = documents(tmp_path, *words, folder)
         assert (result.code, result.out) == (2, b"")
         assert message in result.err
-    result = documents(tmp_path, "--strict", folder)
+    result = documents(tmp_path, "--strict", "--encoding=strict", folder)
     assert (result.code, result.out) == (1, b"")
     assert "latin.txt: not UTF-8: byte 4; without --strict it is counted" in result.err
     result = documents(tmp_path, folder / "picture.png")
     assert result.code == 1
     assert "found no document that could be read; name a folder of documents" in result.err
-    result = documents(tmp_path, "--max-bad=0.1", folder)
+    result = documents(tmp_path, "--max-bad=0.1", "--encoding=strict", folder)
     assert result.code == 1
     assert "1 of 6 documents could not be read; --max-bad 0.1 allows fewer" in result.err
-    assert result.out == documents(tmp_path, folder).out
+    assert result.out == documents(tmp_path, "--encoding=strict", folder).out
 
 
 @pytest.mark.parametrize("flag", ["--removed", "--report"])

@@ -294,3 +294,45 @@ def test_a_file_of_a_kind_whose_package_is_missing(
     assert isinstance(found, NoDocument)
     assert found.reason == archives.UNREADABLE
     assert "pip install" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("data", "text", "encoding"),
+    [
+        (b"caf\xe9 \x80 \x93a\x94", "caf\u00e9 \u20ac \u201ca\u201d", "Windows-1252"),
+        (b"\x81\x8d\x8f\x90\x9d", "\x81\x8d\x8f\x90\x9d", "Windows-1252"),
+        ("é è à ".encode() + b"\xff!", "é è à \ufffd!", "damaged UTF-8"),
+        ("日本語".encode()[:-1], "日本\ufffd", "damaged UTF-8"),
+        ("\ufeffé è ".encode() + b"\xe9", "é è \ufffd", "damaged UTF-8"),
+        ("привет".encode("koi8-r"), "привет".encode("koi8-r").decode("latin-1"), "Windows-1252"),
+        ("é".encode(), "é", ""),
+        (b"plain", "plain", ""),
+    ],
+)
+def test_text_that_is_not_utf8_is_read_as_windows_1252(
+    data: bytes, text: str, encoding: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(data)
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("a", data)
+    for name in ("a", "b.zip"):
+        (found,) = read(tmp_path / name, guess=document_files.windows_1252)
+        assert isinstance(found, Document)
+        assert (found.text, found.encoding) == (text, encoding)
+        if encoding:
+            (strict,) = read(tmp_path / name)
+            assert strict.reason == NOT_UTF8  # type: ignore[union-attr]
+
+
+def test_binary_data_without_a_nul_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(range(1, 256)) * 3)
+    (found,) = read(tmp_path / "a", guess=document_files.windows_1252)
+    assert found == NoDocument(os.fsencode(tmp_path / "a"), archives.BINARY, skipped=True)
+
+
+def test_an_encoding_that_is_detected() -> None:
+    pytest.importorskip("charset_normalizer")
+    text = "Это обычный русский текст, по которому можно узнать кодировку файла. " * 5
+    found = document_files.detected(text.encode("koi8-r"))
+    assert found
+    assert found[0] == text
