@@ -97,7 +97,8 @@ class NearRecords:
             pair = np.repeat(np.arange(len(a)), found.sizes)
             band = (found.values >> np.uint64(HASH_BITS)).astype(np.int64)
             if not self.every:
-                pair, band = pair[firsts := first_of_run(pair)], band[firsts]
+                band = band[first_of_run(pair)]
+                pair = pair[first_of_run(pair)]
             marked = np.concatenate((left[pair], right[pair])) << BAND_BITS
             self._marks.append(marked | np.tile(band, 2))
             left, right = (np.delete(side, pair) for side in (left, right))
