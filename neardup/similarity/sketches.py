@@ -151,7 +151,7 @@ def bitmaps(sets: Ragged) -> np.ndarray:
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
-def wide_bitmaps(sets: Ragged, log: int | None = None) -> np.ndarray:
+def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:
     """Return bitmaps, uint64 (n, words), of 2^log bits, 6 to 16 (None: 2 to 4 times the mean size).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
