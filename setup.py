@@ -1,5 +1,10 @@
 """Build the compiled loops, if there is a C compiler; all other settings are in pyproject.toml."""
 
+import sys
+
+if sys.version_info < (3, 9):  # pip reads requires-python only after the build has begun
+    sys.exit("neardup needs Python 3.9 or later; this is " + sys.version.split()[0])
+
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
