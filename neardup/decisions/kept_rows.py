@@ -26,7 +26,7 @@ from neardup.decisions.kept_lines import Places
 from neardup.reading.blocks import BLOCK_BYTES, blocks_of, read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.parquet_rows import opened_parquet
+from neardup.reading.parquet_rows import schema_of
 from neardup.reading.row_files import CSV, JSON, json_row, write_rows
 from neardup.reading.separated_rows import header_of
 from neardup.reading.text_rows import FlawError, Row, lines_in, row_of
@@ -122,8 +122,7 @@ def _named_columns(form: InputFormat, files: Sequence[InputFile]) -> list[str]:
     for path, name, _ in files:
         kind = form.kind_of(name)
         if kind == "parquet":
-            with opened_parquet(path, name) as file:
-                names.update(dict.fromkeys(file.schema_arrow.names))
+            names.update(dict.fromkeys(schema_of(path, name).names))
         elif kind != JSON:
             names.update(dict.fromkeys(header_of(kind, path, name, form.dialect)))
     return list(names)

@@ -134,8 +134,7 @@ class Options:
     quote: str | None = _option(
         None,
         metavar="CHAR",
-        help="for CSV: character around fields; if named, a field may have more than 1,000 lines "
-        '(default: ")',
+        help='for CSV: what fields are in; if named, rows may have over 1,000 lines (default: ")',
     )
     escape: str | None = _option(
         None,

@@ -209,10 +209,10 @@ def _of_nanoseconds(column: Any) -> list[Any]:
     """Return whole microseconds as Python's times, other times as text."""
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
     kind, coarse = column.type, arrow.time64("us")
-    if types.is_timestamp(kind):
-        coarse = arrow.timestamp("us", kind.tz)
-    elif types.is_duration(kind):
-        coarse = arrow.duration("us")
+    if not types.is_time(kind):
+        coarse = (
+            arrow.timestamp("us", kind.tz) if types.is_timestamp(kind) else arrow.duration("us")
+        )
     values: list[Any] = column.cast(coarse, safe=False).to_pylist()
     whole = [n is None or n % 1000 == 0 for n in column.cast(arrow.int64()).to_pylist()]
     if all(whole):

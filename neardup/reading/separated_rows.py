@@ -97,7 +97,8 @@ def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
         quotes = _plain_quotes(np.frombuffer(rows, np.uint8), dialect)
         return quotes is not None and not (ended and len(quotes) % 2)
 
-    if (BACKSLASH + dialect.quote).encode() not in data or sound(data):
+    likely = b"\\" in data and (BACKSLASH + dialect.quote).encode() in data  # the first is fast
+    if not likely or sound(data):
         return False
     quote, comma = re.escape(dialect.quote), re.escape(dialect.delimiter)
     field = rf"(?<![^{comma}\r\n]){quote}[^{quote}]*(?:{quote}{quote}[^{quote}]*)*(?<=\\){quote}"
@@ -108,6 +109,8 @@ def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
 def _long_rows(data: bytes, ends: np.ndarray) -> np.ndarray:
     """Return which rows have more than MOST_LINES lines; the one after the last end, too."""
     line_end = b"\n" if b"\n" in data else b"\r"
+    if data.count(line_end) - len(ends) <= MOST_LINES:
+        return np.empty(0, np.int64)
     breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(line_end))
     lines = np.diff(np.searchsorted(breaks, np.append(ends, len(data))), prepend=0)
     return np.flatnonzero(lines > MOST_LINES)
@@ -255,11 +258,8 @@ def kept_rows(
     next_gone = next(gone, None)
     for number, data, flaw in table.rows:
         place, kept, begin = first + number - 1, 0, 0
-        for end in (
-            [len(data)]
-            if flaw or next_gone is None
-            else row_ends(data, dialect=table.dialect).tolist()
-        ):
+        as_one = flaw or next_gone is None
+        for end in [len(data)] if as_one else row_ends(data, dialect=table.dialect).tolist():
             if place == next_gone:
                 yield data[kept:begin]
                 kept, next_gone = end, next(gone, None)

@@ -319,7 +319,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
 
 def first_repeated(id_: str, decided: bool = False) -> str:
     """Return a remark that quotes the smallest repeated id, for a summary."""
-    what = "each line is a record of its own" if decided else "records of one id form no pair"
+    what = "do not delete by their ids" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
 
