@@ -11,7 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from hashlib import blake2b
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from neardup.images.folder_walk import (
     FoundFile,
     Patterns,
     Walk,
+    digest_of,
     path_id,
 )
 from neardup.images.results import Failure
@@ -43,7 +43,6 @@ from neardup.similarity.measures import Threshold
 PROGRAM = "python3 -m neardup folders"
 NAME = "neardup folders"
 FILES, BYTES = "files", "bytes"
-READ_AT_ONCE = 1 << 20
 HASH = "blake2b-64"
 CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
 COUNTS = ("in_both", "only_in_a", "only_in_b", "bytes_in_both", "left_out_a", "left_out_b")
@@ -229,15 +228,6 @@ def print_summary(contents: Contents, found: str, note: str, verbosity: int) -> 
     lines += filter(None, [note])
     if verbosity > QUIET:
         print("\n".join(lines), file=sys.stderr)
-
-
-def digest_of(path: bytes) -> bytes:
-    """Return a 64-bit hash of a file's content."""
-    digest = blake2b(digest_size=8)
-    with open(path, "rb") as file:
-        for data in iter(lambda: file.read(READ_AT_ONCE), b""):
-            digest.update(data)
-    return digest.digest()
 
 
 def roots(names: list[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ import stat
 from collections.abc import Hashable, Iterator, Sequence
 from errno import ENOENT
 from fnmatch import fnmatchcase
+from hashlib import blake2b
 from typing import Callable, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -29,6 +30,7 @@ HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
 LEFT_OUT, GONE = "left out by --include or --exclude", "removed meanwhile"
 CLOSED_FOLDER = "folder cannot be read"  # a failure: it may hold pictures
+READ_AT_ONCE = 1 << 20
 ESCAPED = re.compile(rb"[\0-\x20\x7f%]")
 
 
@@ -192,6 +194,15 @@ class Walk:
         else:
             same = status.st_nlink == 1 or os.path.abspath(known) == os.path.abspath(path)
             self.skip(NAMED_TWICE if same else HARD_LINKS, path)
+
+
+def digest_of(path: bytes) -> bytes:
+    """Return a 64-bit hash of a file's content."""
+    digest = blake2b(digest_size=8)
+    with open(path, "rb") as file:
+        for data in iter(lambda: file.read(READ_AT_ONCE), b""):
+            digest.update(data)
+    return digest.digest()
 
 
 def path_id(path: bytes) -> str:

@@ -35,6 +35,7 @@ class Couple(NamedTuple):
     b: str
     share: float  # of the shorter one
     mirrored: bool
+    one_picture: bool
     runs: list[Run]
 
     @property
@@ -104,7 +105,7 @@ def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
         if speed(run.rate):
             retimed.add(number)
         if number == len(first) < FIRST:
-            first.append(Couple(run.a, run.b, run.share, run.mirrored, []))
+            first.append(Couple(run.a, run.b, run.share, run.mirrored, run.one_picture, []))
         if number < len(first):
             first[number].runs.append(run.run)
     couples = np.array([pair[:2] for pair in pairs], np.int64).reshape(-1, 2)

@@ -85,7 +85,9 @@ def summary(found: FoundPairs) -> list[str]:
     lines = [video_answers.described(each, videos.ids) for each in found.common[:SHOWN]]
     more = len(found.common) - len(lines)
     more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
-    return [f"{many(pairs, 'pairs')} {among}", *lines, *more_of_them]
+    still = len({(pair.a, pair.b) for pair in found.pairs if pair.one_picture})
+    stills = f", {still:,} of one picture, which are never removed" * bool(still)
+    return [f"{many(pairs, 'pairs')} {among}{stills}", *lines, *more_of_them]
 
 
 def _order(videos: Videos, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:

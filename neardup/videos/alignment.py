@@ -12,14 +12,17 @@ of these:
 
 * its frames match better on the line than at each of SHIFTS earlier or later: by CONTRAST bits, and
   by a share SHARPNESS of the bits in which they differ on the line; CLEAR bits are always enough;
-* each of the two videos shows one still picture from start to end.
+* each of the two videos shows one still picture from start to end, or their files are equal.
+
+Videos that show one picture most of the time are copies only if their files are equal: other videos
+may have the same cover.
 
 Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,9 +30,10 @@ from numpy.typing import NDArray
 
 from neardup.sets.bit_vectors import bits_apart
 from neardup.sets.ragged import chunks, spans
+from neardup.videos.frame_spans import STILL, one_picture
 from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
-from neardup.videos.video_prints import VideoPrint, compared, length_of
+from neardup.videos.video_prints import DIGEST, VideoPrint, compared, length_of
 
 NEAR = 40  # bits in which the frames of a seed may differ
 WIDE, SPREAD = (42, 56), 36  # bits: WIDE limits the seeds' median + SPREAD
@@ -45,7 +49,7 @@ MOST_SEEDS = 20_000  # of two videos, or twice the frames of one: those with the
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
-STILL, STILL_MATCH = 20, 12  # bits that may differ: within a still video; between two copies
+STILL_MATCH = 12  # bits that may differ between copies of a still video
 AT_ONCE = 1 << 18  # pairs of frames
 
 Indices = NDArray[np.int64]
@@ -58,6 +62,7 @@ class Frames(NamedTuple):
     hashes: NDArray[np.uint64]  # (n, variants, 4)
     compared: list[tuple[int, int]]  # variants of this video and of the other one
     length: float  # seconds of the whole video
+    digest: str  # of the file, if one picture is shown most of the time
 
     @classmethod
     def of(
@@ -66,10 +71,18 @@ class Frames(NamedTuple):
         """Return the frames of a video that `votes`, bool (n,), marks; all frames if it is None."""
         kept = slice(None) if votes is None else votes
         pairs = compared(video.variants, mirrored)
-        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video))
+        digest = str(video.facts.get(DIGEST, ""))
+        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video), digest)
 
     def take(self, frames: Indices) -> Frames:
         return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])
+
+    def within(self, times: Sequence[tuple[float, float]]) -> Frames:
+        """Return the frames that are shown at times (from, to, in seconds), cut to these."""
+        parts = [np.clip(self.spans, round(1000 * a), round(1000 * b)) for a, b in times]
+        shown = [np.flatnonzero(part[:, 0] < part[:, 1]) for part in parts]
+        cut = np.concatenate([part[some] for part, some in zip(parts, shown)])
+        return self.take(np.concatenate(shown))._replace(spans=cut)
 
     @property
     def seconds(self) -> float:
@@ -86,10 +99,11 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     seeds = np.unique(seeds, axis=0)
     most = max(MOST_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
     left, near = _strongest(seeds / 1000, _nearness(seeds, a, b), most)
+    still = all(one_picture(x.spans, x.hashes[:, 0]) for x in (a, b))
     runs: list[Run] = []
     missed = 0
     while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
-        line = best_line(left, near * weights_of(left))
+        line = best_line(left, near * weights_of(left), still)
         on = overlaps(left, line.rate, line.offset)
         if not _enough(left[on > 0], on[on > 0]):
             break
@@ -112,7 +126,27 @@ def pair_of(
     lengths = of_a.seconds, of_b.seconds
     shares = [min(1.0, some / all_) for some, all_ in zip(seconds, lengths)]
     share = shares[0] if lengths[0] <= lengths[1] else shares[1]
-    return VideoPair(a, b, mirrored, runs, seconds[0], share, *shares)
+    parts = of_a.within([(run.a_from, run.a_to) for run in runs])
+    still = one_picture(parts.spans, parts.hashes[:, 0]) and not _equal_files(of_a, of_b)
+    return VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still)
+
+
+def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:
+    """Return whether a mirrored pair has no stretch that the plain pair of its videos lacks."""
+    if not plain or not pair.mirrored or plain.mirrored or plain[:2] != pair[:2]:
+        return False
+    return all(
+        any(
+            run.a_from < (some.a_from + some.a_to) / 2 < run.a_to
+            and run.b_from < (some.b_from + some.b_to) / 2 < run.b_to
+            for run in plain.runs
+        )
+        for some in pair.runs
+    )
+
+
+def _equal_files(a: Frames, b: Frames) -> bool:
+    return a.digest == b.digest != ""
 
 
 def least_of_run(shorter: float) -> float:
@@ -257,8 +291,10 @@ def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool
 
     Such videos may have few frames that vote, for example where the picture is nearly flat.
     """
-    if run.seconds < least_of_run(min(a.seconds, b.seconds)) or not (_still(a) and _still(b)):
+    if run.seconds < least_of_run(min(a.seconds, b.seconds)):
         return False
+    if _equal_files(a, b) or not (_still(a) and _still(b)):
+        return _equal_files(a, b)
     part = a.take(frames)
     i, j = _meeting(part, b, line.rate, line.offset)
     return float(np.median(_least(distances(part, i, b, j), i, len(frames)))) <= STILL_MATCH

@@ -15,11 +15,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.sets.bit_vectors import bits_apart
 from neardup.videos.frame_hashes import REACH, VARIANTS, WORDS, hashes
 
+STILL = 20  # bits in which the frames of one still picture may differ
+STILL_SECONDS, STILL_SHARE = 3.0, 0.7  # unmoved; of the seconds of a video that is one picture
 SAME = 6  # bits in which the frames of a span may differ from its first frame
 FLAT = 10  # of 100: a frame of lower quality has no span
 BATCH = 480  # frames to hash together: two minutes at 4 ticks a second
+
+
+def one_picture(spans: NDArray[np.int64], hashes: NDArray[np.uint64]) -> bool:
+    """Return whether one picture in which nothing moves is shown most of the time.
+
+    spans: (n, 2), in order; hashes: (n, 4).  A fade or another picture may be the rest.
+
+    >>> alike, other = np.zeros((1, 4), np.uint64), np.full((1, 4), 2**64 - 1, np.uint64)
+    >>> spans = np.array([[0, 9000], [9000, 12000]])
+    >>> one_picture(spans, np.vstack((alike, other))), one_picture(spans[1:] // 2, other)
+    (True, False)
+    """
+    starts = np.flatnonzero(np.append(True, bits_apart(hashes[1:], hashes[:-1]) > SAME))
+    if not len(spans):
+        return False
+    times = np.add.reduceat(spans[:, 1] - spans[:, 0], starts)
+    unmoved = np.append(spans[starts[1:] - 1, 1], spans[-1, 1]) - spans[starts, 0]
+    first = hashes[starts]
+    alike = bits_apart(first, first[np.newaxis, unmoved.argmax()]) <= STILL
+    still = alike & (unmoved >= 1000 * STILL_SECONDS)
+    return bool(times[still].sum() > STILL_SHARE * times.sum())
 
 
 class SpanMaker:

@@ -10,6 +10,7 @@ share       seconds of all runs of the pair, divided by those of the shorter vid
 rate        seconds of B for one second of A; three digits
 mirror      1 if B shows the mirror image of A, otherwise 0
 
+A ninth field, "one picture", is in the lines of a pair that mostly shows a still.
 A is before B in byte order.  Lines of a pair follow each other.
 """
 
@@ -24,10 +25,14 @@ from neardup.reading.row_files import LineTable
 from neardup.runtime.program import WireError, shown
 from neardup.videos.runs import Run, VideoPair
 
-COLUMNS = ("a", "b", "seconds", "a_from", "a_to", "b_from", "b_to", "share", "rate", "mirrored")
+COLUMNS = (
+    *("a", "b", "seconds", "a_from", "a_to", "b_from", "b_to", "share", "rate"),
+    *("mirrored", "one_picture"),
+)
+ONE_PICTURE = "one picture"
 _ID, _TIME = rb"([^\0\t\r\n]+)", rb"([0-9]{1,9}\.[0-9])"
 _NUMBERS = rb"%b\t%b-%b\t%b-%b\t([01]\.[0-9]{2})\t([0-9]{1,3}\.[0-9]{3})\t([01])" % ((_TIME,) * 5)
-_LINE = re.compile(rb"%b\t%b\t%b\t?\n?" % (_ID, _ID, _NUMBERS))
+_LINE = re.compile(rb"%b\t%b\t%b(\t%b)?\t?\n?" % (_ID, _ID, _NUMBERS, ONE_PICTURE.encode()))
 
 
 class PairRun(NamedTuple):
@@ -43,6 +48,7 @@ class PairRun(NamedTuple):
     share: float
     rate: float
     mirrored: bool
+    one_picture: bool = False
 
     @property
     def run(self) -> Run:
@@ -61,7 +67,7 @@ def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
     rows = []
     for run in pair.runs:
         times = [round(max(0.0, seconds), 1) for seconds in run[:5]]
-        of_pair = (round(pair.share, 2), round(run.rate, 3), pair.mirrored)
+        of_pair = round(pair.share, 2), round(run.rate, 3), pair.mirrored, pair.one_picture
         rows.append(PairRun._make((ids[pair.a], ids[pair.b], *times, *of_pair)))
     return rows
 
@@ -74,6 +80,7 @@ def format_run(run: PairRun) -> bytes:
     """
     times = f"{run.seconds:.1f}\t{run.a_from:.1f}-{run.a_to:.1f}\t{run.b_from:.1f}-{run.b_to:.1f}"
     numbers = f"{run.share:.2f}\t{run.rate:.3f}\t{run.mirrored:d}"
+    numbers += f"\t{ONE_PICTURE}" * run.one_picture
     return f"{run.a}\t{run.b}\t{times}\t{numbers}\n".encode()
 
 
@@ -87,7 +94,7 @@ def parse_run(line: bytes) -> PairRun:
     try:
         if found:
             ids, numbers = (found[1].decode(), found[2].decode()), map(float, found.groups()[2:9])
-            return PairRun._make((*ids, *numbers, found[10] == b"1"))
+            return PairRun._make((*ids, *numbers, found[10] == b"1", found[11] is not None))
     except UnicodeDecodeError:
         pass  # reported below
     expected = "A B seconds a0-a1 b0-b1 share rate mirror, as `neardup videos` writes them"
@@ -115,7 +122,7 @@ def _of_row(row: dict[str, Any]) -> PairRun:
     return PairRun(**row)
 
 
-_KINDS = {"a": str, "b": str, "mirrored": bool}
+_KINDS = {"a": str, "b": str, "mirrored": bool, "one_picture": bool}
 RUNS = LineTable(
     {name: _KINDS.get(name, float) for name in COLUMNS},
     row_of,

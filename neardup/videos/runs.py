@@ -48,6 +48,7 @@ class VideoPair(NamedTuple):
     share: float  # of the shorter one's seconds with frames that vote, 0 to 1
     share_a: float  # of a's seconds with frames that vote, 0 to 1; `share` is this one or the next
     share_b: float
+    one_picture: bool = False  # most of the runs show a still: no evidence for a copy
 
     @property
     def share_of_longer(self) -> float:

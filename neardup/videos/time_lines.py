@@ -58,10 +58,11 @@ def weights_of(seeds: Floats) -> Floats:
     return np.asarray(1 / np.sqrt(degrees))
 
 
-def best_line(seeds: Floats, weights: Floats) -> Line:
+def best_line(seeds: Floats, weights: Floats, still: bool = False) -> Line:
     """Return the best line in time for matches (a0, a1, b0, b1), float (m, 4), m > 0.
 
-    It has the most votes, but its rate is 1 unless another has clearly more (BETTER, MARGIN).
+    It has the most votes, but its rate is 1 unless another has clearly more (BETTER, MARGIN), and
+    always if the videos are `still`.  Of equal lines of rate 1, the one with offset 0 is returned.
 
     >>> best_line(np.array([[0, 1, 5, 6], [3, 4, 8, 9], [3, 4, 2, 3.0]]), np.ones(3))
     Line(rate=1.0, offset=5.0, votes=2.0)
@@ -69,9 +70,12 @@ def best_line(seeds: Floats, weights: Floats) -> Line:
     lines = _exact_lines(seeds, weights, RATES) if len(seeds) <= FEW else _of_many(seeds, weights)
     plain = next(line for line in lines if line.rate == 1.0)
     best = max(lines, key=lambda line: line.votes)
-    if best.votes <= BETTER * plain.votes + MARGIN * float(np.median(weights)):
+    if still or best.votes <= BETTER * plain.votes + MARGIN * float(np.median(weights)):
         best = plain
-    return _fitted(best, seeds, weights)
+    best = best if still else _fitted(best, seeds, weights)
+    votes = float((weights * np.maximum(overlaps(seeds, 1.0, 0.0), 0)).sum())
+    equal = best.rate == 1 and votes >= best.votes * (1 - 1e-9)
+    return Line(1.0, 0.0, votes) if equal else best
 
 
 def overlaps(seeds: Floats, rate: float, offset: float) -> Floats:

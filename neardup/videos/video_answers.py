@@ -103,9 +103,10 @@ def ranked(
 ) -> Iterator[tuple[int, int, float]]:
     """Yield (later rank, earlier rank, share of the later video) of pairs with a sufficient share.
 
-    Pairs in which the share of the later video is below the threshold are left out.
+    Pairs in which the share of the later video is below the threshold are left out, and so are
+    those of one picture: nothing else shows that they are copies.
     """
-    for pair in pairs:
+    for pair in (pair for pair in pairs if not pair.one_picture):
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
         share = share_of(pair, second, videos.shown)
         if share >= threshold:
@@ -133,7 +134,10 @@ def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
     """Return the pairs of a maximum spanning forest of `count` videos, by their shares."""
     forest = Forest(count)
-    best = sorted(range(len(pairs)), key=lambda k: (-pairs[k].share, -pairs[k].seconds, k))
+    best = sorted(
+        range(len(pairs)),
+        key=lambda k: (pairs[k].one_picture, -pairs[k].share, -pairs[k].seconds, k),
+    )
     chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]
     return [pairs[k] for k in sorted(chosen)]
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from neardup.sets.ragged import Forest
 from neardup.videos import common
-from neardup.videos.alignment import Frames, pair_of
+from neardup.videos.alignment import Frames, pair_of, repeats
 from neardup.videos.frame_matches import Indices
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
@@ -195,6 +195,8 @@ class _Join:
         pairs = [pair for some in self._each_part(self._pairs) for pair in some]
         rank = self.store.rank
         pairs.sort(key=lambda pair: (rank[pair.a], rank[pair.b], pair.mirrored))
+        befores: list[VideoPair | None] = [None, *pairs]
+        pairs = [pair for pair, before in zip(pairs, befores) if not repeats(pair, before)]
         found = common.stretches(self.store, self.common, self._common_matches())
         return pairs, found
 

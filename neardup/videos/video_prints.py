@@ -30,6 +30,7 @@ HEX_DIGITS = 64
 MAX_VARIANTS = 32  # one bit of a uint32 for each
 ID = re.compile(rb"[^\0\t\r\n]+")
 REGIONS = ("upper", "lower")
+DIGEST = "digest"  # the fact that is a hash of the file
 OWN = ("whole", "tight", *REGIONS)  # variants, each of which is compared with the same variant
 MIRROR = " mirror"  # how the names of mirrored variants end
 

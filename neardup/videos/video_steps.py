@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from neardup.runtime.program import StageError, WireError
 from neardup.sets.ragged import Forest
 from neardup.videos import common
-from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of
+from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of, repeats
 from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.runs import VideoPair
 from neardup.videos.step_lines import (
@@ -64,6 +64,7 @@ from neardup.videos.video_join import (
     whole_seconds,
 )
 from neardup.videos.video_prints import (
+    DIGEST,
     MIRROR,
     VideoPrint,
     check_variants,
@@ -104,7 +105,7 @@ class Voting(NamedTuple):
         kept = self.votes | whole
         hashes = self.video.hashes[kept][:, chosen]
         variants = tuple(names[v] for v in chosen)
-        facts = {"seconds": length_of(self.video)}
+        facts = {"seconds": length_of(self.video), DIGEST: self.video.facts.get(DIGEST, "")}
         return VideoPrint(self.video.id, facts, variants, self.video.spans[kept], hashes)
 
     def whole(self) -> Voting:
@@ -205,13 +206,19 @@ def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterato
     for key, b, rows in _met(lines, REQUEST, what):
         if copies:
             yield line(key, b"")
+        plain: dict[bytes, VideoPair] = {}
         for row in rows:
-            yield from _aligned(row, b, options, copies)
+            yield from _aligned(row, b, options, copies, plain)
 
 
 def _aligned(
-    row: list[bytes], voting: Voting, options: JoinOptions, copies: bool
+    row: list[bytes],
+    voting: Voting,
+    options: JoinOptions,
+    copies: bool,
+    plain: dict[bytes, VideoPair],
 ) -> Iterator[bytes]:
+    """Yield the lines of a pair, or of copies; `plain`: the pairs so far that are not mirrored."""
     other, seeds, a = parse_pair(row[1]), parse_numbers(row[3], 4), _requested(row)
     b = Voting(voting.reduced(other.mirrored, whole=True), voting.votes)
     ids = [a.video.id, b.video.id]
@@ -228,7 +235,9 @@ def _aligned(
     if not found and row[5] and not (a.votes.all() and b.votes.all()):
         pair = _pair(seeds, a.whole(), b.whole(), other.mirrored)
         found = pair and is_whole(pair, lengths) and is_pair(pair, lengths, options)
-    if pair and found:
+    if pair and found and not repeats(pair, plain.get(other.other)):
+        if not pair.mirrored:
+            plain[other.other] = pair
         yield from map(format_run, pair_runs(pair, ids))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.images.folder_walk import path_of
+from neardup.images.folder_walk import path_id, path_of
 from tests.support.drawn_videos import encode, scene
 from tests.support.engines import NEARDUP, Result, run
 from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
@@ -67,6 +67,28 @@ def rows(result: Result, top: Path) -> list[list[str]]:
         [field.replace(f"{top}/", "") for field in line.decode().split("\t")]
         for line in result.out.splitlines()
     ]
+
+
+@pytest.mark.slow
+def test_episodes_with_one_cover_are_never_removed(tmp_path: Path) -> None:
+    top = tmp_path / "films"
+    cover = np.repeat(film(7)[:1], 30 * FPS, axis=0)
+    filmed(cover[: 27 * FPS], top / "ep 1.mp4")
+    filmed(cover, top / "ep 2.mp4", crf=22)
+    (top / "ep 1 (1).mp4").write_bytes((top / "ep 1.mp4").read_bytes())
+    found = videos(tmp_path, top)
+    kinds = {tuple(row[:2]): row[6:] for row in rows(found, top)}
+    a, b, c = (path_id(os.fsencode(f"ep {name}.mp4")) for name in ("1", "1 (1)", "2"))
+    marked = ["1.000", "0", "one picture"]
+    assert kinds == {(b, a): ["1.000", "0"], (b, c): marked, (a, c): marked}
+    assert "3 pairs among 3 videos, 2 of one picture, which are never removed" in found.err
+    removed = rows(videos(tmp_path, top, "--output", "removed"), top)
+    assert [set(row[:2]) for row in removed] == [{a, b}]
+    clusters = videos(tmp_path, top, "--output", "clusters")
+    assert {row[1] for row in rows(clusters, top)} == {a, b}
+    videos(tmp_path, top / "ep 2.mp4", "--output", "prints", "-o", tmp_path / "old.prints")
+    new = videos(tmp_path, top, "--against", tmp_path / "old.prints", "--output", "removed")
+    assert [set(row[:2]) for row in rows(new, top)] == [{a, b}]
 
 
 def pairs(result: Result, top: Path) -> set[tuple[str, str]]:

@@ -85,7 +85,7 @@ def test_other_lines_are_refused(line: bytes) -> None:
 )
 def test_other_rows_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(
-        WireError, match=r"expected a row with a b seconds a_from .* mirrored, as -o"
+        WireError, match=r"expected a row with a b seconds a_from .* mirrored one_picture, as -o"
     ):
         line_of_row({**row_of(LINE), **change}, [RUNS])
 

@@ -90,6 +90,51 @@ def test_steps_give_the_pairs_of_one_process(
     assert in_steps(list(map(to_line, prints)), options) == expected
 
 
+def stills(random: np.random.Generator) -> list[VideoPrint]:
+    """Return episodes with one cover, equal files, slides, and stills that are symmetric."""
+
+    def shown(id_: str, seconds: float, picture: np.ndarray, digest: str = "") -> VideoPrint:
+        video = made.filmed(id_, picture, tick=round(1000 * seconds))
+        return video._replace(facts={**video.facts, "digest": digest})
+
+    cover, other, symmetric = (made.frames(random, 1) for _ in range(3))
+    symmetric[:, 1] = symmetric[:, 0]
+    fade = np.repeat(cover, 8, axis=0)
+    talk = made.filmed("slides1", made.frames(random, 12), tick=60_000)
+    return [
+        shown("ep1", 100, cover, "a"),
+        shown("ep2", 110, made.noisy(random, cover, 2), "b"),
+        shown("same1", 60, other, "c"),
+        shown("same2", 60, other, "c"),
+        shown("sym1", 50, symmetric, "d"),
+        shown("sym2", 50, symmetric, "e"),
+        made.joined(
+            "fade", made.filmed("", made.noisy(random, fade, 30)), shown("", 1, cover)
+        )._replace(spans=np.array([*([k * 250, k * 250 + 250] for k in range(8)), [2000, 60_000]])),
+        talk,
+        made.copied(random, talk, "slides2", bits=3),
+        made.joined("open1", made.filmed("", np.repeat(other, 40, axis=0)), MOVING),
+        made.joined("open2", made.filmed("", np.repeat(other, 40, axis=0)), MOVING),
+    ]
+
+
+MOVING = made.made_up(np.random.default_rng(9), "", 8)
+
+
+def test_one_picture_is_no_evidence_for_a_copy(tmp_path: Path) -> None:
+    """Episodes with one cover are pairs "of one picture", at speed 1; equal files are copies."""
+    prints = stills(np.random.default_rng(5))
+    expected = at_once(prints, DEFAULT, tmp_path / "frames")
+    assert in_steps(list(map(to_line, prints))) == expected
+    found = {tuple(fields[:2]): fields[2:] for fields in (x.split(b"\t") for x in expected)}
+    one = {pair for pair, fields in found.items() if fields[-1] == b"one picture\n"}
+    assert {(b"ep1", b"ep2"), (b"sym1", b"sym2")} <= one
+    assert found[b"ep1", b"ep2"][1:5] == [b"0.0-100.0", b"0.0-100.0", b"1.00", b"1.000"]
+    copies = {(b"same1", b"same2"), (b"slides1", b"slides2"), (b"open1", b"open2")}
+    assert found.keys() - one == copies
+    assert len(found) == len(expected)  # no mirrored pair beside a plain one
+
+
 def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     parts = made.frames(random, 20)
