@@ -8,7 +8,7 @@ import os
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 from neardup.commands.images import cache_file
 from neardup.engines.local.answer_file import OUTPUT_FILES, Answer, check_outputs, file_answer
@@ -17,6 +17,7 @@ from neardup.engines.local.video_run import STAGES, found_in, read_all, shingles
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache
+from neardup.images.folder_walk import path_of
 from neardup.images.results import LONGEST_LIMIT
 from neardup.images.tally import Rules, Tally
 from neardup.options import command_parser
@@ -189,7 +190,8 @@ def main() -> None:
                 join = partial(find, options=asked.join, jobs=asked.jobs)
                 found = found_in(sources, args.against, folder, join, progress)
                 progress.clear()
-                summary = _answer(args, asked, found, folder, files)
+                knows = sources.walk.knows if args.null else None
+                summary = _answer(args, asked, found, folder, files, knows)
         tally.report(cache.note, summary)
 
 
@@ -199,8 +201,12 @@ def _answer(
     found: FoundPairs,
     folder: Path,
     files: dict[str, Answer],
+    knows: "Callable[[bytes], bool] | None",
 ) -> list[str]:
-    """Write the answer, and any files of --common and --removed; return lines for the summary."""
+    """Write the answer, and any files of --common and --removed; return lines for the summary.
+
+    knows: for -0, whether a path is that of a file that was read, and not one in a file of prints
+    """
     answer = files["-o"]
     if args.common:
         as_json = format_by_name(args.common) == JSON
@@ -219,8 +225,12 @@ def _answer(
         decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
         if args.removed:
             files["--removed"].write(decision.removed)
-        answer.write(getattr(decision, args.output))
+        lines = getattr(decision, args.output)
+        some = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
+        answer.write(some)
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
+        if left := len(lines) - len(some):
+            said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
     return [said, *video_decisions.summary(found)]
 
 

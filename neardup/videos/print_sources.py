@@ -131,6 +131,8 @@ class PrintSources:
         self._tally.seconds += number(video.facts, "seconds")
         if not len(video.spans):
             self._tally.leave_out(FLAT, path_of(video.id))
+        if video.facts.get("damaged"):
+            self._tally.leave_out("damaged part of a video", path_of(video.id))
 
 
 def _of(reader: Reader) -> tuple[Work, ResultCache, int]:

@@ -204,9 +204,19 @@ def test_files_of_prints_give_the_same(name: str, folder: Path, tmp_path: Path) 
     direct = videos(tmp_path, folder)
     made = videos(tmp_path, folder, "--output=prints", "-o", tmp_path / name)
     assert (made.code, made.out) == (0, b"")
+    null = videos(tmp_path, folder, "--output=removed", "-0")
+    paths = [path for path in null.out.split(b"\0") if path]
     shutil.rmtree(folder)
     again = videos(tmp_path, tmp_path / name)
     assert again.out == direct.out
+    for path in map(Path, map(os.fsdecode, paths)):  # other files, which nobody compared
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("precious")
+    gone = videos(tmp_path, tmp_path / name, "--output=removed", "-0")
+    assert paths
+    assert gone.out == b""
+    said = f"; {len(paths)} not printed: with -0, videos of files of prints are left out\n"
+    assert said in gone.err
     assert "6 videos in 1 file, 57.0 seconds\nnot compared: 1 without detail (" in again.err
 
 
