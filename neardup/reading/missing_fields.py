@@ -22,6 +22,7 @@ from neardup.reading.text_rows import (
     content,
     lines_in,
     row_of,
+    row_records,
     texts_in,
 )
 from neardup.runtime.program import StageError, typed_numbering, typed_with
@@ -102,13 +103,6 @@ def check_columns(
     ranked = [("--keep", field) for field in fields.ranked]
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts + ranked:
         if field not in columns:
-            mark = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
-            if mark:
-                shown = {"\t": "\\t"}.get(mark, mark)
-                raise StageError(
-                    f"{name}: its fields are separated by {mark!r}, not commas; type: "
-                    f"{typed_with('--delimiter', shown)}"
-                )
             there = f"name one with {flag}: {_listed(columns)}"
             remedy = "" if flag == "--keep" else _line_to_type(rows(), fields, flag)
             raise StageError(f"{name}: has no column {field!r}; {there}{remedy}")
@@ -168,8 +162,32 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return columns
 
 
+def options_for(rows: Sequence[Row], flags: Sequence[str]) -> "list[str] | None":
+    """Return `flags` with the fields that rows need; None if no field has a text."""
+    usual = Fields.of(None, None)
+    if _reads(rows, usual):
+        return [*flags]
+    more = _other_fields(rows, usual, "--text")
+    return [*flags, *more] if more else None
+
+
+def _reads(rows: Sequence[Row], fields: Fields) -> bool:
+    """Return whether at least half of the rows are records with these fields."""
+    if fields.binary or not fields.texts:  # digits are not checked here
+        return True
+    records = row_records(list(rows), fields)
+    return 2 * sum(not record.flaw for record in records) >= len(rows)
+
+
 def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
     """Return "; type: " and a command with other fields or row numbers; "" if no field has text."""
+    if options := _other_fields(rows, fields, flag):
+        return f"; type: {typed_with(*options)}"
+    return f"; to number the rows, type: {typed_numbering()}" if flag == "--id" else ""
+
+
+def _other_fields(rows: Sequence[Row], fields: Fields, flag: str) -> list[str]:
+    """Return options that name other fields, tried on the rows; [] if there are none."""
     columns = {
         name: values
         for name, values in _columns(rows).items()
@@ -179,15 +197,16 @@ def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
     if flag == fields.flag:
         text = max(columns, key=lambda name: _letters(columns[name]), default="")
         if not text or not _letters(columns[text]):
-            return ""
+            return []
         options = [flag, text]
     if flag == "--id" or (fields.id and any(fields.value(row, fields.id) is None for row in rows)):
         ids = [n for n, values in columns.items() if n != text and _may_be_ids(values, len(rows))]
         if ids:
             options += ["--id", min(ids, key=lambda name: not name.lower().endswith("id"))]
-        elif flag == "--id":
-            return f"; to number the rows, type: {typed_numbering()}"
-    return f"; type: {typed_with(*options)}"
+    given = dict(zip(options[::2], options[1::2]))
+    texts = (given[fields.flag],) if fields.flag in given else fields.texts
+    tried = replace(fields, id=given.get("--id", fields.id), texts=texts)
+    return options if options and _reads(rows, tried) else []
 
 
 def _letters(values: Sequence[Any]) -> int:

@@ -14,7 +14,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from typing import IO, Any, Callable
@@ -23,6 +23,7 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
+from neardup.reading.looks import Appearance, seen
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns, check_rows
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError, UsageError
@@ -41,7 +42,7 @@ def parquet_pieces(
     """Yield pieces of consecutive rows of a Parquet file, with the columns of `fields` only."""
     if fields.numbered:
         raise UsageError("--id and --text must be column names for Parquet, not numbers")
-    with opened_parquet(path, name) as file:
+    with as_parquet(path, name) as file:
         tops = file.schema_arrow.names
         found = {field: _column(file.schema_arrow, field) for field in fields.of_columns(tops)}
         columns = list(dict.fromkeys(column for column, _ in found.values() if column))
@@ -60,6 +61,23 @@ def parquet_pieces(
                 behind, has_ids = total * (number + at) // rows, fields.id in columns
                 yield Piece(number + at, rows_at, "", "row", behind, has_ids=has_ids)
             number += slices.rows
+
+
+@contextmanager
+def as_parquet(path: str, name: str) -> Iterator[Any]:
+    """Context manager: as `opened_parquet`; the StageError says what else the file may be."""
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(opened_parquet(path, name))
+        except StageError:
+            other = Appearance()
+            if os.path.isfile(path):
+                with open(path, "rb") as start:
+                    other = seen(start.read(BLOCK_BYTES).rpartition(b"\n")[0], "parquet")
+            if other.like:
+                raise StageError(f"{name}: is not Parquet: {other.message()}") from None
+            raise
+        yield file
 
 
 def _first_rows(file: Any, fields: Fields) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
 from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
 from neardup.reading.dialects import AS_USUAL, Dialect
+from neardup.reading.looks import JSON_LINES, seen
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError, typed_with
@@ -196,7 +197,17 @@ def separated_pieces(
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start, dialect)
         header = next(split_rows(kind, table.header, dialect), [])
         if table.header:
-            check_columns(header, fields, name, partial(_first_rows, kind, header, table))
+            first = next(table.rows, TableRows(1, b""))
+            table = table._replace(rows=chain([first] if first.data else [], table.rows))
+            try:
+                check_columns(
+                    header, fields, name, partial(_first_rows, kind, header, first, dialect)
+                )
+            except StageError:
+                other = seen(table.header + first.data, kind)
+                if other.like and (len(header) == 1 or other.like == JSON_LINES):
+                    raise StageError(f"{name}: is not {kind.upper()}: {other.message()}") from None
+                raise
         columns = fields.places(header) if table.header or fields.numbered else {}
         rows = partial(rows_of, kind, columns, len(header), dialect=dialect)
         for number, data, flaw in table.rows:
@@ -205,10 +216,11 @@ def separated_pieces(
             yield Piece(number, parts, flaw, "row", position(stream), encoding, has_ids)
 
 
-def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
+def _first_rows(
+    kind: str, header: list[str], first: TableRows, dialect: Dialect
+) -> list[dict[str, str]]:
     """Return the first rows as dictionaries, for messages."""
-    _, data, flaw = next(table.rows, TableRows(1, b""))
-    rows = islice(split_rows(kind, b"" if flaw else data, table.dialect), SEEN_ROWS)
+    rows = islice(split_rows(kind, b"" if first.flaw else first.data, dialect), SEEN_ROWS)
     return [dict(zip(header, row)) for row in rows if row]
 
 

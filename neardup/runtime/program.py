@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import re
 import select
 import shlex
 import signal
@@ -37,6 +38,7 @@ PROGRAMS = {
 AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
 TASK = "mapreduce_map_input_file"
 LONGEST = 300  # characters; of a longer command only the options are shown
+OF_ROWS = r"\.(?:jsonl|ndjson|json|csv|parquet|pq)\Z"  # which --input of lines refuses
 NOT_FILES = ("", "-")  # names that an option cannot give where a file is needed
 
 
@@ -114,7 +116,12 @@ def typed_with(*options: str) -> str:
     >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'
     """
-    return _line(_with(_words(), options)) or " ".join(map(shlex.quote, options))
+    words = _with(_words(), options)
+    refused = [word for word in typed_files() if re.search(OF_ROWS, word)]
+    if len(refused) == 1 and {*options} & {"text", "shingles", "fingerprints"}:
+        stdin = ["-" if word == refused[0] else word for word in words]
+        return f"{_line(stdin)} < {shlex.quote(refused[0])}"
+    return _line(words) or " ".join(map(shlex.quote, options))
 
 
 def typed_numbering() -> str:

@@ -7,6 +7,7 @@ format that the lines seem to have and the option to type.  Old and new files ar
 """
 
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -84,6 +85,7 @@ TROUBLE = (
 )
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
+SEEMS = "lines of text: "  # followed by what they look like
 LIKE = "bad lines like "  # followed by a name of LOOKS or FIRST_LOOKS
 
 
@@ -358,6 +360,9 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
                 f"{wrong:,} of {good + wrong:,} {which}lines could not be read; --max-bad "
                 f"{in_words(max_bad)} allows fewer, and --max-bad 1 allows all; {_advice(counts)}"
             )
+    for name in sorted(counts):
+        if name.startswith(SEEMS):
+            print(f"Are these {name}", file=sys.stderr)
     for name, look in FIRST_LOOKS.items():  # a header without a blank may be the only bad line
         if LIKE + name in counts:
             text = (
@@ -386,6 +391,11 @@ def _advice(counts: Mapping[str, int]) -> str:
     'they look like CSV; type: --input csv'
     """
     looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
+    for tried in (name for name in looks if "|" in name):
+        like, _, options = tried.partition("|")
+        if not options:
+            return f"they look like {like}, in which no field has a text"
+        return f"they look like {like}; type: {typed_with(*shlex.split(options))}"
     most = max(looks, key=lambda name: (name in FIRST_LOOKS, looks[name]), default=OTHER)
     lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
     if most == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
@@ -394,6 +404,8 @@ def _advice(counts: Mapping[str, int]) -> str:
     if not look:
         why = max(counts, key=lambda name: name.startswith(BAD) * counts[name])
         return next(advice for word, advice in ADVICE.items() if word in why)
+    if NAMED.partition("{")[0] in look.like:  # a table without a header: `looks` reads the others
+        return f"they look like {look.like}, or their numbers be given: --id 1 --text 2"
     return f"they look like {look.like}; type: {_line_for(look)}"
 
 

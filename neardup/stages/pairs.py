@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
+from shlex import quote
 from typing import IO, TYPE_CHECKING, Callable
 
 import numpy as np
@@ -29,15 +30,19 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, look_of
+from neardup.reading.looks import check_text, seen
 from neardup.reading.text_rows import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
 from neardup.runtime.summary import (
     HALVED,
     LIKE,
+    LOOKS,
+    MAX_BAD,
     OLD_BAD,
     OLD_RECORDS,
     OTHER,
+    SEEMS,
     SHUFFLED,
     SINGLE,
     bad_lines,
@@ -115,6 +120,9 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)
             continue
+        guarded = block.line == 1 and settings.form.input == "text" and settings.max_bad <= MAX_BAD
+        if guarded and (other := check_text(block.data, block.place.removesuffix("line "))):
+            counters.add(SEEMS + other, 1)
         batch, bad_lines = settings.parse(block.data)
         for bad in bad_lines:
             reject(block, bad, settings, counters)
@@ -150,6 +158,14 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
         # In a well-formed row only values can be wrong; its text here is JSON that we have made.
         as_asked = settings.form.fields and bad.reason not in NO_ROW
         look = OTHER if as_asked else look_of(bad.text, line, str(settings.form))
+        if bad_lines(counters.counts) == 1 and not as_asked and isinstance(block.data, bytes):
+            like, options = seen(block.data, str(settings.form))
+            tried = " ".join(map(quote, options or ()))
+            look = (
+                f"{like}|{tried}"
+                if like and (look not in LOOKS or tried != LOOKS[look].remedy)
+                else look
+            )
         counters.add(LIKE + look, 1)
 
 
