@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
 
 TEXTS, SETS = "texts", "sets"
 _INPUT = {TEXTS: "text", SETS: "shingles"}
+_ADDING = RLock()  # of the threads of this program
 _PLAIN = {int, str}  # elements that are the same shingle in every call
 
 
@@ -57,8 +59,8 @@ class Match(NamedTuple):
 class Index:
     """An index of records in a folder, in which similar records can be found.
 
-    Several threads and processes may query; one at a time may add.  Each `add` makes a segment, of
-    which each query looks into every one: add many records at once.
+    Several threads and processes may query; one at a time adds, and threads wait.  Each `add` makes
+    a segment, of which each query looks into every one: add many records at once.
 
     >>> import tempfile
     >>> index = Index.create(tempfile.mkdtemp() + "/index", threshold=0.6, shingle="word:1")
@@ -265,14 +267,16 @@ def _id(given: Hashable) -> bytes:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    try:
-        descriptor = lock(Path(os.path.realpath(path)))
-    except BlockingIOError:
-        raise StageError(f"{path}: another program is adding to it; try again later") from None
-    try:
-        yield
-    finally:
-        os.close(descriptor)
+    """Context manager: wait for other threads that add records; refuse if another program does."""
+    with _ADDING:
+        try:
+            descriptor = lock(Path(os.path.realpath(path)))
+        except BlockingIOError:
+            raise StageError(f"{path}: another program is adding to it; try again later") from None
+        try:
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def _add_segment(

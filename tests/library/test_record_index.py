@@ -6,6 +6,7 @@ import json
 import os
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -245,6 +246,16 @@ def test_one_writer(tmp_path: Path) -> None:
         index.add(OLD)
     os.close(other)
     assert index.add(OLD) == len(OLD)
+
+
+def test_threads_that_add_wait_for_each_other(tmp_path: Path) -> None:
+    """Two threads, with one Index or two of the same folder, add all their records."""
+    index = Index.create(tmp_path / "index", "sets")
+    parts = [[(f"{number}.{id_}", some) for id_, some in OLD] for number in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        each = [index, Index.open(tmp_path / "index")] * 3
+        assert [*threads.map(Index.add, each, parts)] == [len(OLD)] * 6
+    assert len(Index.open(tmp_path / "index")) == 6 * len(OLD)
 
 
 def test_an_add_that_was_killed_changes_nothing(tmp_path: Path) -> None:

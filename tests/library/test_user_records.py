@@ -257,3 +257,9 @@ def test_a_generator_may_fill_one_buffer_again_and_again(kind, ids):
             yield (i, buffer) if ids else buffer
 
     assert neardup.pairs(records()) == [(0, 2, 1)]
+
+
+def test_integers_around_the_largest_shingle() -> None:
+    """2^64-1 is a shingle as it is, and 2^64, which is none, is hashed."""
+    sets = [{2**64 - 1, 5}, {2**64, 5}, {2**64, 5}, {-1, 5}]
+    assert [pair[:2] for pair in neardup.pairs(sets, 1)] == [(1, 2)]

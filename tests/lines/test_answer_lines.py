@@ -21,6 +21,7 @@ from neardup.lines.answer_lines import (
     parse_edge_lines,
     removed_line,
 )
+from neardup.lines.count_lines import parse_partial
 from neardup.lines.tagged_ids import tag_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError
@@ -180,3 +181,11 @@ def test_what_is_no_decided_line_is_refused(line):
     for read in (parse_decided, removed_line):
         with pytest.raises(WireError, match="expected PLACE ID KEPT SIMILARITY, got '"):
             read(line)
+
+
+def test_a_counted_token_has_at_most_64_bits() -> None:
+    """Twenty digits can be more than 2^64-1, which no token is."""
+    largest = b"t%020d" % (2**64 - 1)
+    assert parse_partial(largest + b"\t7\n") == (largest, b"7")
+    with pytest.raises(WireError):
+        parse_partial(b"t%020d\t7\n" % 2**64)

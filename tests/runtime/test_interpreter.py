@@ -230,7 +230,7 @@ def test_an_older_python_gets_as_far_as_the_message(name: str) -> None:
                 assert not isinstance(each, (ast.Subscript, ast.BinOp)), ast.unparse(function)
 
 
-# What is loaded while Ctrl-C still prints a traceback: Python itself and its site may load `before`.
+# What is loaded while Ctrl-C prints a traceback; Python itself and its site load what is `before`.
 FIRST = """
 import os, sys, _signal
 before = set(sys.modules)

@@ -5,15 +5,25 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
+from neardup.runtime.program import StageError
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages.pairs import map_records
-from neardup.stages.phases import send_keys, send_lines, share_keys, shared_keys
+from neardup.stages.phases import (
+    AGAIN,
+    blocks_of_keys,
+    check_rounds,
+    send_keys,
+    send_lines,
+    share_keys,
+    shared_keys,
+)
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
@@ -165,3 +175,20 @@ def test_two_rounds_behind_counts(scheme: str, tmp_path: Path) -> None:
     assert (
         in_order(ENGINES["two rounds"](Input(data, ["-"]), flags, tmp_path)) == ANSWER.read_bytes()
     )
+
+
+def test_rounds_with_other_records_or_other_keys_are_refused() -> None:
+    """As many records may have other keys in the second round, if the input has changed."""
+    same = {"records": 5, AGAIN["records"]: 5, "keys": 9, AGAIN["keys"]: 9}
+    check_rounds(same)
+    for changed in ("records", "keys"):
+        with pytest.raises(StageError, match="did the input change"):
+            check_rounds({**same, changed: 8})
+
+
+def test_each_partition_gets_a_block_of_keys() -> None:
+    """A partition without keys has an empty block, so that a lost one is noticed."""
+    rows = np.array([[7, 1], [7, 2]], np.uint64)
+    for pieces in ([], [rows]):
+        parts = [part for part, _ in blocks_of_keys(pieces, 5)]
+        assert sorted(set(parts)) == [0, 1, 2, 3, 4]

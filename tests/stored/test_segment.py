@@ -80,3 +80,13 @@ def test_what_is_read_together_is_near_and_small() -> None:
     for low, high in cuts:
         assert stops[high - 1] - starts[low] <= PIECE
         assert (starts[low + 1 : high] - stops[low : high - 1] < 2 * BLOCK).all()
+
+
+def test_a_file_that_became_shorter_while_it_was_open_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    data = bytes(range(256)) * (BLOCK // 128)
+    file = CheckedFile(path, len(data), write_checked(path, [data]))
+    assert len(file.read(0, len(data))) == len(data)
+    path.write_bytes(data[:BLOCK])
+    with pytest.raises(StageError, match="it ends too early"):
+        file.read(0, len(data))

@@ -150,3 +150,9 @@ def test_old_records_are_counted():
     ]
     assert len(list(parsed(blocks, settings, counters))) == 2
     assert (counters.counts["records"], counters.counts[OLD_RECORDS]) == (3, 2)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_a_repeated_pair_the_highest_similarity_is_kept(order: int) -> None:
+    lines = [b"a\tb\t0.800000\n", b"a\tb\t0.900000\n"][::order]
+    assert list(dedup_pairs(lines, Counters("dedup"))) == [b"a\tb\t0.900000\n"]
