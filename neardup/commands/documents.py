@@ -177,7 +177,9 @@ def find(
     if paths and args.verbosity > QUIET:
         said = f"{many(count, 'documents')} {args.output}"
         if members:
-            said += f"; {members:,} not printed: with -0, members of archives are left out"
+            said += (
+                f"; {members:,} not printed: -0 leaves members of archives out; keep these archives"
+            )
         print(said, file=sys.stderr)
 
 

@@ -133,7 +133,7 @@ def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
     assert "4 documents kept\n" in kept.err
     raw = documents(tmp_path, "--output=removed", "-0", folder)
     assert raw.out == b"%b/sub/a b.txt\0" % top
-    said = "2 documents removed; 1 not printed: with -0, members of archives are left out\n"
+    said = "2 documents removed; 1 not printed: -0 leaves members of archives out; keep these "
     assert said in raw.err
     both = tmp_path / "removed.tsv"
     again = documents(tmp_path, "--output=kept", "--removed", both, folder)
