@@ -106,6 +106,7 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "FILE -o page.html",
         "-0": f"it is for paths of files; type: {_TO_REMOVE} -0",
     },
+    "curve": {"--svg": "leave it out: neardup curve prints the curve as a table"},
     "folders": {
         "--against": "name both, the old folder first: python3 -m neardup folders OLD NEW",
         **dict.fromkeys(

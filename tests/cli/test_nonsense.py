@@ -256,7 +256,6 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
         ],
         "why": [[*alone, "a", "b"], [*it.before, f"--run={file}", "a", "b"], counts],
         "run_hadoop.sh": [[*alone, "out"]],
-        "curve": [[*it.before, f"--svg={file}"]],
         "tune": [alone, last],
         "sketch": [
             [*it.before, f"--to=made.{NAMES.index(file)}", "--", file],

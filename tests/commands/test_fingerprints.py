@@ -185,7 +185,7 @@ def test_no_sketch_but_a_line_to_type(records: Prints, file: Path, tmp_path: Pat
 @pytest.mark.slow
 def test_the_curve_is_by_bits(tmp_path: Path) -> None:
     flags = ["--scheme", "fingerprints", "--bits", "64", "--distance", "7"]
-    by_hand = ["--bands", "20", "--rows", "15", "--svg", str(tmp_path / "curve.svg")]
+    by_hand = ["--bands", "20", "--rows", "15"]
     table = succeed([*NEARDUP, "curve", *flags, *by_hand], tmp_path).out.decode()
     rows = re.findall(r"^(\d+) +(\d\.\d{6})(.*)$", table, re.M)
     assert [int(bits) for bits, *_ in rows] == sorted({7, *(32 * i // 20 for i in range(21))})
@@ -193,7 +193,6 @@ def test_the_curve_is_by_bits(tmp_path: Path) -> None:
         hit = comb(64 - int(bits), 15) / comb(64, 15)
         assert chance == shown(1 - (1 - hit) ** 20) or abs(float(chance) - hit * 20) < 1e-5
         assert rest.endswith("<- the threshold") == (bits == "7")
-    assert "hamming similarity" in (tmp_path / "curve.svg").read_text()
 
 
 @pytest.mark.parametrize("flags", [["--exact"], ["--bits", "64", "--distance", "3"]])
