@@ -86,6 +86,7 @@ SHORT = {
     "--mirror": "also find mirrored pictures",
     "--rotate": "also find pictures turned by 90, 180 or 270 degrees",
     "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
+    "--first-frame": "compare only the first frame of an animation, with other pictures, too",
     "--output": "pairs, links, kept, removed, clusters or fingerprints (default: pairs)",
     "--keep": "which of several similar pictures is kept (default: max:pixels,max:bytes)",
     "--against": "old pictures, a file written by --output fingerprints; may be repeated",
@@ -95,7 +96,7 @@ SHORT = {
 
 def main() -> None:
     args = _command_line()
-    variants = Variants(args.mirror, args.rotate, args.crops)
+    variants = Variants(args.mirror, args.rotate, args.crops, args.first_frame)
     rules = Rules(NAME, "picture", args.strict, args.verbosity)
     quality = integer("--quality", args.quality, 0, 100)
     jobs = cores() if args.jobs is None else integer("--jobs", args.jobs, 1, MOST_JOBS)
@@ -196,6 +197,7 @@ def _command_line() -> argparse.Namespace:
         ("--mirror", "also find mirrored pictures"),
         ("--rotate", "also find pictures turned by 90, 180 or 270 degrees"),
         ("--crops", "also find crops: the central 95 %% or 90 %% of a picture"),
+        ("--first-frame", SHORT["--first-frame"]),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     for flag, metavar, default, about in (
@@ -246,6 +248,7 @@ def _kept(
     """Yield (file, fingerprint) for pictures with enough detail; count all outcomes in `tally`."""
     for outcome in outcomes:
         found = tally.kept(outcome)
+        tally.animated += bool(found and found.frames > 1)
         if found and found.quality < quality:
             tally.leave_out(FLAT, outcome.file.path)
         elif found:

@@ -1,6 +1,10 @@
 """Decode a picture file as a small grey picture, in bounded memory, with Pillow.
 
-    file ─▶ format, by content ─▶ limits ─▶ first frame ─▶ on white, grey ─▶ 128 × 128 ─▶ upright
+    file ─▶ format, by content ─▶ limits ─▶ frames ─▶ on white, grey ─▶ 128 × 128 ─▶ upright
+
+Of an animation, or a TIFF file of several pages, five frames are decoded: the first, the last, and
+three between them.  The second picture of an MPO file, the layers of a PSD and the sizes of an ICO
+are not frames.
 
 JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixels are left on each
 side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
@@ -41,6 +45,9 @@ UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"
 REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
 PIXELS = 250_000_000  # of a file
 DECODED_PIXELS = 100_000_000
+FRAMES = 10_000  # of an animation
+SAMPLES = 5  # frames that are compared
+ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
 LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
 MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 # Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
@@ -88,6 +95,8 @@ class Picture(NamedTuple):
     width: int  # of the picture in the file, upright
     height: int
     date: str  # of EXIF, as "2024-05-31 18:00:00", or ""
+    frames: int = 1  # in the file
+    later: tuple[NDArray[np.uint8], ...] = ()  # of several frames: the samples after the first
 
 
 class RefusedError(Exception):
@@ -98,10 +107,13 @@ class RefusedError(Exception):
         return str(self.args[0])
 
 
-def decoded(path: bytes) -> Picture:
-    """Return the picture in a file; RefusedError if there is none, or it cannot be decoded."""
+def decoded(path: bytes, animated: bool = False) -> Picture:
+    """Return the picture in a file; RefusedError if there is none, or it cannot be decoded.
+
+    animated: decode later frames, too
+    """
     with _refusing(), open(path, "rb") as file:
-        return _decoded(file, os.path.splitext(path)[1].lower().decode("latin-1"))
+        return _decoded(file, os.path.splitext(path)[1].lower().decode("latin-1"), animated)
 
 
 @contextmanager
@@ -138,7 +150,7 @@ def is_picture(path: bytes) -> bool:
     return True
 
 
-def _decoded(file: Any, suffix: str) -> Picture:
+def _decoded(file: Any, suffix: str, animated: bool) -> Picture:
     from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = PIXELS // 2  # Pillow itself refuses twice as many
@@ -151,17 +163,34 @@ def _decoded(file: Any, suffix: str) -> Picture:
     width, height = image.size
     if image.format in ("JPEG", "MPO"):
         image.draft("L", (LARGEST, LARGEST))
+    grey, exif = _small(image)
+    if exif.get(ORIENTATION, 1) in (5, 6, 7, 8):
+        width, height = height, width
+    picture = Picture(grey, width, height, _date(exif))
+    count = int(getattr(image, "n_frames", 1)) if animated and image.format in ANIMATED else 1
+    if count == 1:
+        return picture
+    if count > FRAMES:
+        raise RefusedError(TOO_LARGE, f"{count:,} frames")
+    later = []
+    for k in range(1, SAMPLES):
+        image.seek(round(k * (count - 1) / (SAMPLES - 1)))
+        later.append(_small(image)[0])
+    return picture._replace(frames=count, later=tuple(later))
+
+
+def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:
+    """Return the current frame as a small grey picture, upright, and its EXIF tags."""
+    from PIL import Image
+
     if image.width * image.height > DECODED_PIXELS:
-        raise RefusedError(TOO_LARGE, f"{width} x {height} pixels")
+        raise RefusedError(TOO_LARGE, f"{image.width} x {image.height} pixels")
     small = on_white(image)
     exif = _exif(image)  # subtle: some formats are turned when they are loaded, and say so then
     if max(small.size) > LARGEST:
         size = min(small.width, LARGEST), min(small.height, LARGEST)
         small = small.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
-    orientation = exif.get(ORIENTATION, 1)
-    if orientation in (5, 6, 7, 8):
-        width, height = height, width
-    return Picture(np.asarray(_upright(small, orientation)), width, height, _date(exif))
+    return np.asarray(_upright(small, exif.get(ORIENTATION, 1))), exif
 
 
 def thumbnail(path: bytes, side: int) -> bytes:

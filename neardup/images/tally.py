@@ -52,6 +52,7 @@ class Tally:
         self.seconds = 0.0
         self.failures: Counter[str] = Counter()
         self.others: Counter[str] = Counter()
+        self.animated = 0
         self.left_out: Counter[str] = Counter()
         self.guessed: Counter[str] = Counter()  # by encoding
         self._names: dict[str, list[str]] = {}  # the first names of each reason
@@ -137,6 +138,7 @@ class Tally:
         nouns = f"{self._rules.noun}s"
         first = f"{many(self.results, nouns)} in {many(self.files, 'files')}"
         first += f", {length(self.seconds)}" * bool(self.seconds)
+        first += f", {self.animated:,} animated (never like a still)" * bool(self.animated)
         if self.others:
             others = listed(self.others, SHOWN_KINDS, self._names)
             first += f"; {many(sum(self.others.values()), 'other files')}: {others}"
@@ -150,6 +152,7 @@ class Tally:
             "files": self.files,
             f"{noun}s": self.results,
             "… from the cache": self.cached,
+            **({"… animated": self.animated} if self.animated else {}),
             "files that could not be read": self.failed,
             **{f"… {reason}": count for reason, count in self.failures.most_common()},
             f"files that are not {noun}s": sum(self.others.values()),

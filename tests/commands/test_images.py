@@ -283,3 +283,22 @@ def test_without_pillow(folder: Path, tmp_path: Path) -> None:
     )
     assert "pip install 'neardup[images]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_still_is_no_copy_of_an_animation(tmp_path: Path) -> None:
+    """Neither is another animation with the same first frame; a smaller copy is one."""
+    top = tmp_path / "my stickers"
+    top.mkdir()
+    frames = [drawing(seed, 160, 120) for seed in range(6)]
+    others = [frames[0], *(drawing(seed, 160, 120) for seed in range(10, 15))]
+    for name, some in (("a (1).gif", frames), ("other.gif", others), ("still.png", frames[:1])):
+        some[0].save(top / name, save_all=True, append_images=some[1:])
+    small = [frame.resize((120, 90)) for frame in frames]
+    small[0].save(top / "small.webp", save_all=True, append_images=small[1:])
+    result = images(tmp_path, top, output="removed")
+    assert result.code == 0, result.err
+    (removed,) = (line.decode().split()[:2] for line in result.out.splitlines())
+    assert [path_of(id_).rpartition(b"/")[2] for id_ in removed] == [b"small.webp", b"a (1).gif"]
+    assert "4 pictures in 4 files, 3 animated (never like a still)" in result.err
+    first = images(tmp_path, top, "--first-frame", output="removed")
+    assert len(first.out.splitlines()) == 3
