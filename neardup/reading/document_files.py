@@ -142,7 +142,8 @@ def _outcomes(
     file: RegularFile, limit: int, allow: Callable[[bytes], bool], text: Reader
 ) -> Iterator[Outcome]:
     """Yield the outcomes for a file; its first bytes determine how it is read."""
-    path, name = file.path, os.fsdecode(file.path)
+    path = file.path
+    name = os.path.abspath(os.fsdecode(path))  # since `-` is standard input
     names, budget = Names(path, allow), Budget(file.size)
     try:
         with open(path, "rb") as raw:

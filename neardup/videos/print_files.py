@@ -18,6 +18,7 @@ Memory: one print, or for Parquet a few, at a time.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import IO, Any, Callable
@@ -40,7 +41,7 @@ GROUP_BYTES = 64 << 20  # of hashes in a row group
 
 def is_print_file(name: str) -> bool:
     """Return whether a regular file begins like a file of video fingerprints."""
-    with opened(name, name) as stream:
+    with opened(os.path.abspath(name), name) as stream:
         first: bytes = stream.read(64)
     return first.startswith(PARQUET) or first.lstrip().startswith(b"{")
 
@@ -53,7 +54,7 @@ def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
 
 
 def _in_lines(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
-    with opened(name, name) as stream:
+    with opened(os.path.abspath(name), name) as stream:
         number = 0
         while line := stream.readline(LONGEST):
             number += 1

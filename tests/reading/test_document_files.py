@@ -336,3 +336,11 @@ def test_an_encoding_that_is_detected() -> None:
     found = document_files.detected(text.encode("koi8-r"))
     assert found
     assert found[0] == text
+
+
+def test_a_file_named_like_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-").write_text("to be")
+    (found,) = read(Path("-"))
+    assert isinstance(found, Document)
+    assert (found.path, found.text) == (b"-", "to be")
