@@ -314,7 +314,7 @@ def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
     rows += [b"c,to be or not\n", b'last,"open\n', b"a2,to be or not\n"]
     path = tmp_path / "a.csv"
     path.write_bytes(b"id,text\n" + b"".join(rows))
-    flags = ["--jobs", jobs, "--max-line=1", "--output=kept"]
+    flags = ["--jobs", jobs, "--max-line=1", '--quote="', "--output=kept"]
     result = succeed([*RUN_LOCAL, *flags, path], tmp_path)
     assert f"{path}: row 1: line too long: 'open,\"quote'" in result.err
     assert "quote is not closed: 'last,\"open'" in result.err
