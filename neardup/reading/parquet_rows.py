@@ -46,7 +46,7 @@ def parquet_pieces(
         tops = file.schema_arrow.names
         found = {field: _column(file.schema_arrow, field) for field in fields.of_columns(tops)}
         columns = list(dict.fromkeys(column for column, _ in found.values() if column))
-        nested = (f for f in fields.names if f not in tops and found.get(f, ("",))[0])
+        nested = (f for f in fields.names if f not in tops and _column(file.schema_arrow, f)[0])
         first_rows = partial(_first_rows, file, fields)
         check_columns([*tops, *nested], fields, name, first_rows)
         if not start.later and any(_may_lack_text(found[text][1]) for text in fields.texts):
@@ -312,7 +312,7 @@ def _column(schema: Any, field: str) -> tuple[str, Any]:
     top, *parts = [field] if field in schema.names else field.split(".")
     if top not in schema.names:
         return "", None
-    kind = schema.field(top).type
+    kind = schema.field(schema.names.index(top)).type
     for part in parts:
         while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
             kind, field = kind.value_type, top

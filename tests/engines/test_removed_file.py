@@ -234,7 +234,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     ("name", "message"),
     [
         (".", "is a directory; name a file in it"),
-        ("-", "standard output is for the kept lines"),
+        ("-", "standard output is for the answer"),
         ("counts.tsv", "is an input; name another file"),
         ("old.index/manifest.json", "is an input; name another file"),
     ],

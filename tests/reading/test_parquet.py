@@ -197,7 +197,6 @@ def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
         ([[1, None], [1.5]], "not an integer"),
         ([[-1], [-2]], "negative shingle"),
         ([{"a": 1}, {"a": 2}], "text is not a string"),
-        ([["a"], ["b"]], "not an integer"),
         ([" ", "\n"], "no shingles"),
         (["a\0", "\0"], "NUL byte"),
     ],
@@ -205,7 +204,7 @@ def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
 def test_texts_that_are_none(texts: list, why: str, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(arrow.table({"id": ["a", "b"], "text": texts}), path)
-    result = run([*MAPPER, path], tmp_path)
+    result = run([*MAPPER, "--max-bad=1", path], tmp_path)
     assert result.code == 1
     assert f"{path}: row 1: {why}: " in result.err
     assert f"{path}: row 2: {why}: " in result.err
