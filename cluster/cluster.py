@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -68,7 +69,9 @@ def up() -> None:
     (HOME / "data" / "tmp").mkdir(parents=True, exist_ok=True)
     (HOME / "data" / "tmp").chmod(0o1777)  # as /tmp
     for name in DAEMONS:
+        print(f"starting {name}", file=sys.stderr)
         start(name)
+    print("waiting until HDFS and YARN answer", file=sys.stderr)
     wait_until(healthy, "the cluster to be up")
     # `.` is the home of this user, for relative names; every user may submit jobs.
     shared = ["/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging"]
@@ -151,11 +154,13 @@ def main(arguments: list[str]) -> int:
     if command == "up" and not rest:
         with alone(), running(stay=True):
             status()
-        print(f"\nexport HADOOP_HOME={HOME} HADOOP_CONF_DIR={HOME}/conf PATH={HOME}/bin:$PATH")
+        home = shlex.quote(str(HOME))
+        print(f'\nexport HADOOP_HOME={home} HADOOP_CONF_DIR={home}/conf PATH={home}/bin:"$PATH"')
         return 0
     if command == "down" and not rest:
         with alone():
             down()
+        print(f"stopped; {HOME} keeps Hadoop, and what is in HDFS; make clean removes it")
         return 0
     print(__doc__, file=sys.stderr)
     return 2

@@ -114,9 +114,7 @@ def main() -> None:
     if options.encoding in GUESSES:
         options = replace(options, encoding=None)
         if guess and not find_spec("charset_normalizer"):
-            raise UsageError(
-                f"--encoding {DETECT} needs a package: pip install 'neardup[encodings]'"
-            )
+            raise UsageError(f"--encoding {DETECT} needs a package: pip install charset-normalizer")
     checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
     settings = settings_before_counts(checked)
     check_keep(settings)

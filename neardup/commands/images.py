@@ -73,7 +73,7 @@ DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or com
 
 Pictures are compared by content, not by name.  Each gets a 256-bit fingerprint; those of
 similar pictures differ in few bits.  Files that cannot be read are counted, with the reason.
-Pillow is needed: pip install 'neardup[images]'; for HEIC also: pip install pillow-heif.
+Pillow is needed: pip install pillow; for HEIC also: pip install pillow-heif.
 
     python3 -m neardup images photos > pairs.tsv
     python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos

@@ -92,7 +92,7 @@ DESCRIPTION = """Find videos with the same content, in whole or in part, and the
 Videos are compared by fingerprints of their frames, not by name or sound.  Copies are found even if
 they were re-encoded, resized, slowed down or sped up, cropped, mirrored, cut or spliced, or were
 given borders, a logo or subtitles.  Files that cannot be read are counted, with the reason.
-PyAV is needed: pip install 'neardup[videos]'.
+PyAV is needed: pip install av.
 
     python3 -m neardup videos films > pairs.tsv
     python3 -m neardup videos films --output kept -o kept.txt --removed removed.tsv

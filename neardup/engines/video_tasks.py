@@ -56,7 +56,7 @@ such as hdfs://HOST/PATH; a file on the cluster is copied here while it is read.
     find films -type f | ./frames_mapper.py > films.prints
     python3 -m neardup videos films.prints
 
-Needs PyAV: pip install 'neardup[videos]'.
+Needs PyAV: pip install av.
 """
 VIDEOS = """Find the pairs of videos in steps, with a sort between them: as a pipe, or on a cluster.
 

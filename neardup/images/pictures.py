@@ -321,7 +321,7 @@ def require_pillow() -> None:
         from PIL import Image
     except ImportError as error:
         raise UsageError(
-            f"pictures need Pillow ({error}); type: pip install 'neardup[images]'"
+            f"pictures need Pillow ({error}); type: pip install 'pillow>=10.1'"
         ) from None
     try:
         from pillow_heif import register_heif_opener

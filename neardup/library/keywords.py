@@ -16,7 +16,7 @@ from typing import Any, Callable, TypedDict, TypeVar, Union
 
 from neardup.options.table import OPTIONS, Options, attribute
 from neardup.reading.fingerprint_lines import FINGERPRINTS
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError, nearest
 
 Value = Union[str, int, float, Fraction, Decimal, None]
 
@@ -114,8 +114,9 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
     for name, value in given.items():
         flag = "--" + name.replace("_", "-")
         if flag not in OPTIONS or "-" in name:
-            known = (attribute(known) for known in OPTIONS if known not in ABSENT)
-            raise ValueError(f"{name}: no such option; the options are {', '.join(known)}")
+            known = [attribute(known) for known in OPTIONS if known not in ABSENT]
+            meant = nearest(name, known)
+            raise ValueError(f"{name}: no such option; the options are {', '.join(known)}{meant}")
         if flag in ABSENT:
             raise ValueError(f"{name}: {ABSENT[flag]}")
         if name in ("rule", "keep") and output != "removed":
@@ -125,7 +126,7 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
                 f"keep={value!r}: records have no fields here; put the records to keep first, "
                 "for example with records.sort(key=…)"
             )
-        if value is None:
+        if value is None or (name == "clean" and value in ([], ())):
             continue
         if OPTIONS[flag].get("action") != "store_true":
             values[flag] = as_text(name, value)
@@ -142,6 +143,8 @@ def as_text(name: str, value: Any) -> str:
     """Return a value as text for the command line; ValueError if its type is wrong."""
     if isinstance(value, str):
         return value
+    if name == "clean" and isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         raise ValueError(f"{name}: expected text or a number, got {value!r}")
     if isinstance(value, (int, Fraction)):

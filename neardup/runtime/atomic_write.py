@@ -172,5 +172,6 @@ def half_folder(option: str, name: str, where: Path) -> Iterator[Path]:
         try:
             folder = stack.enter_context(swept_folder(where))
         except OSError as error:
-            raise StageError(f"{option} {name}: {error.strerror}") from None
+            why = error.strerror if where.is_dir() else f"there is no folder {where}"
+            raise StageError(f"{option} {name}: {why}") from None
         yield folder

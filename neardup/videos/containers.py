@@ -88,9 +88,7 @@ def require_av() -> None:
     try:
         import av
     except ImportError as error:
-        raise UsageError(
-            f"videos need PyAV ({error}); type: pip install 'neardup[videos]'"
-        ) from None
+        raise UsageError(f"videos need PyAV ({error}); type: pip install 'av>=12'") from None
     av.logging.set_level(av.logging.PANIC)  # FFmpeg prints nothing
 
 

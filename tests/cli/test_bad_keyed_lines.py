@@ -166,7 +166,7 @@ def test_reducer_refuses_lines_that_travel_in_another_way(
     for mapper in {0, reducer - 1} - {reducer}:
         result = run([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[mapper])
         assert (result.code, result.out) == (1, b"")
-        assert "need the same --scheme" in result.err
+        assert "need the same --scheme (--recall, --max-bands, --bands, --rows" in result.err
         assert "--output, --keep, --against, --between" in result.err
 
 

@@ -281,7 +281,7 @@ def test_without_pillow(folder: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script, "images", str(folder)], capture_output=True, text=True
     )
-    assert "pip install 'neardup[images]'" in done.stderr
+    assert "pip install 'pillow>=10.1'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

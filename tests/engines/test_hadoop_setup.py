@@ -108,7 +108,12 @@ def test_usage(arguments: str, clone: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_nothing_runs(clone: Path, tmp_path: Path) -> None:
     command = [sys.executable, clone / "cluster" / "cluster.py"]
-    assert run([*command, "down"], tmp_path).code == 0
+    stopped = run([*command, "down"], tmp_path)
+    assert stopped.code == 0
+    assert (
+        f"stopped; {clone}/.hadoop keeps Hadoop, and what is in HDFS; make clean"
+        in stopped.out.decode()
+    )
     result = run([*command, "status"], tmp_path)
     assert result.code == 3
     assert [line.split() for line in result.out.decode().splitlines()] == [

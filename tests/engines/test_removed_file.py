@@ -383,3 +383,12 @@ def test_a_reader_that_has_all_it_wants(folder: Path, tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, b"v000000 0\n")
     assert len((folder / "removed.tsv").read_bytes().splitlines()) == 20_000
     assert not result.left
+
+
+@pytest.mark.parametrize("option", [["-o", "no/dir/x"], ["--removed", "no/dir/x", "-o", "y"]])
+def test_a_missing_folder_is_named(option: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a 1 2\n")
+    result = run([*RUN_LOCAL, "--output=kept", *option, "a.txt"], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "no/dir/" in result.err
+    assert f"there is no folder {tmp_path}/no/dir\n" in result.err

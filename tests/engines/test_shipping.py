@@ -6,6 +6,7 @@ folder.  Python resolves the link, so beside a script there is no package.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -249,3 +250,21 @@ def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.Mo
     (target,) = (Path(word) for word in seen if word.startswith(str(tmp_path)))
     assert target.parent.name.startswith(LOCKED)
     assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_a_path_that_cannot_be_shipped_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Hadoop ships no path with a blank: a checkout in "My Documents (1)" uses another folder."""
+    checkout, plain = tmp_path / "My Documents (1)", tmp_path / "plain"
+    for folder in (checkout, plain):
+        folder.mkdir(mode=0o700)
+    (checkout / "run_hadoop.sh").touch()
+    monkeypatch.setattr(shipping, "ROOT", checkout)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(plain))
+    assert shipping.folder().parent == plain / "neardup"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(checkout))
+    monkeypatch.setattr("tempfile.tempdir", str(plain))
+    assert shipping.folder().parent == plain / f"neardup-{os.geteuid()}"
+    monkeypatch.setattr("tempfile.tempdir", str(checkout))  # --show still works
+    assert shipping.folder() == checkout / ".ship"

@@ -6,8 +6,10 @@ import os
 import resource
 import signal
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,22 @@ from neardup.runtime.program import UsageError
 from tests.support.failing import as_nobody
 
 FILE = FoundFile(b"/p/a\xff.png", 10, 99)
+
+
+@pytest.fixture(autouse=True)
+def all_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close what a test leaves open, as the end of a program does; Python 3.13 warns of it."""
+    made: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*args: Any, **how: Any) -> sqlite3.Connection:
+        made.append(connect(*args, **how))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    yield
+    for connection in made:
+        connection.close()
 
 
 def opened(path: Path, kind: str = "k") -> ResultCache:

@@ -6,6 +6,7 @@ import inspect
 import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,3 +152,14 @@ def test_help_and_type_checkers_know_every_keyword():
 
 def get_type_hints_of(kind: type) -> list[str]:
     return [name for base in kind.__mro__ for name in getattr(base, "__annotations__", {})]
+
+
+@pytest.mark.parametrize("steps", ["html,digits", ["html", "digits"], ("digits", "html")])
+def test_cleaning_steps_may_be_a_list(steps: Any) -> None:
+    assert neardup.pairs(["a b 1 c", "<b>a b 2</b> c", "d"], clean=steps)[0][:2] == (0, 1)
+    assert not neardup.pairs(["a b 1 c", "<b>a b 2</b> c", "d"], clean=[])
+
+
+def test_an_unknown_option_is_corrected() -> None:
+    with pytest.raises(ValueError, match=r"shingles: no such option; .*; did you mean shingle\?$"):
+        neardup.pairs([], shingles="word:3")

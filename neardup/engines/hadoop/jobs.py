@@ -265,7 +265,7 @@ def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
 
 
 def _check_name(path: Path) -> None:
-    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
+    if not shipping.CAN_BE_SHIPPED.fullmatch(str(path)):
         raise StageError(
             f"Hadoop cannot ship {path}: a path may have only ASCII letters, digits and / . _ + @ -"
         )

@@ -1,7 +1,8 @@
 """Archives that are sent to the nodes: our code and, on request, numpy or a virtual environment.
 
 Archives are kept, so that a command that run_hadoop.sh prints can be run again.  They are in .ship/
-if only this user may write there, and otherwise in the user's cache.
+if only this user may write there and Hadoop can ship its path, and otherwise in the user's cache or
+the temporary folder.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ OPTION: dict[str, Any] = dict(
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
 CONTENT = "content"  # the folder with an archive's content while it is made
+CAN_BE_SHIPPED = re.compile("[A-Za-z0-9/._+@-]+")
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
 # Each script, its module in `engines`, and its function there.
@@ -157,8 +160,9 @@ def folder() -> Path:
     # Several installations, of different versions, share a cache.
     installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
     beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # or installed
-    places = [*beside, Path(cache, "neardup", installation)]
-    for place in places:
+    temporary = Path(tempfile.gettempdir(), f"neardup-{os.geteuid()}", installation)
+    places = [*beside, Path(cache, "neardup", installation), temporary]
+    for place in [*(p for p in places if CAN_BE_SHIPPED.fullmatch(str(p))), *places]:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = place.lstat()

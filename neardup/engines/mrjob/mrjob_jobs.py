@@ -67,8 +67,8 @@ class NearDuplicates(MRJob):
             there = {"PYTHONPATH": shipping.NUMPY}
             self.options.cmdenv = combine_envs(there, self.options.cmdenv)
         for flag in OPTIONS:
-            # argparse turns --flag=-- into an empty list.
-            if getattr(self.options, attribute(flag)) in ([], [[]]):
+            # Before Python 3.13, argparse turns --flag=-- into an empty list.
+            if getattr(self.options, attribute(flag)) in ([], [[]], "--", ["--"]):
                 raise UsageError(f"{flag}: '--' is not a value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)

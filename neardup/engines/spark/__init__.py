@@ -8,4 +8,4 @@ Spark moves rows of a mebibyte, (partition, block); only the stages know the con
 Only this folder and `neardup.library.spark` import pyspark.
 """
 
-INSTALL = "python3 -m pip install 'neardup[spark]'"
+INSTALL = "python3 -m pip install pyspark pandas pyarrow"
