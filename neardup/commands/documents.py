@@ -87,7 +87,7 @@ NUL_HELP = (
 )
 FIRST_ID = re.compile(rb'\{"id": ?"([^"\\]+)"')  # as `json_line` writes it
 GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
-SHORT_TEXT = 2000  # characters; a longer one has shingles
+SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
@@ -226,8 +226,8 @@ def json_lines(
 
 def shortness(text: str, settings: Settings) -> str:
     """Return why a short text is compared with equal ones at most, or ""; long texts are not."""
-    form = settings.form
-    if not form.shingle or form.shingle.unit == "spot" or len(text) > SHORT_TEXT:
+    form, longest = settings.form, SHORT_PAGE if str(settings.form.clean) else SHORT_TEXT
+    if not form.shingle or form.shingle.unit == "spot" or len(text) > longest:
         return ""
     return SHORT.get(len(form.shingle(form.clean(text))), "")
 
