@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from neardup.images.results import Failure
 from neardup.runtime.program import naming
+from neardup.sets.ragged import chunks
 from neardup.videos.video_prints import WORDS, VideoPrint, checked
 
+AT_ONCE = 1 << 12  # spans that are compressed together
 LEVEL = 1  # hashes are nearly random, so that a higher one costs time and gains nothing
 
 
@@ -37,9 +39,13 @@ def to_bytes(result: VideoPrint | Failure) -> bytes:
     fields = {"id": result.id, "facts": result.facts, "variants": result.variants}
     head = json.dumps({**fields, "spans": len(result.spans)}).encode()
     spans = np.diff(result.spans, axis=0, prepend=0).astype("<i8")
-    hashes = result.hashes.astype("<u8")
-    hashes[1:] ^= result.hashes[:-1]
-    return head + b"\n" + zlib.compress(spans.tobytes() + hashes.tobytes(), LEVEL)
+    packer = zlib.compressobj(LEVEL)
+    parts = [head, b"\n", packer.compress(spans.tobytes())]
+    for first, last in chunks(np.ones(len(spans), np.int64), AT_ONCE):  # hours are many megabytes
+        hashes = result.hashes[first:last].astype("<u8")
+        hashes[first == 0 :] ^= result.hashes[first - (first > 0) : last - 1]
+        parts.append(packer.compress(hashes.tobytes()))
+    return b"".join((*parts, packer.flush()))
 
 
 def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
