@@ -33,7 +33,7 @@ from neardup.reading.input_check import NO_SHINGLES
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
-from neardup.reading.text_rows import row_id
+from neardup.reading.row_ids import row_id
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, typed_with

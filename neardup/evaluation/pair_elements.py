@@ -30,9 +30,10 @@ from typing import TypeVar
 import numpy as np
 
 from neardup.options.table import MAX_LINE_MIB
-from neardup.reading import shingling, text_rows
+from neardup.reading import shingling
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
+from neardup.reading.row_ids import row_id
 from neardup.runtime.program import escaped
 from neardup.sets.ragged import Batch
 
@@ -105,7 +106,7 @@ def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
     """Yield the id and the text of each record of a block."""
     if not block.flaw:
         for number, id_, text in form.texts(block.data):
-            yield id_ or text_rows.row_id(block, number), text
+            yield id_ or row_id(block, number), text
 
 
 def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:

@@ -212,6 +212,7 @@ def check_names(given: "str | None", names: Iterable[str]) -> None:
             )
 
 
+PARQUET = rb"PAR1[\x00-\x08\x0e-\x1f]"
 # First bytes that no text has; what such a file is; and the program or option that reads it.
 SIGNATURES = (
     (rb"\x1f\x8b\x08", "compressed with gzip", "gzip -dc"),
@@ -220,17 +221,17 @@ SIGNATURES = (
     (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", "compressed with zstd", "zstd -dc"),
     (
         rb"PK(?:\x03\x04|\x05\x06)",
-        "a document, to save as CSV or plain text, or a zip archive",
-        "unzip -p",
+        "a document, to save as CSV or plain text, or a zip archive, to unpack",
+        "",
     ),
-    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x -so"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive, to unpack", ""),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
     # Not by PAR1 alone, which may be an id: Thrift's first byte behind it is not white space.
-    (rb"PAR1[\x00-\x08\x0e-\x1f]", "a Parquet file", "--input parquet"),
+    (PARQUET, "a Parquet file", "--input parquet"),
     (
         rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff",
         "an Arrow file, to write as Parquet",
-        "--input parquet",
+        "",
     ),
 )
 
@@ -245,15 +246,39 @@ def packed_as(start: bytes) -> str:
     return next((suffix for suffix, (known, *_) in pairs if re.match(known, start)), "")
 
 
+def unpacked_start(path: str) -> "tuple[bytes, str, str] | None":
+    """Return the first lines of a file compressed under another name, what it is, and a remedy.
+
+    None for other files, and for damaged ones.
+    """
+    with open(path, "rb") as file:
+        suffix = packed_as(file.read(MAGIC_BYTES))
+        file.seek(0)
+        if not suffix or suffix_of(path) in OPENERS:
+            return None
+        try:
+            with OPENERS[suffix](file) as stream:
+                data = stream.read(READ_BYTES)
+        except StageError:  # zstd is not installed
+            return None
+        except _damages():
+            return None
+    _, what, remedy = SIGNATURES[[*OPENERS].index(suffix)]
+    return data[: data.rfind(b"\n") + 1] or data, what, remedy
+
+
 def refuse_no_lines(start: bytes, name: str) -> None:
     """Raise StageError if the first bytes (`start`) are those of binary data or UTF-16 text."""
     for signature, what, remedy in SIGNATURES:
         if re.match(signature, start):
-            if remedy.startswith("--"):
-                line = typed_with(*remedy.split())
+            if not remedy:
+                line = ""
+            elif remedy.startswith("--"):
+                line = f"; type: {typed_with(*remedy.split())}"
             else:
                 kind = kind_by_name(name)  # unknown for standard input
                 options = ("--input", kind) if kind else ()
                 line = piped(remedy, "FILE" if name == "-" else name, *options)
+                line = f"; type: {line}"
             where = "standard input" if name == "-" else name
-            raise StageError(f"{where}: is {what}; type: {line}")
+            raise StageError(f"{where}: is {what}{line}")

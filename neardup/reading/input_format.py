@@ -5,6 +5,8 @@ A new format of tables is one file, which turns a file into pieces of rows, and 
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -12,7 +14,17 @@ from typing import Any, Callable, NamedTuple
 
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning, whole
-from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.compressed import (
+    CONVERT,
+    INPUTS,
+    LINES,
+    MAGIC_BYTES,
+    PARQUET,
+    ROWS,
+    check_names,
+    kind_by_name,
+    unpacked_start,
+)
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.field_ranks import with_ranks
 from neardup.reading.fingerprint_lines import (
@@ -22,13 +34,21 @@ from neardup.reading.fingerprint_lines import (
     of_row,
 )
 from neardup.reading.input_check import Parser
-from neardup.reading.missing_fields import checked
-from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
+from neardup.reading.looks import seen
+from neardup.reading.missing_fields import checked, options_for
+from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parquet, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
-from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
+from neardup.runtime.program import (
+    NUMBER_ROWS,
+    StageError,
+    UsageError,
+    not_one_of,
+    piped,
+    typed_with,
+)
 from neardup.runtime.summary import DOCUMENTS
 from neardup.sets.bit_vectors import DEFAULT_BITS
 from neardup.sets.ragged import Ragged
@@ -61,6 +81,34 @@ def _fields(
         flag = "--text" if id_ is None else "--id"
         raise UsageError(f"{flag} needs --input {rows}, but --input is {kind}")
     return None
+
+
+def refuse_packed(path: str, name: str, kind: str) -> None:
+    """Raise StageError for a compressed file or Parquet under another name.
+
+    The options in the command are tried on the first rows.
+    """
+    if found := unpacked_start(path):
+        data, what, remedy = found
+        if b"\0" in data:
+            raise StageError(f"{name}: is {what}, with no text in it")
+        inside = seen(data, kind)
+        if inside.like and inside.options is None:
+            raise StageError(f"{name}: is {what}; {inside.message()}")
+        asked = ["--input", kind] if kind_by_name(name) else []
+        raise StageError(
+            f"{name}: is {what}; type: {piped(remedy, name, *inside.options or asked)}"
+        )
+    with open(path, "rb") as file:
+        of_parquet = re.match(PARQUET, file.read(MAGIC_BYTES))
+    if of_parquet and kind != "parquet":
+        check_pyarrow()
+        with opened_parquet(path, name) as parquet:
+            options = options_for(
+                first_rows(parquet, Fields.of(None, None)), ["--input", "parquet"]
+            )
+        remedy = f"; type: {typed_with(*options)}" if options else ", but no column has a text"
+        raise StageError(f"{name}: is a Parquet file{remedy}")
 
 
 class InputFormat(NamedTuple):
@@ -149,6 +197,8 @@ class InputFormat(NamedTuple):
         StageError if a table, or the start of the first file of JSON lines, lacks the fields.
         """
         kind = self.kind_of(name)
+        if start.of_file and name != "-" and not in_task() and os.path.isfile(path):
+            refuse_packed(path, name, kind)
         if kind == "parquet" and self.fields:
             return parquet_pieces(self.fields, path, name, max_line, start)
         if kind in ("csv", "tsv") and self.fields:

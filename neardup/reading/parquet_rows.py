@@ -23,7 +23,7 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
-from neardup.reading.looks import Appearance, seen
+from neardup.reading.looks import seen
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns, check_rows
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError, UsageError
@@ -47,11 +47,11 @@ def parquet_pieces(
         found = {field: _column(file.schema_arrow, field) for field in fields.of_columns(tops)}
         columns = list(dict.fromkeys(column for column, _ in found.values() if column))
         nested = (f for f in fields.names if f not in tops and _column(file.schema_arrow, f)[0])
-        first_rows = partial(_first_rows, file, fields)
-        check_columns([*tops, *nested], fields, name, first_rows)
+        rows_seen = partial(first_rows, file, fields)
+        check_columns([*tops, *nested], fields, name, rows_seen)
         if not start.later and any(_may_lack_text(found[text][1]) for text in fields.texts):
             there = {text.split(".")[0] for text in fields.texts}
-            some: list[Line] = [row for row in first_rows() if row.keys() & there]
+            some: list[Line] = [row for row in rows_seen() if row.keys() & there]
             check_rows(some, fields, name)
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
@@ -70,17 +70,18 @@ def as_parquet(path: str, name: str) -> Iterator[Any]:
         try:
             file = stack.enter_context(opened_parquet(path, name))
         except StageError:
-            other = Appearance()
-            if os.path.isfile(path):
-                with open(path, "rb") as start:
-                    other = seen(start.read(BLOCK_BYTES).rpartition(b"\n")[0], "parquet")
-            if other.like:
+            if os.path.isfile(path) and (other := seen(_first_lines(path), "parquet")).like:
                 raise StageError(f"{name}: is not Parquet: {other.message()}") from None
             raise
         yield file
 
 
-def _first_rows(file: Any, fields: Fields) -> list[dict[str, Any]]:
+def _first_lines(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(BLOCK_BYTES).rpartition(b"\n")[0]
+
+
+def first_rows(file: Any, fields: Fields) -> list[dict[str, Any]]:
     """Return the first rows as dictionaries, for messages."""
     batch = next(file.iter_batches(SEEN_ROWS), None)
     return [row for row in rows_of(batch, fields) if isinstance(row, dict)] if batch else []

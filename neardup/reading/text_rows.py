@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import operator
-import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,17 +26,15 @@ from typing import Any, Callable, NamedTuple, Union
 import numpy as np
 
 from neardup.reading import input_check as flaws
-from neardup.reading.blocks import Block
 from neardup.reading.cleaning import HALF, Cleaning, whole
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
-from neardup.runtime.program import StageError, UsageError, shown, typed_numbering, typed_with
+from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
 MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
 BLANKS = frozenset("\t\n\r")
-LIKE_A_ROW_ID = re.compile(rb"(|.*:)[1-9][0-9]*", re.DOTALL)
 AS_IT_IS = Cleaning()
 quote = json.encoder.encode_basestring
 
@@ -387,28 +384,3 @@ class Fields:
             else:
                 value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
-
-
-def check_ids(ids: list[bytes], numbers: list[int], block: Block, fields: Fields) -> None:
-    """Raise StageError for an id that another row gets if it has none, such as a.csv:17."""
-    if fields.needs_id or not block.reserved or (block.row_ids and b":" not in b"".join(ids)):
-        return
-    for id_, number in zip(ids, numbers):
-        found = LIKE_A_ROW_ID.fullmatch(id_)
-        if found and found[1] in block.reserved and id_ != row_id(block, number):
-            remedy = typed_with("--id", fields.id) if found[1] else typed_numbering()
-            raise StageError(
-                f"{block.place}{block.line + number}: the id {shown(id_)} is also that of a row "
-                f"without an id; type: {remedy}"
-            )
-
-
-def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
-    """Return the ids of a block's records, with `row_id` for each record without an id."""
-    numbers = batch.places.astype(np.int64).tolist()
-    return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
-
-
-def row_id(block: Block, number: int) -> bytes:
-    """Return an id for a row that has none: the file's prefix and the row's number in the file."""
-    return b"%b%d" % (block.row_ids, block.line + number)

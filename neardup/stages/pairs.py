@@ -31,7 +31,7 @@ from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, look_of
 from neardup.reading.looks import check_text, seen
-from neardup.reading.text_rows import check_ids, with_row_ids
+from neardup.reading.row_ids import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
 from neardup.runtime.summary import (

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_format import InputFormat
+from neardup.reading.row_ids import with_row_ids
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
     Fields,
@@ -22,7 +23,6 @@ from neardup.reading.text_rows import (
     row_records,
     text_lines,
     text_parser,
-    with_row_ids,
 )
 from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Ragged

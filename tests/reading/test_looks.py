@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -148,3 +149,31 @@ def test_a_few_broken_lines_do_not_hide_json() -> None:
     assert seen(good + b'{"cut\n', "text").like == "JSON lines"
     assert seen(b"a text\n" + good, "text").like == ""
     assert seen(b"", "text").like == seen(b"\n", "csv").like == ""
+
+
+@pytest.mark.parametrize("form", ["other json lines", "csv"])
+def test_a_file_packed_under_another_name_is_unpacked_and_tried(form: str, tmp_path: Path) -> None:
+    (tmp_path / "in it").write_bytes(gzip.compress(FORMS[form]))
+    for flags in ([], ["--input=text"]):
+        told = run([*RUN_LOCAL, *flags, "in it"], tmp_path, cwd=tmp_path)
+        assert "in it: is compressed with gzip; type: gzip -dc " in told.err
+        assert typed(told, tmp_path) == PAIR, told.err
+
+
+def test_an_archive_that_is_packed_has_no_command(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(gzip.compress(bytes(1024)))
+    told = run([*RUN_LOCAL, "a.bin"], tmp_path, cwd=tmp_path)
+    assert told.err == "run_local.sh: a.bin: is compressed with gzip, with no text in it\n"
+
+
+def test_parquet_under_another_name_is_read_with_its_fields(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for name in "a.jsonl", "a.csv", "a b.txt":
+        parquet.write_table(arrow.Table.from_pylist(OTHER), tmp_path / name)
+        told = run([*RUN_LOCAL, name], tmp_path, cwd=tmp_path)
+        assert "is a Parquet file; type: " in told.err
+        assert typed(told, tmp_path) == PAIR, told.err
+    parquet.write_table(arrow.Table.from_pylist([{"n": 7}]), tmp_path / "n.txt")
+    told = run([*RUN_LOCAL, "n.txt"], tmp_path, cwd=tmp_path)
+    assert told.err.endswith("n.txt: is a Parquet file, but no column has a text\n")

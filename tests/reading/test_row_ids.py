@@ -9,7 +9,7 @@ import pytest
 
 from neardup.reading.blocks import BLOCK_BYTES, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.text_rows import check_ids, with_row_ids
+from neardup.reading.row_ids import check_ids, with_row_ids
 from neardup.runtime.program import StageError
 
 
