@@ -171,7 +171,7 @@ def find(
         return line
 
     words = [*_words(args, options), *loud]
-    count = run.answer_for(NAME, PROGRAM, words, lines, answer, of_line)
+    count = run.answer_for(NAME, PROGRAM, words, lines, answer, args.files, of_line)
     if paths and args.verbosity > QUIET:
         said = f"{many(count, 'documents')} {args.output}"
         if members:

@@ -155,7 +155,7 @@ def find(lines: Path, args: argparse.Namespace, old: list[str], answer: Answer) 
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
     of_line = {"pairs": with_bits, "links": with_bits, "kept": _kept_id}.get(args.output)
-    count = run.answer_for(NAME, PROGRAM, words, lines, answer, of_line)
+    count = run.answer_for(NAME, PROGRAM, words, lines, answer, args.folders, of_line)
     with lines.open("rb") as source:
         among = many(sum(1 for _ in source), "new pictures" if old else "pictures")
     if args.output in PATHS:

@@ -54,6 +54,7 @@ SHORT = {
     },
     "--against": "the old records of the run; may be repeated",
 }
+DISTANCE = "31"  # the default of `neardup images`
 DESCRIPTION = """Make an HTML page of what a run found, with texts side by side.
 
 PAIRS is the output of the job, or the folder that run_hadoop.sh has written.  Give the options of
@@ -81,6 +82,10 @@ def main() -> None:
             raise UsageError(f"--{flag} needs --videos")
     if args.pictures:
         require_pillow()
+        given = table.Options.of(args)  # what `neardup images` compares, unless something is given
+        args.input = args.input or ("fingerprints" if not given.given_arguments() else None)
+        args.exact = not args.scheme
+        args.distance = args.distance or DISTANCE
     options = table.Options.of(args)
     pairs = _files_of(args.pairs)
     path = Path(manifest.run_file_name(args.pairs))
@@ -212,9 +217,12 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
 # ---- neardup run --report
 
 
-def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) -> None:
+def write_page(
+    file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str], folders: Sequence[str] = ()
+) -> None:
     """Write the page of a finished run; `new`: the names of its files of new records.
 
+    folders: those whose files are the records, instead of `new`.
     A run that decides has edges, which are not all pairs: the page calls them links.
     """
     settings = plan.settings
@@ -234,7 +242,10 @@ def write_page(file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str]) ->
         {},
         dict(zip(plan.names, plan.files)),
     )
-    write_to(file, [page.page(whole, False).encode()])
+    if folders:
+        named = replace(asked, files=list(folders), source="the run")
+        whole = replace(whole, pairs=run.program, asked=named)
+    write_to(file, [page.page(whole, run.program == "neardup images").encode()])
 
 
 def links(plan: Plan) -> Iterator[Found]:

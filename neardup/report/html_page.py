@@ -11,6 +11,7 @@ from math import log1p
 from pathlib import Path
 from typing import Any
 
+from neardup.images.folder_walk import path_of
 from neardup.report.facts import Bar
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
@@ -74,6 +75,13 @@ def id_text(id_: bytes) -> str:
     return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"
 
 
+def path_text(id_: "str | bytes") -> str:
+    """Return the path that an id stands for, cut to its last LONGEST_ID letters."""
+    id_ = id_.decode("utf-8", "surrogateescape") if isinstance(id_, bytes) else id_
+    text = path_of(id_).decode("utf-8", "backslashreplace")
+    return text if len(text) <= LONGEST_ID else "…" + text[1 - LONGEST_ID :]
+
+
 def names(files: list[str]) -> str:
     """Format a list of files: the name of the first file, and the number of other files.
 
@@ -124,7 +132,7 @@ def counted(count: int, noun: str) -> str:
 
 def percent(part: int, whole: int) -> str:
     """Format a part of a whole as a percentage in parentheses; "" if the whole is 0."""
-    return f" ({100 * part / whole:.1f} %)" if whole else ""
+    return f" ({100 * part / whole:.1f}\xa0%)" if whole else ""
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
@@ -139,4 +147,4 @@ def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float
         yield row, max(SLIVER, 100 * share) if row.count else 0.0
 
 
-CALLS = (comma, counted, duration, id_text, lengths, moment, names, percent)
+CALLS = (comma, counted, duration, lengths, moment, names, path_text, percent)

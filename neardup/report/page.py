@@ -16,7 +16,7 @@ from neardup.report.facts import MILLION, Found, Node, bits_apart
 from neardup.report.html_page import counted, data_uri, filled
 from neardup.report.material import Material, Parts
 
-SIDE = 240  # pixels of a picture
+SIDE = 320  # pixels of a picture
 RUN = 40  # words of one difference
 WORD = 200  # letters of a word
 ROOM = 1200  # letters of all differences
@@ -34,7 +34,9 @@ def page(material: Material, pictures: bool) -> str:
         m=material,
         least=least(material.asked.threshold, bits),
         bits=bits,
-        picture=picture if pictures else lambda _: "",
+        picture=picture,
+        pictures=pictures,
+        name_text=html_page.path_text if pictures else html_page.id_text,
         **{call.__name__: call for call in CALLS},
     )
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from neardup.images.folder_walk import path_of
 from neardup.images.results import Failure
-from neardup.report.html_page import LONGEST_ID, filled
+from neardup.report.html_page import filled
 from neardup.report.video_answer import GROUPS, Couple, Place, Stretch, VideoAnswer, speed
 from neardup.report.video_sights import Seen
 from neardup.videos.moments import Sight
@@ -184,10 +183,4 @@ def facts(found: Sight | Failure) -> str:
     )
 
 
-def path_text(id_: str) -> str:
-    """Return the path of a video for display, cut to its last LONGEST_ID letters."""
-    text = path_of(id_).decode("utf-8", "backslashreplace")
-    return text if len(text) <= LONGEST_ID else "…" + text[1 - LONGEST_ID :]
-
-
-CALLS = (clock, facts, middle, path_text, speed)
+CALLS = (clock, facts, middle, speed)

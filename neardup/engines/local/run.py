@@ -70,7 +70,12 @@ def command() -> int:
     return run(name, lambda: main(name, f"python3 -m {name}"))
 
 
-def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" = None) -> None:
+def main(
+    name: str = NAME,
+    typed: str = f"./{NAME}",
+    words: "list[str] | None" = None,
+    folders: Sequence[str] = (),
+) -> None:
     args = command_line(name, typed, sys.argv[1:] if words is None else words)
     options = table.Options.of(args)
     options, taken = take_options(options) if options.against else (options, [])
@@ -108,7 +113,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}", words: "list[str] | None" =
             if answer.own:
                 write_to(answer.own, [about.format()])
         if page:  # the answer is complete; an error in the page does not change it
-            import_module(PAGE).write_page(page, plan, about, args.files)
+            import_module(PAGE).write_page(page, plan, about, args.files, folders)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
@@ -119,14 +124,16 @@ def answer_for(
     words: list[str],
     lines: Path,
     answer: answer_file.Answer,
+    folders: Sequence[str],
     of_line: "Callable[[bytes], bytes] | None" = None,
 ) -> int:
     """Run the job on a file of records for another command; return the number of answer lines.
 
+    folders: those that the records are the files of, for a page
     of_line: makes a line of the command's answer of a line of the job's; empty if left out.
     """
     found, count = lines.with_name("answer"), Counter[str]()
-    main(name, typed, [*words, "-o", str(found), str(lines)])
+    main(name, typed, [*words, "-o", str(found), str(lines)], folders)
 
     def counted(source: Iterable[bytes]) -> Iterator[bytes]:
         for line in source:
