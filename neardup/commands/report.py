@@ -24,7 +24,16 @@ from neardup.reading.blocks import NEW
 from neardup.report import facts, material, page
 from neardup.report.facts import Found, Node
 from neardup.report.html_page import check_jinja
-from neardup.report.video_answer import answer_of, found_run, parse_common, stretches_of
+from neardup.report.video_answer import (
+    REMOVED_VIDEOS,
+    Stretch,
+    VideoAnswer,
+    answer_of,
+    found_run,
+    parse_common,
+    parse_removed_video,
+    stretches_of,
+)
 from neardup.report.video_page import times_of, video_page
 from neardup.report.video_sights import look
 from neardup.runtime import atomic_write, manifest
@@ -82,14 +91,13 @@ def main() -> None:
             raise UsageError(f"--{flag} needs --videos")
     if args.pictures:
         require_pillow()
-        given = table.Options.of(args)  # what `neardup images` compares, unless something is given
-        args.input = args.input or ("fingerprints" if not given.given_arguments() else None)
-        args.exact = not args.scheme
-        args.distance = args.distance or DISTANCE
-    options = table.Options.of(args)
     pairs = _files_of(args.pairs)
     path = Path(manifest.run_file_name(args.pairs))
     own = path if args.pairs != "-" and path.is_file() else None
+    if args.pictures and not own:  # the options of `neardup images`
+        args.input, args.exact = args.input or "fingerprints", True
+        args.distance = args.distance or DISTANCE
+    options = table.Options.of(args)
     asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
     files, old = args.records or asked.files, args.against or asked.old_files
     asked = replace(asked, files=files, old_files=old)
@@ -156,28 +164,40 @@ def _command_line() -> argparse.Namespace:
 def _videos(args: argparse.Namespace) -> None:
     """Write the page for the pairs that `neardup videos` found."""
     require_av()
-    others = [flag for flag in ("records", "removed", "audit", "pictures") if getattr(args, flag)]
+    others = [flag for flag in ("records", "audit", "pictures") if getattr(args, flag)]
     given = [*table.Options.of(args).given_arguments(), *(f"--{flag}" for flag in others)]
     if given:
         raise UsageError(
             f"{given[0].partition('=')[0]} does not apply to --videos; leave one of them out"
         )
     pairs, common = _files_of(args.pairs), [args.common] if args.common else []
-    check_files([*pairs, *common])
+    gone = [args.removed] if args.removed else []
+    check_files([*pairs, *common, *gone])
     folders = args.folder or [os.curdir]
     for folder in folders:
         if not os.path.isdir(folder):
             raise UsageError(f"""--folder {folder or "''"}: not a folder""")
-    with atomic_write.whole_or_not("-o", args.o, [*pairs, *common]) as file:
-        answer = answer_of(parsed_lines(pairs, found_run, (RUNS,)))
+    with atomic_write.whole_or_not("-o", args.o, [*pairs, *common, *gone]) as file:
+        kept = parsed_lines(gone, parse_removed_video, (REMOVED_VIDEOS,))
+        runs = parsed_lines(pairs, found_run, (RUNS,))
         stretches = stretches_of(parsed_lines(common, parse_common))
-        times = times_of(answer.first, stretches)
-        progress = Progress("neardup report", ["videos"], 1)
-        progress.stage("videos", len(times))
-        with progress.shown():
-            seen = look(times, folders, cores(), progress.of(0))
-        page = video_page(answer, stretches, args.pairs, seen)
-        write_to(file, [page.encode()])
+        write_videos(file, answer_of(runs, dict(kept)), stretches, args.pairs, folders)
+
+
+def write_videos(
+    file: IO[bytes],
+    answer: VideoAnswer,
+    stretches: Sequence[Stretch],
+    source: str,
+    folders: Sequence[str],
+) -> None:
+    """Write the page of an answer; `source`: its file; only files below `folders` are opened."""
+    times = times_of(answer.first, stretches)
+    progress = Progress("neardup report", ["videos"], 1)
+    progress.stage("videos", len(times))
+    with progress.shown():
+        seen = look(times, folders, cores(), progress.of(0))
+    write_to(file, [video_page(answer, stretches, source, seen).encode()])
 
 
 def _files_of(name: str) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from neardup.commands.images import cache_file
+from neardup.commands.report import write_videos
 from neardup.engines.local.answer_file import OUTPUT_FILES, Answer, check_outputs, file_answer
 from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.video_run import STAGES, found_in, read_all, shingles_of, work
@@ -32,6 +33,8 @@ from neardup.reading.row_files import (
     fields_table,
     format_by_name,
 )
+from neardup.report.html_page import check_jinja
+from neardup.report.video_answer import answer_of, parse_common, parse_removed_video, stretches_of
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
     STDOUT,
@@ -157,6 +160,8 @@ def main() -> None:
     args = _command_line()
     asked = _asked(args)
     require_av()
+    if args.report:
+        check_jinja()
     names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
     for flag, name in names.items():
         if name and os.path.isfile(name) and is_video(os.fsencode(name)):
@@ -168,7 +173,7 @@ def main() -> None:
         how = "-o", args.answer, inputs, TABLES.get(args.output, RUNS)
         answer = file_answer(*how, form=args.format or "", null=args.null)
         files = {"-o": stack.enter_context(answer)}
-        for flag in ("--removed", "--common"):
+        for flag in ("--removed", "--common", "--report"):
             beside = file_answer(flag, names[flag], inputs, TABLES["removed"])
             files[flag] = stack.enter_context(beside)
         kind, named = asked.how.kind(), args.cache is not None
@@ -203,11 +208,21 @@ def _answer(
     files: dict[str, Answer],
     knows: "Callable[[bytes], bool] | None",
 ) -> list[str]:
-    """Write the answer, and any files of --common and --removed; return lines for the summary.
+    """Write the answer and the files beside it; return lines for the summary.
 
     knows: for -0, whether a path is that of a file that was read, and not one in a file of prints
     """
-    answer = files["-o"]
+    answer, decision = files["-o"], None
+    if args.report or args.output in DECISIONS:
+        least = asked.join.threshold if args.output in DECISIONS else float(TO_REMOVE)
+        decision = video_decisions.decide(found, asked.keep, least, folder)
+    if args.report:
+        kept = dict(map(parse_removed_video, decision.removed)) if decision else {}
+        pairs = answer_of(video_decisions.runs_of(found, links=False), kept)
+        lines = video_answers.common_lines(found.common, found.videos.ids)
+        stretches = stretches_of(map(parse_common, lines))
+        with files["--report"].file() as page:
+            write_videos(page, pairs, stretches, ", ".join(args.folders), args.folders)
     if args.common:
         as_json = format_by_name(args.common) == JSON
         form = video_answers.common_objects if as_json else video_answers.common_lines
@@ -222,7 +237,7 @@ def _answer(
         count = len({line.partition(b"\t")[0] for line in clusters})
         said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"
     else:
-        decision = video_decisions.decide(found, asked.keep, asked.join.threshold, folder)
+        assert decision
         if args.removed:
             files["--removed"].write(decision.removed)
         lines = getattr(decision, args.output)
@@ -260,7 +275,7 @@ def _command_line() -> argparse.Namespace:
     ):
         parser.add_argument(flag, metavar=metavar, help=about)
     parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
-    parser.add_shared("--strict --no-cache --jobs -o --removed -0")
+    parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
     args = parser.parse_intermixed_args()
     _check(args)
     return args
@@ -282,8 +297,9 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(
             "--threshold with --measure common needs --output kept or removed; use --at-least"
         )
-    if args.output in (PRINTS, SHINGLES) and (args.against or args.common):
-        flag = "--against" if args.against else "--common"
+    given = {"--against": args.against, "--common": args.common, "--report": args.report}
+    if args.output in (PRINTS, SHINGLES) and any(given.values()):
+        flag = next(filter(given.get, given))
         raise UsageError(
             f"{flag} needs pairs, but --output is {args.output}; leave one of them out"
         )

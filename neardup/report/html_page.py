@@ -130,9 +130,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def percent(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> Any:
     """Format a part of a whole as a percentage in parentheses; "" if the whole is 0."""
-    return f" ({100 * part / whole:.1f}\xa0%)" if whole else ""
+    from markupsafe import Markup
+
+    return Markup(f" ({100 * part / whole:.1f}&nbsp;%)") if whole else ""
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:

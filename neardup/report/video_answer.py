@@ -1,18 +1,21 @@
 """Summarise the answer of `neardup videos` for a page: counts of all pairs, and the first pairs.
 
-In memory: the ids of the videos that are in pairs, and a number for each pair.
+In memory: all pairs, about 500 bytes for each.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.reading.row_files import fields_table
 from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest
 from neardup.videos.pair_lines import PairRun, parse_run
@@ -20,7 +23,7 @@ from neardup.videos.runs import Run
 
 FIRST = 50  # pairs that are shown
 GROUPS = 10  # groups, and common stretches, that are shown
-MEMBERS = 6  # of such a group
+REMOVED_VIDEOS = fields_table(id=str, kept=str, share=float)
 LATEST = 1e7  # seconds
 SAME_SPEED = 0.005  # how far the rate of a run may be from 1
 _COMMON = re.compile(
@@ -42,12 +45,20 @@ class Couple(NamedTuple):
     def seconds(self) -> float:
         return sum(run.seconds for run in self.runs)
 
+    def swapped(self) -> Couple:
+        return self._replace(a=self.b, b=self.a, runs=[run.swapped() for run in self.runs])
+
 
 class Group(NamedTuple):
-    """Videos that are connected by pairs."""
+    """Videos that are connected by pairs; the first ones beside the one that is kept.
+
+    Without a decision, that is the one in most pairs; a video that is no pair with it is beside
+    the one that it is most similar to.
+    """
 
     size: int
-    members: list[str]  # the first ones
+    kept: str
+    couples: list[Couple]  # a: kept
 
 
 class VideoAnswer(NamedTuple):
@@ -58,7 +69,10 @@ class VideoAnswer(NamedTuple):
     mirrored: int  # pairs
     retimed: int  # pairs with a run at another speed
     largest: list[Group]
-    first: list[Couple]
+
+    @property
+    def first(self) -> list[Couple]:
+        return [couple for group in self.largest for couple in group.couples]
 
 
 class Place(NamedTuple):
@@ -86,46 +100,68 @@ def found_run(line: bytes) -> PairRun:
     return run
 
 
-def answer_of(runs: Iterable[PairRun]) -> VideoAnswer:
-    """Count all pairs; keep the first pairs, in order, with all their matched stretches.
+def parse_removed_video(line: bytes) -> tuple[str, str]:
+    """Return (id, kept) of a line that `neardup videos --removed` wrote; else WireError."""
+    fields = line.decode("utf-8", "replace").rstrip("\t\n").split("\t")
+    if len(fields) != len(REMOVED_VIDEOS.columns):
+        raise WireError(f"expected a line that `neardup videos --removed` wrote, got {shown(line)}")
+    return fields[0], fields[1]
+
+
+def answer_of(
+    runs: Iterable[PairRun], kept: Mapping[str, str] = MappingProxyType({})
+) -> VideoAnswer:
+    """Count all pairs; keep some pairs of the largest groups, with all their matched stretches.
+
+    kept: the video that each removed one duplicates, if that is known.
 
     >>> numbers = (8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 1.0)
-    >>> answer = answer_of([PairRun("a", "b", *numbers, False), PairRun("a", "c", *numbers, True)])
-    >>> answer.pairs, answer.videos, answer.seconds, answer.mirrored, answer.largest
-    (2, 3, 16.0, 1, [Group(size=3, members=['a', 'b', 'c'])])
+    >>> answer = answer_of([PairRun("b", "c", *numbers, False), PairRun("a", "c", *numbers, True)])
+    >>> answer.pairs, answer.videos, answer.seconds, answer.mirrored
+    (2, 3, 16.0, 1)
+    >>> [(group.size, group.kept, [c.b for c in group.couples]) for group in answer.largest]
+    [(3, 'c', ['b', 'a'])]
     """
     numbers: dict[str, int] = {}
-    pairs: dict[tuple[int, int, bool], int] = {}
-    first: list[Couple] = []
-    seconds, retimed = 0.0, set[int]()
+    couples: dict[tuple[str, str, bool], Couple] = {}
     for run in runs:
-        a, b = (numbers.setdefault(id_, len(numbers)) for id_ in (run.a, run.b))
-        number = pairs.setdefault((a, b, run.mirrored), len(pairs))
-        seconds += run.seconds
-        if speed(run.rate):
-            retimed.add(number)
-        if number == len(first) < FIRST:
-            first.append(Couple(run.a, run.b, run.share, run.mirrored, run.one_picture, []))
-        if number < len(first):
-            first[number].runs.append(run.run)
-    couples = np.array([pair[:2] for pair in pairs], np.int64).reshape(-1, 2)
-    groups, largest = _groups(list(numbers), couples)
-    mirrored = sum(pair[2] for pair in pairs)
-    counts = (len(pairs), len(numbers), groups)
-    return VideoAnswer(*counts, seconds, mirrored, len(retimed), largest, first)
-
-
-def _groups(ids: list[str], couples: np.ndarray) -> tuple[int, list[Group]]:
-    """Return the number of groups of connected videos, and the largest groups."""
-    forest = Forest(len(ids))
-    forest.join_all(couples[:, 0], couples[:, 1])
-    roots = forest.roots(np.arange(len(ids)))
+        for id_ in (run.a, run.b):
+            numbers.setdefault(id_, len(numbers))
+        new = Couple(run.a, run.b, run.share, run.mirrored, run.one_picture, [])
+        couples.setdefault((run.a, run.b, run.mirrored), new).runs.append(run.run)
+    ends = np.array([(numbers[each.a], numbers[each.b]) for each in couples.values()], np.int64)
+    forest = Forest(len(numbers))
+    forest.join_all(*ends.reshape(-1, 2).T)
+    roots = forest.roots(np.arange(len(numbers)))
     first, sizes = np.unique(roots, return_counts=True)
-    largest = [
-        Group(int(sizes[k]), [ids[n] for n in np.flatnonzero(roots == first[k])[:MEMBERS]])
-        for k in np.argsort(-sizes, kind="stable")[:GROUPS]
-    ]
-    return len(first), largest
+    largest = np.argsort(-sizes, kind="stable")[:GROUPS].tolist()
+    grouped: dict[int, list[Couple]] = {int(first[k]): [] for k in largest}
+    for (a, _, _), couple in couples.items():
+        grouped.get(int(roots[numbers[a]]), []).append(couple)
+    room = FIRST // max(len(largest), 1)
+    return VideoAnswer(
+        len(couples),
+        len(numbers),
+        len(first),
+        sum(couple.seconds for couple in couples.values()),
+        sum(couple.mirrored for couple in couples.values()),
+        sum(any(speed(run.rate) for run in couple.runs) for couple in couples.values()),
+        [_group(int(sizes[k]), grouped[int(first[k])], kept, room) for k in largest],
+    )
+
+
+def _group(size: int, couples: list[Couple], kept: Mapping[str, str], room: int) -> Group:
+    """Return a group with the best couple of each video and the one kept, at most `room`."""
+    degree = Counter(id_ for couple in couples for id_ in (couple.a, couple.b))
+    named = Counter(kept[id_] for id_ in degree if kept.get(id_) in degree)
+    head = (named or degree).most_common(1)[0][0]
+    both = [each for couple in couples for each in (couple, couple.swapped())]
+    beside: dict[str, Couple] = {}
+    for each in sorted(both, key=lambda each: (each.a != kept.get(each.b, head), -each.share)):
+        if each.b != head:
+            beside.setdefault(each.b, each)
+    chosen = sorted(beside.values(), key=lambda each: each.a != head)
+    return Group(size, head, chosen[:room])
 
 
 def speed(rate: float) -> str:

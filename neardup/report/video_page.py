@@ -1,6 +1,6 @@
-"""The report page of a video run: for the first pairs, frames of both videos at the matched times.
+"""The report page of a video run: in groups, frames of each video and the kept one.
 
-    lines ─▶ counts, first pairs ─▶ times, by video ─▶ pictures ─▶ page
+    lines ─▶ counts, groups ─▶ times, by video ─▶ pictures ─▶ page
 
 A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from neardup.images.results import Failure
 from neardup.report.html_page import filled
-from neardup.report.video_answer import GROUPS, Couple, Place, Stretch, VideoAnswer, speed
+from neardup.report.video_answer import GROUPS, LATEST, Couple, Place, Stretch, VideoAnswer, speed
 from neardup.report.video_sights import Seen
 from neardup.videos.moments import Sight
 from neardup.videos.runs import Run
@@ -55,6 +55,12 @@ class Shown(NamedTuple):
 
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
     """Return the page of an answer; `source`: the answer's file; `seen`: the videos' pictures."""
+    groups = [(each, [_shown(pair, seen) for pair in each.couples]) for each in answer.largest]
+    excess = sum(
+        pair.seconds - shown.couple.seconds
+        for group, pairs in groups
+        for pair, shown in zip(group.couples, pairs)
+    )
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
@@ -62,7 +68,8 @@ def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen
         common=common,
         source=source,
         seen=seen,
-        pairs=[_shown(couple, seen) for couple in answer.first],
+        groups=groups,
+        seconds=answer.seconds - excess,
         closed=closed,
         listed=LISTED,
         most_groups=GROUPS,
@@ -112,8 +119,27 @@ def _shown(couple: Couple, seen: Seen) -> Shown:
         [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
         for strip in _strips(couple)
     ]
+    couple = within(couple, seen.seconds(a), seen.seconds(b))
     lines = time_lines(couple.runs[:LISTED], seen.seconds(a), seen.seconds(b))
     return Shown(couple, lines, strips)
+
+
+def within(couple: Couple, a: float, b: float) -> Couple:
+    """Return a pair without what exceeds its videos, of `a` and `b` seconds (0 if unknown).
+
+    The last frame of a video may be shown for longer than the file lasts.
+
+    >>> run = Run(5.4, 0.0, 5.4, 2.0, 7.4, 1.0, 20)
+    >>> within(Couple("a", "b", 1.0, False, False, [run]), 5.2, 7.3).runs[0][:5]
+    (5.2, 0.0, 5.2, 2.0, 7.3)
+    """
+    a, b = a or LATEST, b or LATEST
+    runs, left = [], min(a, b)
+    for run in couple.runs:
+        times = min(run.a_from, a), min(run.a_to, a), min(run.b_from, b), min(run.b_to, b)
+        runs.append(Run(min(run.seconds, left), *times, run.rate, run.frames))
+        left -= runs[-1].seconds
+    return couple._replace(runs=runs)
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:

@@ -326,3 +326,47 @@ def test_clean_writes_what_it_removes(tmp_path: Path) -> None:
     result = door_on(tmp_path, "leaks", *words)
     assert json.loads(result.out) == {"id": "t1", "text": "x y z"}
     assert (tmp_path / "gone.csv").read_text() == "id,kept,similarity\nt0,q,1.0\n"
+
+
+@pytest.mark.slow
+def test_the_page_of_pictures_shows_pictures_and_repeats_the_promise(
+    made: Path, tmp_path: Path
+) -> None:
+    top = library(made, "images", tmp_path / "my files", NAMES[:3])
+    words = [top, "--output=kept", "--removed=gone.tsv", "--report=page.html"]
+    assert door_on(tmp_path, "images", *words).code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert page.count('src="data:image/jpeg;base64,') > 6
+    assert "Screenshot 2.png" in page
+    assert "%20" not in page
+    assert not re.search("[0-9a-f]{16}", re.sub('base64,[^"]*', "", page))
+    assert "my files" in page
+    order = [
+        page.index(each) for each in ("Largest clusters", "Removed pictures", "What was asked")
+    ]
+    assert order == sorted(order)
+    lines = door_on(tmp_path, "images", top, "--output=fingerprints", "-o", "hashes")
+    pairs = door_on(tmp_path, "images", top, "-o", "pairs.tsv")
+    made_by_hand = [*NEARDUP, "report", "--pictures", "pairs.tsv", "--records", "hashes", "-o", "b"]
+    assert (lines.code, pairs.code, run(made_by_hand, tmp_path, cwd=tmp_path).code) == (0, 0, 0)
+    said = [
+        re.search("<dt>Promise</dt><dd>([^<]*)", each)[1]  # type: ignore[index]
+        for each in (page, (tmp_path / "b").read_text("utf-8"))
+    ]
+    assert said[0] == said[1]
+    assert "probability" not in said[0]
+
+
+@pytest.mark.slow
+def test_the_page_of_videos_shows_each_beside_the_kept_one(made: Path, tmp_path: Path) -> None:
+    top = library(made, "videos", tmp_path / "films", NAMES[1:4])
+    kept = door_on(tmp_path, "videos", "films", "--output=kept", "--report=page.html", "-0")
+    assert kept.code == 0
+    (name,) = [path for path in kept.out.split(b"\0")[:-1] if b"other" not in path]
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert f"videos like <bdi>{name.decode()}</bdi>" in page
+    assert page.count("in common\n") + page.count("in common <") >= 5
+    assert "%20" not in page.replace("%25", "")
+    assert top.is_dir()
+    refused = door_on(tmp_path, "videos", "films", "--output=prints", "--report=x")
+    assert "--report needs pairs, but --output is prints" in refused.err

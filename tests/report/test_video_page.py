@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import os
 import re
@@ -69,7 +70,7 @@ def page(*runs: PairRun, common: bytes = b"", folders: Sequence[str] = (".",)) -
 
 def text_of(page: str) -> str:
     body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
-    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
 
 
 def pictures(page: str) -> list[bytes]:
@@ -102,7 +103,6 @@ def test_the_same_moments_are_side_by_side(folder: Path) -> None:
     assert "mirrored video" in words
     assert 'class="tag"' not in text
     assert "Not shown" not in words
-    assert "Groups" not in words
 
 
 def test_the_intervals_are_on_one_scale(folder: Path) -> None:
@@ -125,7 +125,7 @@ def test_several_runs_speed_and_mirrored(folder: Path) -> None:
     text = page(*runs)
     words = text_of(text)
     assert len(pictures(text)) == 2 * (4 + 2)
-    assert "0:07.0 in common 80 % of the shorter video mirrored the second is 5.0 % faster" in words
+    assert "80 % of the shorter video mirrored the second is 5.0 % faster" in words
     assert "0:10.0–0:14.0 in the first is 0:02.0–0:05.8 in the second: 0:04.0, which is" in words
     assert "1 pairs with a mirrored video" in words.replace(
         "pairs with a mirrored video 1", "1 pairs with a mirrored video"
@@ -213,19 +213,36 @@ def test_the_page_is_bounded(folder: Path) -> None:
     more = [run._replace(a_from=10.0 + k / 100) for run in runs[:3] for k in range(200)]
     text = page(*runs, *more)
     words = text_of(text)
-    assert "The first 50 pairs of 60, in the order of pairs.tsv." in words
-    assert "and 10 more pairs" in words
     assert "and 181 more intervals" in words
-    assert "and 55 more videos" in words
+    assert "61 videos like films/a.mp4" in words
+    assert "and 10 more videos" in words
     assert len(text) < 4_000_000
 
 
-@pytest.mark.slow
-def test_groups(folder: Path) -> None:
-    runs = [CLIP, CLIP._replace(b="films/c.mp4"), CLIP._replace(a="x", b="y")]
+def test_groups_come_first_each_video_beside_the_kept_one(folder: Path) -> None:
+    """A large group hides no other one, and each of its videos is beside the kept one."""
+    first = [CLIP._replace(a=f"x{k}", b=f"x{n}") for k in range(12) for n in range(k + 1, 12)]
+    runs = [*first, CLIP, CLIP._replace(b="films/c.mp4", share=0.9)]
+    answer = answer_of(runs)
+    assert [(each.size, each.kept) for each in answer.largest] == [(12, "x0"), (3, "films/a.mp4")]
+    assert [couple.b for couple in answer.largest[1].couples] == ["films/c.mp4", "films/b.mp4"]
+    kept = answer_of(runs, {"films/a.mp4": "films/b.mp4"}).largest[1]
+    assert next((pair.a, pair.b) for pair in kept.couples) == ("films/b.mp4", "films/a.mp4")
+    assert kept.couples[0].runs == [CLIP.run.swapped()]
     words = text_of(page(*runs))
-    assert "They form 3 pairs in 2 groups." in words
-    assert "2 of 2 groups, the largest first. 3 videos films/a.mp4 films/b.mp4 films/c.mp4" in words
+    assert "2 of 2 groups, the largest first." in words
+    assert words.index("12 videos like x0") < words.index("3 videos like films/a.mp4")
+
+
+def test_a_stretch_is_never_longer_than_the_video(folder: Path) -> None:
+    """The 20 seconds of a.mp4 are 20, even if its last frame is shown for longer."""
+    text = page(CLIP._replace(seconds=20.3, a_from=0.0, a_to=20.3, b_to=22.0, share=1.0))
+    assert "100&nbsp;% of the shorter video" in text
+    words = text_of(text)
+    shorter = re.findall(r"films/b.mp4 ([0-9:.]+), 160", words)[0]
+    assert f"{shorter} in common" in words
+    assert f"0:00.0–0:20.0 in the first is 0:02.0–{shorter} in the second" in words
+    assert "0:20.3" not in words
 
 
 @pytest.mark.slow
