@@ -110,7 +110,7 @@ def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
 def _long_rows(data: bytes, ends: np.ndarray) -> np.ndarray:
     """Return which rows have more than MOST_LINES lines; the one after the last end, too."""
     line_end = b"\n" if b"\n" in data else b"\r"
-    if data.count(line_end) - len(ends) <= MOST_LINES:
+    if data.count(line_end) - len(ends) < MOST_LINES:
         return np.empty(0, np.int64)
     breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord(line_end))
     lines = np.diff(np.searchsorted(breaks, np.append(ends, len(data))), prepend=0)
