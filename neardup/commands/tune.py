@@ -1,9 +1,11 @@
 """`tune`: recommend a setting for a file, from a sample of it."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 
 from neardup.evaluation import (
     choices,
@@ -31,6 +33,12 @@ lengths of shingles are also compared, unless --shingle is given; for fingerprin
 """
 MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
+# What a cleaning removes, as the lines of a sample show it.
+CLEANINGS = {
+    "html": re.compile(rb"</?[A-Za-z][^<>]*>"),
+    "accents": re.compile(rb"[\x80-\xff]|\\u[0-9a-fA-F]{4}"),
+}
+BELOW = Fraction(1, 10)  # how far below the threshold pairs are counted, too
 SIMILARITIES = [k / 10 for k in range(1, 10)]
 HEADS = (
     "|recall|recall of|keys a||candidate|of them|shuffled,|",
@@ -69,8 +77,13 @@ def main() -> None:
     if settings.form.shingle and options.shingle is None:
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)
         lengths = shingle_lengths.compared(texts, measure, recall, seed)
-        options = replace(options, shingle=shingle_lengths.best_length(lengths).name)
         print("\n".join([*shingle_lengths.in_words(lengths, measure, len(texts)), ""]))
+        best = replace(options, shingle=shingle_lengths.best_length(lengths).name)
+        usual, other = _pairs(sample, options, seed), _pairs(sample, best, seed)
+        if other < usual:
+            more = f"{choices.number(usual)} similar pairs, and not {choices.number(other)}"
+            print(f"But the default --shingle finds about {more}; so it is kept.\n")
+        options = options if other < usual else best
         settings, _ = exact_answers.exact_settings(options)
     name = settings.request.measure
     survey = estimates.Survey.of(sample, settings.parse, measure, seed)
@@ -88,8 +101,51 @@ def main() -> None:
     command = shlex.join([*job_command(), *words, *plain_names(["--", *args.files])])
     few = shingle_lengths.few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
+    for hint in _hints(sample, options, survey, seed, args.files):
+        print(hint)
     if not measure.directed:
         print("\nIt prints pairs; add --output kept for the records without near-duplicates.")
+
+
+def _pairs(sample: line_sample.LineSample, options: table.Options, seed: int) -> float:
+    """Return the estimated number of similar pairs in the input with these options."""
+    settings, measure = exact_answers.exact_settings(options)
+    assert not isinstance(measure, Hamming)
+    survey = estimates.Survey.of(sample, settings.parse, measure, seed)
+    return float(survey.likeness.matches.sum())
+
+
+def _hints(
+    sample: line_sample.LineSample,
+    options: table.Options,
+    survey: estimates.Survey,
+    seed: int,
+    files: list[str],
+) -> Iterator[str]:
+    """Yield, for each option that would find more pairs by the sample, how many, and a command."""
+    here, tried = float(survey.likeness.matches.sum()), []
+    if options.shingle is not None:
+        given = options.clean.split(",") if options.clean else []
+        for name, marks in CLEANINGS.items():
+            if name not in given and any(map(marks.search, filter(_is_line, sample.lines))):
+                tried.append(("--clean", ",".join([*given, name])))
+    t = survey.measure.threshold
+    if Fraction(t.num, t.den) > 2 * BELOW and survey.measure.resemblance:
+        tried.append(("--threshold", f"{float(Fraction(t.num, t.den) - BELOW):.3g}"))
+    for flag, value in tried:
+        asked = options.with_values({flag: value})
+        there = _pairs(sample, asked, seed)
+        if there > here:
+            found = f"about {choices.number(there)} similar pairs instead of {choices.number(here)}"
+            words = [
+                word for each in exact_answers.pair_options(asked) for word in each.split("=", 1)
+            ]
+            command = shlex.join([*job_command(), *words, *plain_names(["--", *files])])
+            yield f"\nWith {flag} {value} it would find {found}:\n\n    {command}"
+
+
+def _is_line(line: object) -> bool:
+    return isinstance(line, bytes)  # a row that cannot be read is none
 
 
 def _command_line() -> argparse.Namespace:

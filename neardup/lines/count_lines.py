@@ -44,6 +44,8 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
         raise StageError(
             f"{path}: is not a file of token counts written by step.py count order"
         ) from None
+    if not data and not own:
+        raise StageError(f"{path}: is empty; leave --counts out, or count the tokens again")
     order = np.argsort(tokens)
     frequencies = frequencies[order].astype(np.int64)
     return TokenCounts(sizes, holders, tokens[order], frequencies, sample, own)
@@ -57,7 +59,10 @@ def _columns(data: bytes, kind: bytes) -> np.ndarray:
         raise ValueError
     if not all(map(bytes.isdigit, numbers)):
         raise ValueError
-    return np.array(numbers, dtype=np.uint64).reshape(-1, 2).T
+    columns = np.array(numbers, dtype=np.uint64).reshape(-1, 2).T
+    if not columns[1].all():  # a count of 0
+        raise ValueError
+    return columns
 
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:

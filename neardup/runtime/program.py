@@ -36,6 +36,7 @@ PROGRAMS = {
     "step.py count": COUNT_TOKENS,
 }
 AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
+OF_NO_RECORDS = (" evaluate", " similar")  # commands without --input and --encoding
 TASK = "mapreduce_map_input_file"
 LONGEST = 300  # characters; of a longer command only the options are shown
 OF_ROWS = r"\.(?:jsonl|ndjson|json|csv|parquet|pq)\Z"  # which --input of lines refuses
@@ -140,6 +141,8 @@ def piped(command: str, name: str = "", *options: str) -> str:
     "xz -dc 'a b.txt' | … -"
     """
     words, files = _words(), typed_files()
+    if words and words[0].endswith(OF_NO_RECORDS):
+        options = ()
     if words[:1] == [ON_CLUSTER]:
         return f"{command} {name or 'FILE'} | hdfs dfs -put - INPUT"
     if not name:

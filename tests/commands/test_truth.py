@@ -276,3 +276,14 @@ def test_overlaps(indexed: list, asking: list, step: int) -> None:
     ]
     columns = np.concatenate([np.empty((3, 0), np.int64), *map(np.stack, found)], axis=1)
     assert [tuple(row) for row in columns.T.tolist()] == expected
+
+
+def test_the_advice_for_packed_pairs_is_a_line_that_works(tmp_path: Path) -> None:
+    """`evaluate` has no --input, also where a packed file is named like a table."""
+    pairs = b"a\tb\t0.900000\n"
+    (tmp_path / "truth.tsv").write_bytes(pairs)
+    (tmp_path / "pairs.tsv").write_bytes(gzip.compress(pairs))
+    result = run([*NEARDUP, "evaluate", "pairs.tsv", "truth.tsv"], tmp_path, cwd=tmp_path)
+    line = result.err.rstrip().rpartition("type: ")[2]
+    assert line == "gzip -dc pairs.tsv | python3 -m neardup evaluate - truth.tsv"
+    assert succeed([*NEARDUP, "evaluate", "-", "truth.tsv"], tmp_path, pairs, cwd=tmp_path).out

@@ -6,6 +6,8 @@ Statistical tests have fixed seeds, and bounds of at least four standard deviati
 from __future__ import annotations
 
 import gzip
+import json
+import random
 import re
 import shlex
 from itertools import combinations
@@ -464,3 +466,28 @@ def test_only_what_is_exact_is_said_to_miss_none(tmp_path: Path) -> None:
     for name, at_threshold, of_pairs in shares:
         by_chance = "×" in name or name == "auto"
         assert at_threshold == of_pairs == ("0.999999" if by_chance else "1.000000"), name
+
+
+@pytest.mark.slow
+def test_what_more_a_cleaning_or_a_lower_threshold_would_find(tmp_path: Path) -> None:
+    """Tags, accents and pairs just below the threshold are seen in the sample, with a command."""
+    draw = random.Random(3)
+    words = [a + b + c for a in "bdfg" for b in "aeiou" for c in "lmnrst"]
+    rows = []
+    for i in range(60):
+        some = draw.choices(words, k=40)
+        other = "</b> ".join(some) if i % 2 else " ".join(some).replace("e", "é")
+        below = [*some[:3], "zzz", *some[4:]]
+        for name, text in (("a", " ".join(some)), ("b", other), ("c", " ".join(below))):
+            rows.append(json.dumps({"id": f"{name}{i}", "text": text}, ensure_ascii=False))
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    flags = ["--shingle", "word:3", "rows.jsonl"]
+    out = succeed([*NEARDUP, "tune", *flags], tmp_path, cwd=tmp_path).out.decode()
+    found = {}
+    for flag, value, line in re.findall(r"\nWith (\S+) (\S+) it would .*:\n\n    (.*)\n", out):
+        assert f" {flag} {value} " in line
+        command = [*RUN_LOCAL, *shlex.split(line)[1:]]
+        found[value] = succeed(command, tmp_path, cwd=tmp_path).out.count(b"\n")
+    assert set(found) == {"html", "accents", "0.8"}
+    usual = succeed([*RUN_LOCAL, *flags], tmp_path, cwd=tmp_path).out.count(b"\n")
+    assert min(found.values()) > usual

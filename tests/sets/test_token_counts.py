@@ -188,10 +188,19 @@ def ragged(sets: Sets) -> Ragged:
 
 
 @pytest.mark.parametrize(
-    "sets", [some_sets(200), [frozenset({1, 2}), frozenset({3})], []], ids=["many", "none", "empty"]
+    "sets", [some_sets(200), [frozenset({1, 2}), frozenset({3})]], ids=["many", "none"]
 )
 def test_the_file_is_read_as_counts(sets: Sets, tmp_path: Path) -> None:
     assert same(as_counts(naive(sets), tmp_path), TokenCounts.of_sets(ragged(sets)))
+
+
+def test_an_empty_file_has_counts_of_its_own_records_only(tmp_path: Path) -> None:
+    """A job that found no records has no counts; a file that --counts names must have some."""
+    path = tmp_path / "counts"
+    path.write_bytes(b"")
+    assert not len(read_counts(str(path), own=True).tokens)
+    with pytest.raises(StageError, match="counts: is empty; leave --counts out"):
+        read_counts(str(path))
 
 
 @pytest.mark.parametrize(
@@ -204,6 +213,8 @@ def test_the_file_is_read_as_counts(sets: Sets, tmp_path: Path) -> None:
         b"t%020d\t2\n" % 10**20,
         b"t99999999999999999999\t2\n",
         b"000000000001:t%020d\t2\n" % 1,
+        b"s%020d\t1\nt%020d\t0\n" % (1, 1),
+        b"s%020d\t0\nt%020d\t2\n" % (1, 1),
     ],
 )
 def test_a_file_that_is_none(data: bytes, tmp_path: Path) -> None:
