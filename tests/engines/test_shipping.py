@@ -19,6 +19,7 @@ from neardup.engines.hadoop import shipping, submit
 from neardup.engines.hadoop.jobs import keep_on_cluster, streaming
 from neardup.runtime import kernels
 from neardup.runtime.atomic_write import LOCKED, MACHINE, OWNER
+from neardup.runtime.program import StageError
 from tests.support.engines import JOB, MAPPER, REDUCER, ROOT, Result, in_order, run, succeed
 from tests.support.fake_hadoop import fake_hadoop, value, was_asked
 
@@ -266,5 +267,11 @@ def test_a_path_that_cannot_be_shipped_is_passed_over(
     monkeypatch.setenv("XDG_CACHE_HOME", str(checkout))
     monkeypatch.setattr("tempfile.tempdir", str(plain))
     assert shipping.folder().parent == plain / f"neardup-{os.geteuid()}"
-    monkeypatch.setattr("tempfile.tempdir", str(checkout))  # --show still works
+    monkeypatch.setattr("tempfile.tempdir", str(checkout))
     assert shipping.folder() == checkout / ".ship"
+    for name, setting in fake_hadoop(plain).items():
+        monkeypatch.setenv(name, setting)
+    words = ["--rounds=1", "--reducers=1", "in", "out"]
+    assert "My Documents (1)/.ship" in submit.planned(submit.read(["--show", *words])).shown()
+    with pytest.raises(StageError, match="Hadoop cannot ship"):
+        submit.planned(submit.read(words))

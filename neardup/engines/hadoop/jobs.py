@@ -176,7 +176,8 @@ def streaming(
         "stream.jobconf.truncate.limit": 20000,  # characters of a property in a task's environment
     }
     defined = [f"{name}={value}" for name, value in {**common, **own}.items()]
-    _check_name(shipping.folder())
+    if not asked.show:
+        _check_name(shipping.folder())
     # Send few files: each takes the client half a second.
     sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
     shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
