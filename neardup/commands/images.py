@@ -6,9 +6,12 @@ folders ── files ── fingerprints ── lines, the one to keep first ─
 import argparse
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Callable
 
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
@@ -21,20 +24,25 @@ from neardup.engines.local.answer_file import (
 from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
-from neardup.images import pictures
+from neardup.images import keep_rules, originals, pictures
 from neardup.images.cache import PICTURES, ResultCache, Store, default_file
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
+from neardup.images.keep_rules import in_order
+from neardup.images.originals import Facts
 from neardup.images.perceptual_hash import BITS
 from neardup.images.picture_hashes import (
     Fingerprint,
     Variants,
+    compared,
+    facts_of_file,
     fingerprints,
-    in_order,
-    keep_rules,
+    line,
+    measured,
+    measures_kind,
 )
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
-from neardup.lines.answer_tables import answer_table
+from neardup.lines.answer_tables import REMOVED, answer_table
 from neardup.options import command_parser
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
@@ -55,9 +63,12 @@ from neardup.verification import OUTPUTS
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
 LINES = "fingerprints"
+DOUBTED = fields_table(**REMOVED.columns, doubt=str)
 KEEP_HELP = (
-    "which of several similar pictures is kept: max:pixels, max:bytes, min:bytes, max:date, "
-    "min:date; or several rules with commas, each breaking ties of those before it"
+    "which of several similar pictures is kept: straight (not framed, mirrored, cropped, …, where "
+    "that is known), max:detail, max:pixels, firsthand (not made from a compressed file), "
+    "max:bytes, min:bytes, max:date, min:date, prefer:REGEX (a path that matches); or several "
+    "rules with commas, each breaking ties of those before it"
 )
 OUTPUT_HELP = (
     f"{', '.join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept pictures; clusters: "
@@ -88,7 +99,7 @@ SHORT = {
     "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
     "--first-frame": "compare only the first frame of an animation, with other pictures, too",
     "--output": "pairs, links, kept, removed, clusters or fingerprints (default: pairs)",
-    "--keep": "which of several similar pictures is kept (default: max:pixels,max:bytes)",
+    "--keep": "which of several similar pictures is kept (default: the original)",
     "--against": "old pictures, a file written by --output fingerprints; may be repeated",
     "--no-cache": "do not read or write the cache",
 }
@@ -101,7 +112,7 @@ def main() -> None:
     quality = integer("--quality", args.quality, 0, 100)
     jobs = cores() if args.jobs is None else integer("--jobs", args.jobs, 1, MOST_JOBS)
     seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
-    keep = read("--keep", keep_rules, args.keep)
+    keep = read("--keep", keep_rules.keep_rules, args.keep)
     integer("--distance", args.distance, 0, BITS // 2)
     pictures.require_pillow()
     names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
@@ -132,34 +143,72 @@ def main() -> None:
                 seconds,
                 begin=lambda missing: progress.stage("pictures", len(missing)),
             )
-            kept = _kept(progress.counted(0, found, lambda _: 1), tally, quality)
+            counted = _kept(progress.counted(0, found, lambda _: 1), tally, quality)
+            kept = sorted(counted, key=lambda each: each[0].path)
+            every = [facts_of_file(file, of) for file, of in kept]
+            ids = [path_id(file.path) for file, _ in kept]
             lines = folder / "fingerprints"
-            with lines.open("wb") as sink:
-                write_to(sink, in_order(kept, keep))
-        said = find(lines, args, old, answer) if lines.stat().st_size else []
+
+            def write() -> None:
+                with lines.open("wb") as sink:
+                    order = in_order(every, ids, keep)
+                    write_to(sink, (line(kept[k][0].path, kept[k][1].hashes) for k in order))
+
+            write()
+            if args.output in PATHS and kept:
+                more = ResultCache(PICTURES, cache_file(args, PICTURES), measures_kind(), named)
+                stack.callback(more.close)
+                measure = partial(measured, cache=more, jobs=jobs, seconds=seconds)
+                for group in _groups(lines, ids, args):
+                    compared([every[k] for k in group], [kept[k] for k in group], variants, measure)
+                write()
+        said = find(lines, args, old, answer, dict(zip(ids, every))) if kept else []
         tally.report(cache.note, said)
 
 
-def find(lines: Path, args: argparse.Namespace, old: list[str], answer: Answer) -> list[str]:
+def _groups(lines: Path, ids: list[str], args: argparse.Namespace) -> list[list[int]]:
+    """Return the places of pictures that are connected by pairs, a list for each group."""
+    words = ["--input=fingerprints", "--exact", f"--distance={args.distance}", "--output=clusters"]
+    answer, places = lines.with_name("groups"), {id_: k for k, id_ in enumerate(ids)}
+    run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
+    groups: dict[str, list[int]] = defaultdict(list)
+    for first, id_ in (row.split() for row in answer.read_text().splitlines()):
+        groups[first].append(places[id_])
+    return list(groups.values())
+
+
+def find(
+    lines: Path, args: argparse.Namespace, old: list[str], answer: Answer, facts: dict[str, Facts]
+) -> list[str]:
     """Write the answer for a file of fingerprint lines, which are in the order of --keep.
 
-    Return lines for the summary.  old: files of fingerprint lines.
+    Return lines for the summary.  old: files of fingerprint lines; facts: of the pictures, by id.
     """
     if args.output == LINES:
         with lines.open("rb") as source:
             answer.write(source)
         return []
     given = {"distance": args.distance, "output": args.output, "jobs": args.jobs}
-    given.update(removed=args.removed, report=args.report)
+    removed = lines.with_name("removed") if args.removed else None
+    given.update(removed=removed, report=args.report)
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
-    of_line = {"pairs": with_bits, "links": with_bits, "kept": _kept_id}.get(args.output)
-    count = run.answer_for(NAME, PROGRAM, words, lines, answer, args.folders, of_line)
+    doubts: list[bytes] = []
+    doubted = partial(with_doubt, facts=facts, doubts=doubts)
+    forms: dict[str, Callable[[bytes], bytes]] = {"pairs": with_bits, "links": with_bits}
+    forms.update(kept=_kept_id, removed=doubted)
+    inputs = lines, answer, args.folders
+    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output))
+    if removed:
+        with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
+            to.write(map(doubted, gone))
     with lines.open("rb") as source:
         among = many(sum(1 for _ in source), "new pictures" if old else "pictures")
     if args.output in PATHS:
-        return [f"{many(count, 'pictures')} {args.output}"]
+        doubtful = f", {len(doubts):,} of them doubtful" if doubts else ""
+        gone_too = " removed" if doubts and args.output == "kept" else ""
+        return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
     return [f"{many(count, noun)} among {among}"]
 
@@ -170,6 +219,8 @@ def _table(args: argparse.Namespace) -> LineTable:
         raise UsageError(
             f"-o {args.answer}: fingerprints are written as lines; use another extension"
         )
+    if args.output == "removed":
+        return DOUBTED
     columns = answer_table(args.output, bool(args.against), False, False).columns
     with_bits = {} if args.output in (*PATHS, "clusters") else {"bits": int}
     return fields_table(id=str) if args.output == "kept" else fields_table(**columns, **with_bits)
@@ -177,6 +228,14 @@ def _table(args: argparse.Namespace) -> LineTable:
 
 def _kept_id(line: bytes) -> bytes:
     return line.split()[0] + b"\n"
+
+
+def with_doubt(line: bytes, facts: dict[str, Facts], doubts: list[bytes]) -> bytes:
+    """Return a line of a removed picture with one more field: why it is doubtful, or nothing."""
+    removed, kept = (facts.get(id_.decode(), {}) for id_ in line.split()[:2])
+    words = originals.doubt(kept, removed).encode()
+    doubts += [words] * bool(words)
+    return b"%b\t%b\n" % (line.rstrip(b"\n"), words)
 
 
 def with_bits(line: bytes) -> bytes:
@@ -203,7 +262,7 @@ def _command_line() -> argparse.Namespace:
     for flag, metavar, default, about in (
         ("--quality", "N", "50", "ignore pictures with less detail than N, 0 to 100"),
         ("--time-limit", "SECONDS", "60", "give up on a file after this time"),
-        ("--keep", "RULES", "max:pixels,max:bytes", KEEP_HELP),
+        ("--keep", "RULES", keep_rules.PICTURES, KEEP_HELP),
         ("--distance", "D", "31", "the maximum number of bits, of 256, in which a pair differs"),
         ("--output", "KIND", "pairs", OUTPUT_HELP),
     ):

@@ -17,8 +17,10 @@ from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.video_run import STAGES, found_in, read_all, shingles_of, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
+from neardup.images import keep_rules
 from neardup.images.cache import ResultCache
 from neardup.images.folder_walk import path_of
+from neardup.images.keep_rules import Rule
 from neardup.images.results import LONGEST_LIMIT
 from neardup.images.tally import Rules, Tally
 from neardup.options import command_parser
@@ -62,7 +64,6 @@ from neardup.videos.containers import is_video, require_av
 from neardup.videos.pair_lines import RUNS, format_run
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
-from neardup.videos.video_answers import Rule
 from neardup.videos.video_files import Reading
 from neardup.videos.video_join import MEASURES, JoinOptions, find
 
@@ -72,7 +73,8 @@ OUTPUTS = {
     "pairs": "each stretch that two videos have in common",
     "links": "as pairs, but just enough pairs to connect each group of similar videos",
     "kept": "the videos without near-duplicates",
-    "removed": "each removed video, the kept video it duplicates, and the share of it found there",
+    "removed": "each removed video, the kept video it duplicates, the share of it found there, and "
+    "why the removal is doubtful, if it is: the kept one is mirrored, cropped, …",
     "clusters": "for each video of a group of similar ones: first video of its group, tab, video",
     PRINTS: "the fingerprints of each video, for --against and for other machines",
     SHINGLES: "a line of shingles for each video, for run_local.sh and other programs",
@@ -81,13 +83,12 @@ TABLES = {
     "pairs": RUNS,
     "links": RUNS,
     "kept": fields_table(id=str),
-    "removed": fields_table(id=str, kept=str, share=float),
+    "removed": fields_table(id=str, kept=str, share=float, doubt=str),
     "clusters": fields_table(cluster=str, id=str),
 }
 TO_REMOVE = "0.8"  # the threshold of kept and removed
-DEFAULT_KEEP = "max:pixels,max:seconds,max:bitrate,min:bytes"
 KEEP_HELP = (
-    f"which of several similar videos is kept: {', '.join(video_answers.KEEP)}, prefer:REGEX (a "
+    f"which of several similar videos is kept: {', '.join(keep_rules.NAMES)}, prefer:REGEX (a "
     "video whose path matches); or several rules with commas, each breaking ties of those before it"
 )
 DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
@@ -114,7 +115,7 @@ SHORT = {
     "--threshold": "minimum share of the shorter video (default: 0.5; 0.8 with kept and removed)",
     "--at-least": "with --measure common: the minimum time, such as 10s (default: 3s)",
     "--output": "pairs, links, kept, removed, clusters, prints or shingles (default: pairs)",
-    "--keep": "which of several similar videos is kept (default: max:pixels,max:seconds, …)",
+    "--keep": "which of several similar videos is kept (default: the original)",
     "--common": "write the stretches that many videos have in common to this file",
     "--against": "old videos, a file written by --output prints: find pairs with a new video",
     "--fast": "read key frames only",
@@ -246,6 +247,7 @@ def _answer(
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
         if left := len(lines) - len(some):
             said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
+        said += f", {decision.doubtful:,} of them doubtful" if decision.doubtful else ""
     return [said, *video_decisions.summary(found)]
 
 
@@ -261,7 +263,7 @@ def _command_line() -> argparse.Namespace:
     for flag, metavar, default, about in (
         ("--measure", "NAME", "copy", MEASURE_HELP),
         ("--output", "KIND", "pairs", kinds),
-        ("--keep", "RULES", DEFAULT_KEEP, KEEP_HELP),
+        ("--keep", "RULES", keep_rules.VIDEOS, KEEP_HELP),
         ("--ticks", "N", "4", "frames compared per second, twice as many in a short video"),
     ):
         add_option(parser, flag, metavar, default, about)
@@ -339,6 +341,6 @@ def _asked(args: argparse.Namespace) -> VideoOptions:
             at_least=read("--at-least", read_time, args.at_least or AT_LEAST),
             exact=args.exact,
         ),
-        read("--keep", video_answers.keep_rules, args.keep),
+        read("--keep", keep_rules.keep_rules, args.keep),
         jobs,
     )

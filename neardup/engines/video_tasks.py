@@ -17,6 +17,7 @@ from neardup.engines.local.video_run import work
 from neardup.engines.local.workers import working_folder
 from neardup.images.decoders import Lost, outcomes
 from neardup.images.folder_walk import FoundFile, path_id
+from neardup.images.keep_rules import number
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
 from neardup.options.command_parser import CommandParser
@@ -38,7 +39,7 @@ from neardup.videos.containers import require_av
 from neardup.videos.print_sources import with_file
 from neardup.videos.seed_steps import SHARES
 from neardup.videos.video_files import Reading
-from neardup.videos.video_prints import VideoPrint, number, to_line
+from neardup.videos.video_prints import VideoPrint, to_line
 from neardup.videos.video_steps import Clusters
 
 MOST_JOBS, MOST_SHARES = 999, 4096

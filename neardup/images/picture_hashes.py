@@ -19,7 +19,7 @@ are, in this order, and the number is the same: another picture for one of the f
 A picture of stripes, a gradient, or a pattern that repeats has few waves, and most bits of its hash
 are 0, as in the hash of any other such picture.  It counts as flat: its quality is 0.
 
-The first of similar pictures is the one to keep, so lines are in the order of `KEEP`.
+The first of similar pictures is the one to keep, so lines are in the order of --keep.
 
 Memory: about 250 bytes for each picture beside those of the walk, and 32 for each hash.
 """
@@ -27,25 +27,26 @@ Memory: about 250 bytes for each picture beside those of the walk, and 32 for ea
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.images import perceptual_hash, pictures
+from neardup.images import originals, perceptual_hash, pictures
 from neardup.images.cache import ResultCache
 from neardup.images.folder_walk import FoundFile, path_id
+from neardup.images.originals import Facts
 from neardup.images.perceptual_hash import WAVES, Bytes, Symmetry
 from neardup.images.results import Failure, Outcome, Work, results
-from neardup.runtime.program import not_one_of
+from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import random_words
 
 HASH_BYTES = perceptual_hash.BITS // 8
 FEWEST_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
+NEARER = 8  # bits
 TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are not cached
 
 
@@ -161,45 +162,82 @@ def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
         return None
 
 
-def _date(file: FoundFile, of: Fingerprint) -> int:
-    """Return the date of a picture, or else of its file, in local time, such as 20240531180000."""
-    if of.date:
-        return int("0" + re.sub("[^0-9]", "", of.date))
-    return int(time.strftime("%Y%m%d%H%M%S", time.localtime(file.mtime_ns // 10**9)))
+def measured(
+    files: Iterable[FoundFile], cache: ResultCache, jobs: int, seconds: float
+) -> Iterator[Outcome]:
+    """Yield the outcome for each file, its facts or a `Failure`, as `results` does."""
+    limit = pictures.bound_memory, lambda _: seconds
+    return results(files, Work(_measured, *limit, to_bytes, from_bytes, TRANSIENT), cache, jobs)
 
 
-KEEP: dict[str, Callable[[FoundFile, Fingerprint], int]] = {  # the least value is kept
-    "max:pixels": lambda _, of: -of.width * of.height,
-    "max:bytes": lambda file, _: -file.size,
-    "min:bytes": lambda file, _: file.size,
-    "max:date": lambda file, of: -_date(file, of),
-    "min:date": lambda file, of: _date(file, of),
-}
+def _measured(file: FoundFile) -> Facts | Failure:
+    try:
+        return pictures.measured(file.path)
+    except pictures.RefusedError as error:
+        return Failure(*error.args)
 
 
-def keep_rules(text: str) -> list[str]:
-    """Parse the rules of --keep, with commas between them; ValueError for an unknown rule.
+def measures_kind() -> str:
+    """Return a text for the cache key: what facts depend on besides the picture."""
+    return f"facts {originals.VERSION}, {pictures.decoder_versions()}"
 
-    >>> keep_rules("max:pixels,min:date")
-    ['max:pixels', 'min:date']
+
+def to_bytes(facts: Facts | Failure) -> bytes:
+    return json.dumps(facts).encode()
+
+
+def from_bytes(value: bytes | None) -> Facts | Failure | None:
+    """Return the facts, or the failure, that are stored in bytes; None if they cannot be read."""
+    try:
+        facts = json.loads(value or b"")
+        return Failure.of(facts) if isinstance(facts, list) else {**facts}
+    except (ValueError, TypeError):
+        return None
+
+
+def facts_of_file(file: FoundFile, of: Fingerprint) -> Facts:
+    """Return the facts of a picture that need no decoding: its size, bytes and date."""
+    date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.mtime_ns // 10**9))
+    size = {"width": of.width, "height": of.height}
+    return {**size, "bytes": file.size, "date": of.date or date}
+
+
+def compared(
+    group: Sequence[Facts],
+    found: Sequence[tuple[FoundFile, Fingerprint]],
+    variants: Variants,
+    measure: Callable[[Iterable[FoundFile]], Iterable[Outcome]],
+) -> None:
+    """Add to the facts of similar pictures what tells the original from its copies."""
+    of_path = {file.path: facts for facts, (file, _) in zip(group, found)}
+    for outcome in measure(file for file, _ in found):
+        if not isinstance(outcome.result, Failure):
+            of_path[outcome.file.path].update(outcome.result)
+    relate(group, [of.hashes for _, of in found], variants)
+    originals.compare(group)
+
+
+def relate(group: Sequence[Facts], hashes: Sequence[bytes], variants: Variants) -> None:
+    """Add "changes" to the facts of similar pictures: cropped, mirrored and turned ones.
+
+    A picture is cropped if it is nearer to the centre of another one than to all of it; which one
+    is mirrored or turned, the majority decides, and of two, each may be.
     """
-    rules = text.split(",")
-    for rule in rules:
-        if rule not in KEEP:
-            raise ValueError(not_one_of(rule, KEEP))
-    return rules
-
-
-def in_order(
-    found: Iterable[tuple[FoundFile, Fingerprint]], rules: Sequence[str]
-) -> Iterator[bytes]:
-    """Yield the fingerprint lines of pictures in the order of `rules`, then of paths."""
-    ranked: list[tuple[Any, ...]] = [
-        (*(KEEP[rule](file, of) for rule in rules), file.path, of.hashes) for file, of in found
-    ]
-    ranked.sort()
-    for *_, path, hashes in ranked:
-        yield line(path, hashes)
+    words = np.frombuffer(b"".join(hashes), np.uint64).reshape(len(group), -1, HASH_BYTES // 8)
+    turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)
+    for k, facts in enumerate(group):
+        bits = popcount(words[:, :, :] ^ words[k, 0]).sum(axis=2)  # (n, V)
+        best = bits.argmin(axis=1)
+        which, cut = best % len(turned), best // len(turned)
+        others = np.arange(len(group)) != k
+        centre = (cut > 0) & (bits.min(axis=1) + NEARER < bits[:, which].diagonal()) & others
+        bare = [min(of.get("inside", [1])) > 1 - originals.FRAMED for of in group]
+        facts["changes"] = ["cropped"] * bool((centre & bare).any())
+        if (which[others] > 0).sum() > (which[others] == 0).sum():
+            usual = np.bincount(which[others & (which > 0)]).argmax()
+            facts["changes"].append(
+                "mirrored" if turned[usual] == perceptual_hash.MIRROR else "turned"
+            )
 
 
 def line(path: bytes, hashes: bytes) -> bytes:

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.images import originals
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:
@@ -49,6 +50,13 @@ FRAMES = 10_000  # of an animation
 SAMPLES = 5  # frames that are compared
 ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
 LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
+LARGEST_MEASURED, COLOURS = (
+    5000,
+    200,
+)  # pixels a side, to compare copies; of which colours are taken
+FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
+CODECS = {"JPEG": 1, "MPO": 1, "HEIF": 1, "WEBP": 2, "AVIF": 2, "JPEG2000": 2}  # for `generations`
+Size = tuple[int, int]
 MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 # Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
 FORMATS = [
@@ -150,7 +158,8 @@ def is_picture(path: bytes) -> bool:
     return True
 
 
-def _decoded(file: Any, suffix: str, animated: bool) -> Picture:
+def _opened(file: Any, suffix: str, mode: str, least: int) -> tuple[Image.Image, Size]:
+    """Open a picture, of JPEG with at least `least` pixels a side; return it and its full size."""
     from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = PIXELS // 2  # Pillow itself refuses twice as many
@@ -162,7 +171,45 @@ def _decoded(file: Any, suffix: str, animated: bool) -> Picture:
         raise RefusedError(*_unrecognised(first, suffix)) from None
     width, height = image.size
     if image.format in ("JPEG", "MPO"):
-        image.draft("L", (LARGEST, LARGEST))
+        image.draft(mode, (min(least, width), min(least, height)))
+    if image.width * image.height > DECODED_PIXELS:
+        raise RefusedError(TOO_LARGE, f"{width} x {height} pixels")
+    return image, (width, height)
+
+
+def measured(path: bytes) -> originals.Facts:
+    """Return what tells a picture from its copies; RefusedError if it cannot be decoded."""
+    with _refusing(), open(path, "rb") as file:
+        suffix = os.path.splitext(path)[1].lower().decode("latin-1")
+        return _measured(_opened(file, suffix, "RGB", LARGEST_MEASURED)[0])
+
+
+def _measured(image: Image.Image) -> originals.Facts:
+    """Measure a picture: as `originals.facts_of`, and what its file and its colours tell.
+
+    step: the mean quantisation of JPEG; colour: mean saturation; clipped: share of 0 and 255.
+    """
+    from PIL import Image
+
+    grey = np.asarray(_upright(on_white(image), _exif(image).get(ORIENTATION, 1)))
+    side = (min(image.width, COLOURS), min(image.height, COLOURS))
+    colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA").convert("RGB")
+    values = np.asarray(colours).astype(np.int16)
+    flat = np.diff(grey, axis=1) == 0
+    full = image.mode == "P" and len(image.getcolors() or ()) > 250
+    steps = getattr(image, "quantization", None)
+    return {
+        **originals.facts_of(grey),
+        "palette": image.mode == "P" and (full or bool(flat.mean() < FLAT)),
+        "colour": float(np.ptp(values, axis=2).mean()),
+        "clipped": float(((values == 0) | (values == 255)).mean()),
+        "step": float(np.mean(next(iter(steps.values())))) if steps else 0.0,
+        "generation": CODECS.get(image.format or "", 0),
+    }
+
+
+def _decoded(file: Any, suffix: str, animated: bool) -> Picture:
+    image, (width, height) = _opened(file, suffix, "L", LARGEST)
     grey, exif = _small(image)
     if exif.get(ORIENTATION, 1) in (5, 6, 7, 8):
         width, height = height, width

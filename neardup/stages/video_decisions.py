@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.decisions import pair_list
+from neardup.images import originals
+from neardup.images.keep_rules import Rule
 from neardup.runtime.summary import many
 from neardup.videos import video_answers
 from neardup.videos.pair_lines import PairRun, pair_runs
 from neardup.videos.runs import CommonStretch, VideoPair
-from neardup.videos.video_answers import Rule, Videos
+from neardup.videos.video_answers import Videos
 
 SHOWN = 10  # common stretches in the summary
 
@@ -29,10 +31,14 @@ class FoundPairs(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The output lines of kept and of removed new videos, each in the order of the input."""
+    """The output lines of kept and of removed new videos, each in the order of the input.
+
+    A line of a removed video has the kept one, the share, and why the removal is doubtful, if so.
+    """
 
     kept: list[bytes]
     removed: list[bytes]
+    doubtful: int
 
 
 def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
@@ -51,23 +57,25 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
     it in the order of the rules `keep`.  Old videos are kept.
     """
     videos = found.videos
-    order, ranks = _order(videos, keep)
+    order, ranks = _order(found, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, threshold)
-    gone = {
-        order[rank]: f"{videos.ids[order[kept]]}\t{share:.6f}"
-        for rank, kept, share in pair_list.removed(pairs, videos.old, folder)
-    }
+    gone, doubtful = {}, 0
+    for rank, kept, share in pair_list.removed(pairs, videos.old, folder):
+        words = originals.doubt(videos.facts[order[kept]], videos.facts[order[rank]])
+        gone[order[rank]] = f"{videos.ids[order[kept]]}\t{share:.6f}\t{words}"
+        doubtful += bool(words)
     new = range(videos.old, len(videos.ids))
     return Decision(
         [f"{videos.ids[k]}\n".encode() for k in new if k not in gone],
         [f"{videos.ids[k]}\t{gone[k]}\n".encode() for k in new if k in gone],
+        doubtful,
     )
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
     """Return lines FIRST TAB ID for videos in clusters; FIRST: the cluster's first id by `keep`."""
     videos = found.videos
-    order, ranks = _order(videos, keep)
+    order, ranks = _order(found, keep)
     pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)
     return [
         f"{videos.ids[order[first]]}\t{videos.ids[order[rank]]}\n".encode()
@@ -90,9 +98,10 @@ def summary(found: FoundPairs) -> list[str]:
     return [f"{many(pairs, 'pairs')} {among}{stills}", *lines, *more_of_them]
 
 
-def _order(videos: Videos, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:
+def _order(found: FoundPairs, keep: Sequence[Rule]) -> tuple[list[int], list[int]]:
     """Return the numbers of the videos in order of priority, and the rank of each video."""
-    order = videos.order(keep)
+    video_answers.compare(found.pairs, found.videos)
+    order = found.videos.order(keep)
     ranks = [0] * len(order)
     for rank, number in enumerate(order):
         ranks[number] = rank

@@ -27,11 +27,12 @@ from neardup.images.folder_walk import (
     path_id,
     path_of,
 )
+from neardup.images.keep_rules import number
 from neardup.images.results import Failure, Outcome, Work, results
 from neardup.images.tally import FLAT, Tally
 from neardup.videos.print_files import BAD_LINE, is_print_file, prints_in
 from neardup.videos.stored_prints import PrintSpool
-from neardup.videos.video_prints import VideoPrint, number
+from neardup.videos.video_prints import VideoPrint
 
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure

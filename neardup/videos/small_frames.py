@@ -30,26 +30,30 @@ class Shrinker:
     def __init__(self) -> None:
         from av.video.reformatter import VideoReformatter
 
-        self._scaler = VideoReformatter()  # one for all frames: its tables cost more than a frame
+        # One for all frames of a size: its tables cost more than a frame.
+        self._scaler, self._other = VideoReformatter(), VideoReformatter()
 
     def small(self, frame: VideoFrame) -> NDArray[np.uint8]:
         """Return a frame as luma, uint8 (64, 64)."""
         return turned(_plane(self._scaled(frame)), turn_of(frame))
 
-    def _scaled(self, frame: VideoFrame) -> VideoFrame:
-        try:
-            return self._to(frame, "gray")
-        except (ValueError, NotImplementedError):  # swscale cannot convert some formats to grey
-            return self._to(frame.reformat(format="rgb24"), "gray")
+    def whole(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """Return a frame as luma at its full size, uint8 (height, width)."""
+        return turned(_plane(self._scaled(frame, frame.width, frame.height)), turn_of(frame))
 
-    def _to(self, frame: VideoFrame, format: str) -> VideoFrame:
-        return self._scaler.reformat(frame, SIDE, SIDE, format, interpolation="AREA")
+    def _scaled(self, frame: VideoFrame, width: int = SIDE, height: int = SIDE) -> VideoFrame:
+        scaler = self._scaler if width == SIDE else self._other
+        size = (width, height, "gray")
+        try:
+            return scaler.reformat(frame, *size, interpolation="AREA")
+        except (ValueError, NotImplementedError):  # swscale cannot convert some formats to grey
+            return scaler.reformat(frame.reformat(format="rgb24"), *size, interpolation="AREA")
 
 
 def _plane(frame: VideoFrame) -> NDArray[np.uint8]:
     plane: Any = frame.planes[0]
-    rows = np.frombuffer(plane, np.uint8)[: plane.line_size * SIDE].reshape(SIDE, -1)
-    return rows[:, :SIDE]
+    rows = np.frombuffer(plane, np.uint8)[: plane.line_size * frame.height]
+    return rows.reshape(frame.height, -1)[:, : frame.width]
 
 
 def turned(picture: NDArray[np.uint8], turn: Turn) -> NDArray[np.uint8]:

@@ -1,8 +1,8 @@
 """Answers about pairs of videos: which video to keep, links, and common stretches.
 
-Of similar videos the first one is kept, in the order of `KEEP`.  A video may be removed for another
-one only if most of *it* is in that one: a clip may be removed for the video it is from, but not
-that video for its clip.
+Of similar videos the first one is kept, in the order of `keep_rules`.  A video may be removed for
+another one only if most of *it* is in that one: a clip may be removed for the video it is from, but
+not that video for its clip.
 
 Letters: N videos.
 """
@@ -10,71 +10,35 @@ Letters: N videos.
 from __future__ import annotations
 
 import json
-import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from math import log
-from typing import Any, Callable, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from neardup.runtime.program import not_one_of
+from neardup.images import keep_rules, originals
+from neardup.images.keep_rules import Facts, Rule, number
 from neardup.sets.ragged import Forest
 from neardup.videos.runs import CommonStretch, VideoPair
-from neardup.videos.video_prints import number
 
-Facts = dict[str, Any]
-Rule = Callable[[str, Facts], float]  # of an id and facts; the video with the least value is kept
-PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):)")
-LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
-
-
-def _date(facts: Facts) -> int:
-    """Return the date of a video as a number, such as 20240531180000; 0 if it has none."""
-    return int("0" + re.sub("[^0-9]", "", str(facts.get("date", "")))[:14])
-
-
-def _pixels(facts: Facts) -> float:
-    return number(facts, "width") * number(facts, "height")
-
-
-def _length(facts: Facts) -> float:
-    """Return the length class of a video, in steps of 10 %: most copies of it share its class."""
-    return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
-
-
-KEEP: dict[str, Callable[[Facts], float]] = {  # the video with the least value is kept
-    "max:pixels": lambda facts: -_pixels(facts),
-    "max:bitrate": lambda facts: -number(facts, "bitrate"),
-    "max:fps": lambda facts: -number(facts, "fps"),
-    "max:seconds": lambda facts: -_length(facts),
-    "min:seconds": _length,
-    "max:bytes": lambda facts: -number(facts, "bytes"),
-    "min:bytes": lambda facts: number(facts, "bytes"),
-    "max:date": lambda facts: -_date(facts),
-    "min:date": _date,
-}
-
-
-def keep_rules(text: str) -> list[Rule]:
-    """Parse the rules of --keep, with commas between them; ValueError for an invalid rule.
-
-    >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
-    >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
-    [False, -72.0]
-    """
-    return list(map(_rule, NEXT_RULE.split(text)))
-
-
-def _rule(name: str) -> Rule:
-    if not name.startswith(PREFER):
-        if name not in KEEP:
-            raise ValueError(not_one_of(name, [*KEEP, f"{PREFER}REGEX"]))
-        return lambda _, facts: KEEP[name](facts)
-    try:
-        wanted = re.compile(name[len(PREFER) :])
-    except re.error as error:
-        raise ValueError(f"{name}: {error}") from None
-    return lambda id_, _: not wanted.search(id_)
+SAME_SPEED = 0.005  # how far the rate of a run may be from 1
+USUAL = (
+    12,
+    12.5,
+    15,
+    18,
+    23.976,
+    24,
+    25,
+    29.97,
+    30,
+    48,
+    50,
+    59.94,
+    60,
+    100,
+    120,
+)  # fps
 
 
 class Videos(NamedTuple):
@@ -87,15 +51,47 @@ class Videos(NamedTuple):
 
     def order(self, rules: Sequence[Rule]) -> list[int]:
         """Return the videos' numbers in order of priority: old ones first, then by rules and id."""
+        by_id = sorted(range(len(self.ids)), key=lambda k: (k >= self.old, self.ids[k]))
+        facts, ids = zip(*((self.facts[k], self.ids[k]) for k in by_id)) if by_id else ((), ())
+        order = [by_id[k] for k in keep_rules.in_order(facts, ids, rules)]
+        return sorted(order, key=lambda k: k >= self.old)
 
-        def priority(k: int) -> tuple[Any, ...]:
-            return (
-                k >= self.old,
-                *(rule(self.ids[k], self.facts[k]) for rule in rules),
-                self.ids[k],
-            )
 
-        return sorted(range(len(self.ids)), key=priority)
+def compare(pairs: Sequence[VideoPair], videos: Videos) -> None:
+    """Add to the facts of similar videos what tells the original from its copies.
+
+    Which one is mirrored, or plays at another speed, the majority decides; of two, each may be,
+    unless only one has a usual frame rate.
+    """
+    forest, others = Forest(len(videos.ids)), defaultdict[int, list[set[str]]](list)
+    for pair in pairs:
+        forest.join(pair.a, pair.b)
+        longest = max(pair.runs, key=lambda run: run.seconds)
+        retimed = abs(longest.rate - 1) > SAME_SPEED
+        usual = [_is_usual(number(videos.facts[k], "fps")) for k in (pair.a, pair.b)]
+        for k, odd in ((pair.a, usual[0] <= usual[1]), (pair.b, usual[1] <= usual[0])):
+            differ = {"mirrored"} if pair.mirrored else set()
+            others[k].append(differ | ({"speed"} if retimed and odd else set()))
+    groups = defaultdict(list)
+    for k, found in others.items():
+        facts = videos.facts[k]
+        facts["changes"] = [
+            word
+            for word in ("mirrored", "speed")
+            if 2 * sum(word in each for each in found) > len(found)
+        ]
+        groups[forest.root(k)].append(facts)
+    for group in groups.values():
+        originals.compare(group)
+
+
+def _is_usual(fps: float) -> bool:
+    """Return whether a frame rate is that of cameras, films or broadcasts.
+
+    >>> _is_usual(29.97), _is_usual(26.25)
+    (True, False)
+    """
+    return any(abs(fps / usual - 1) < 0.002 for usual in USUAL)
 
 
 def ranked(

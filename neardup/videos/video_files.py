@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.images import originals
 from neardup.images.folder_walk import FoundFile, digest_of, path_id
 from neardup.images.pictures import DAMAGED, TOO_LARGE, RefusedError
 from neardup.images.results import Failure
@@ -48,6 +49,7 @@ from neardup.videos.video_prints import DIGEST, VideoPrint
 __all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
 VERSION = 4  # of times and pictures: must change if they do
 BATCH = 64  # pictures
+SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000
 CODECS = {
     "libdav1d": "av1",
@@ -68,7 +70,8 @@ class Reading(NamedTuple):
 
     def kind(self) -> str:
         """Return a cache key: a text with everything that a print depends on except the video."""
-        hashed = f"frames {VERSION}, hash {frame_hashes.VERSION}, ticks {self.ticks}"
+        versions = f"frames {VERSION}, hash {frame_hashes.VERSION}, facts {originals.VERSION}"
+        hashed = f"{versions}, ticks {self.ticks}"
         return f"{hashed}{', fast' if self.fast else ''}, {decoder_versions()}"
 
 
@@ -103,6 +106,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     if container.format.name in STILLS and decoder.packets < 2:
         raise RefusedError(NOT_A_VIDEO, suffix_of(file.path) or "no extension")
     facts = _facts(file, container, stream, seconds, frames.size)
+    facts.update(originals.average(frames.samples))
     if decoder.damaged:
         facts["damaged"] = True
     spans, hashes = frames.finish()
@@ -136,15 +140,20 @@ class _Frames:
         self._shrinker = Shrinker()
         self._last: Any = None
         self._small: NDArray[np.uint8] = np.empty(0, np.uint8)
+        self.samples: list[originals.Facts] = []  # of frames, at most SAMPLES
+        self._ticks, self._every = 0, 1000 // tick_ms  # ticks so far, and between samples
         self._times: list[int] = []
         self._pictures: list[NDArray[np.uint8]] = []
 
     def add(self, time: float, frame: Any) -> None:
         if frame is not self._last:  # else it is held
             self._last, self._small = frame, self._shrinker.small(frame)
+            if self._ticks >= self._every * len(self.samples):
+                self._sample(frame)
             if self.size == (0, 0):
                 exchanged = turn_of(frame)[0]
                 self.size = (frame.width, frame.height)[:: -1 if exchanged else 1]
+        self._ticks += 1
         self._times.append(round(time * 1000))
         self._pictures.append(self._small)
         if len(self._times) == BATCH:
@@ -156,6 +165,12 @@ class _Frames:
         if self._times:
             self._pass_on()
         return self._spans.finish()
+
+    def _sample(self, frame: Any) -> None:
+        """Measure a frame; take half as many as before when there are enough."""
+        self.samples.append(originals.facts_of(self._shrinker.whole(frame)))
+        if len(self.samples) == SAMPLES:
+            self.samples, self._every = self.samples[::2], 2 * self._every
 
     def _pass_on(self) -> None:
         self._spans.add(np.array(self._times, np.int64), np.stack(self._pictures))

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.images.keep_rules import number
 from neardup.runtime.program import StageError, WireError
 
 WORDS = 4  # of 64 bits, of a fingerprint
@@ -43,17 +43,6 @@ class VideoPrint(NamedTuple):
     variants: tuple[str, ...]
     spans: NDArray[np.int64]  # (n, 2), milliseconds: from, and to (not included); in order
     hashes: NDArray[np.uint64]  # (n, V, 4)
-
-
-def number(facts: dict[str, Any], name: str) -> float:
-    """Return a fact as a number; 0 if it is missing or not a number.
-
-    >>> number({"width": 640, "height": "?"}, "width"), number({"height": "?"}, "height")
-    (640.0, 0.0)
-    """
-    value = facts.get(name, 0)
-    good = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
-    return float(value) if good else 0.0
 
 
 def length_of(video: VideoPrint) -> float:

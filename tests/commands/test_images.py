@@ -89,6 +89,7 @@ def test_answers(folder: Path, tmp_path: Path) -> None:
     assert set(pairs) == {("a.png", "a.jpg"), *mirrored}
     removed = images(tmp_path, folder, "--mirror", output="removed")
     assert names_in(removed) == [("a.jpg", "a.png"), ("mirrored.webp", "a.png")]
+    assert [line.split(b"\t")[3:] for line in removed.out.splitlines()] == [[b""], [b""]]
     kept = images(tmp_path, folder, "--mirror", output="kept")
     assert names_in(kept) == [("a.png",), ("b.gif",)]
     assert "2 pictures kept\n" in kept.err
@@ -202,7 +203,7 @@ def test_names_that_look_like_options(tmp_path: Path) -> None:
         (["{}", "--jobs=0"], "--jobs: "),
         (["{}", "--time-limit=0"], "--time-limit: "),
         (["{}", "--distance=129"], "--distance: "),
-        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of max:pixels, "),
+        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of straight, "),
         (["{}", "--output=pair"], "--output: 'pair' is not one of fingerprints"),
         (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
         (["{}", "--cache="], "--cache: expected the name of a file, got ''"),

@@ -379,7 +379,7 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--format=json"], "--format: 'json' is not one of lines, "),
         (["{}", "--format=csv", "--output=prints"], "--format needs --output pairs, links, "),
         (["{}", "-o", "x.parquet.gz"], "-o x.parquet.gz: Parquet is compressed inside"),
-        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of max:pixels, "),
+        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of straight, "),
         (["{}", "--removed=x"], "--removed needs --output kept, but --output is pairs"),
         (["{}", "--removed=-", "--output=kept"], "--removed -: standard output is for the answer"),
         (["{}", "-o", ""], "-o: expected the name of a file, got ''"),

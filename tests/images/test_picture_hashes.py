@@ -14,15 +14,14 @@ from PIL import Image
 from neardup.images import perceptual_hash, pictures
 from neardup.images.cache import PICTURES, ResultCache
 from neardup.images.folder_walk import FoundFile, Walk
+from neardup.images.keep_rules import NAMES, in_order, keep_rules
 from neardup.images.picture_hashes import (
-    KEEP,
     Fingerprint,
     Variants,
+    facts_of_file,
     fingerprint,
     fingerprints,
     from_cache,
-    in_order,
-    keep_rules,
     to_cache,
 )
 from neardup.images.results import Failure, Outcome
@@ -150,15 +149,17 @@ def test_the_order_of_preference() -> None:
         "min:date": "acbd",
         "min:bytes,max:date": "dcab",
     }.items():
-        for given_ in (files, files[::-1]):
-            found = [line.split()[0] for line in in_order(given_, keep_rules(rules))]
-            assert b"".join(found).decode() == order, rules
+        some = sorted(files, key=lambda each: each[0].path)
+        facts = [facts_of_file(*each) for each in some]
+        ids = [file.path.decode() for file, _ in some]
+        found = [ids[k] for k in in_order(facts, ids, keep_rules(rules))]
+        assert "".join(found) == order, rules
 
 
 def test_rules_that_do_not_exist() -> None:
-    assert keep_rules(",".join(KEEP)) == list(KEEP)
-    for text in ("", "max:pixels,", "max:size", "max:pixel"):
-        with pytest.raises(ValueError, match="is not one of max:pixels, max:bytes"):
+    assert len(keep_rules(",".join(NAMES))) == len(NAMES)
+    for text in ("", "max:pixels,", "max:size", "max:pixel", "straight,max:detial"):
+        with pytest.raises(ValueError, match="is not one of straight, firsthand, max:detail"):
             keep_rules(text)
 
 

@@ -193,10 +193,15 @@ def working_folder(where: "str | None" = None) -> Iterator[Path]:
         folder = stack.enter_context(swept_folder(parent, LOCKED))
         stack.callback(signal.pthread_sigmask, signal.SIG_BLOCK, ENDING)
         # The stages, and the sorts that they start, keep their temporary files there too.
-        os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+        stack.callback(_use_for_temporary_files, parent)
+        _use_for_temporary_files(folder)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         with naming(folder):
             yield folder
+
+
+def _use_for_temporary_files(folder: Path) -> None:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
 
 
 def check_read_once(names: Iterable[str]) -> None:
