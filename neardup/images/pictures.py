@@ -196,11 +196,12 @@ def _measured(image: Image.Image) -> originals.Facts:
     colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA").convert("RGB")
     values = np.asarray(colours).astype(np.int16)
     flat = np.diff(grey, axis=1) == 0
-    full = image.mode == "P" and len(image.getcolors() or ()) > 250
+    still = image.mode == "P" and getattr(image, "n_frames", 1) == 1  # animations are GIF files
+    full = still and len(image.getcolors() or ()) > 250
     steps = getattr(image, "quantization", None)
     return {
         **originals.facts_of(grey),
-        "palette": image.mode == "P" and (full or bool(flat.mean() < FLAT)),
+        "palette": still and (full or bool(flat.mean() < FLAT)),
         "colour": float(np.ptp(values, axis=2).mean()),
         "clipped": float(((values == 0) | (values == 255)).mean()),
         "step": float(np.mean(next(iter(steps.values())))) if steps else 0.0,
