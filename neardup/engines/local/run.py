@@ -32,7 +32,7 @@ from neardup.engines.local import answer_file, memory_join
 from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
-from neardup.images.folder_walk import NAMED_TWICE, Walk, path_of
+from neardup.images.folder_walk import Walk, path_of
 from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import plain_names
@@ -49,6 +49,7 @@ from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
+READ_ANEW = "in --against, and read anew"
 PAGE = "neardup.commands.report"  # in a package above this one, and slow to import
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
@@ -162,7 +163,7 @@ def others(
                 found = id_.match(line)
                 path = path_of(found[1].decode("utf-8", "replace")) if found else b""
                 if found and walk.knows(path):
-                    walk.skip(NAMED_TWICE, path)
+                    walk.skip(READ_ANEW, path)
                 else:
                     sink.write(line)
         yield str(copy)
