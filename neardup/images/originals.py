@@ -277,7 +277,9 @@ def generations(facts: Facts) -> tuple[int, float]:
 
     0 is lossless, 1 is JPEG or HEIF, and 2 is made from such a file; then the traces of JPEG.
     """
-    return facts.get("generation", 0), facts.get("traces", 0.0)
+    if "generation" not in facts:  # a video: each compression leaves fewer small coefficients
+        return 0, -facts.get("shares", [0.0])[0]
+    return facts["generation"], facts.get("traces", 0.0)
 
 
 def doubt(kept: Facts, removed: Facts) -> str:
