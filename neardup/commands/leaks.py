@@ -131,7 +131,7 @@ def main() -> None:
     settings = Settings.of(options)
     new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
     given = [*args.test, *args.files]
-    search = Search(settings, args.test, args.files, args.verbosity)
+    search = LeakSearch(settings, args.test, args.files, args.verbosity)
     with (
         working_folder() as folder,
         file_answer("-o", args.answer, given, LEAKS) as answer,
@@ -205,7 +205,7 @@ def partners(pairs: Path) -> dict[bytes, set[bytes]]:
     return found
 
 
-class Search:
+class LeakSearch:
     """The search for test records in training records, and what it counts.
 
     A test text shorter than two runs is looked for as a whole, too: it has few runs, and other

@@ -160,9 +160,13 @@ def folder() -> Path:
     # Several installations, of different versions, share a cache.
     installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
     beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # or installed
+    places = [*beside, Path(cache, "neardup", installation)]
+    shipped = [place for place in places if CAN_BE_SHIPPED.fullmatch(str(place))]
     temporary = Path(tempfile.gettempdir(), f"neardup-{os.geteuid()}", installation)
-    places = [*beside, Path(cache, "neardup", installation), temporary]
-    for place in [*(p for p in places if CAN_BE_SHIPPED.fullmatch(str(p))), *places]:
+    if not shipped and CAN_BE_SHIPPED.fullmatch(str(temporary)):
+        shipped = [temporary]
+    places = [*shipped, *places]
+    for place in places:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = place.lstat()
@@ -170,9 +174,9 @@ def folder() -> Path:
             own = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_WRITE
             if stat.S_ISDIR(found.st_mode) and own and os.access(place, os.W_OK):
                 return place
+    tried = " and ".join(map(str, dict.fromkeys(places)))
     raise StageError(
-        f"no folder is writable by this user only: {' and '.join(map(str, places))}; name "
-        "another one: XDG_CACHE_HOME=FOLDER"
+        f"no folder is writable by this user only: {tried}; name another one: XDG_CACHE_HOME=FOLDER"
     )
 
 
