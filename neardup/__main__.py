@@ -10,6 +10,7 @@ from neardup.runtime.interpreter import require
 require("numpy", name="neardup", module="neardup")
 
 import os
+import shlex
 from importlib import import_module
 
 from neardup.runtime import VERSION
@@ -36,8 +37,6 @@ COMMANDS = {
     "report": "an HTML page of what was found, with texts side by side",
     "why": "why two records are a pair or not: what they share, and which keys",
 }
-# Another name of a command, with options.
-ALIASES = {"shingle-videos": ("videos", "--output=shingles")}
 # The commands that run the job: the program of each, and what it does.
 JOBS = {
     "run": ("local.run", "the job: all pairs of similar records; same as ./run_local.sh"),
@@ -100,8 +99,6 @@ options, 130 interrupted.
 def main() -> int:
     installed = os.path.basename(sys.argv[0]) == AS_COMMAND
     command, *rest = sys.argv[1:] or ["--help"]
-    command, *more = ALIASES.get(command, (command,))
-    rest = [*more, *rest]
     sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
         return run(AS_COMMAND, lambda: _about(command, rest))
@@ -128,6 +125,9 @@ def _about(word: str, rest: list[str]) -> None:
     if word in others.REMOVING:
         line = others.line_to_type(rest, remove=True)
         raise UsageError(f"{word!r} is not a command; type: {line}")
+    if word == "shingle-videos":
+        line = f"{AS_MODULE} {shlex.join(['videos', *(rest or ['FOLDER'])])}"
+        raise UsageError(f"{word!r} is not a command; to find pairs of videos, type: {line}")
     if os.path.exists(word):
         kind = "folder" if os.path.isdir(word) else "file"
         line = others.line_to_type([word, *rest], remove=False)

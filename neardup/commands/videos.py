@@ -5,6 +5,7 @@ folders ── files ── fingerprints ── pairs of videos, with runs ─�
 
 import argparse
 import os
+import shlex
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from neardup.commands.images import cache_file
 from neardup.commands.report import write_videos
 from neardup.engines.local.answer_file import OUTPUT_FILES, Answer, check_outputs, file_answer
 from neardup.engines.local.plan import MOST_JOBS
-from neardup.engines.local.video_run import STAGES, found_in, read_all, shingles_of, work
+from neardup.engines.local.video_run import STAGES, found_in, read_all, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.evaluation.exact_answers import add_option
 from neardup.images import keep_rules
@@ -68,7 +69,7 @@ from neardup.videos.video_files import Reading
 from neardup.videos.video_join import MEASURES, JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"
-PRINTS, SHINGLES, DECISIONS = "prints", "shingles", ("kept", "removed")
+PRINTS, DECISIONS = "prints", ("kept", "removed")
 OUTPUTS = {
     "pairs": "each stretch that two videos have in common",
     "links": "as pairs, but just enough pairs to connect each group of similar videos",
@@ -77,7 +78,6 @@ OUTPUTS = {
     "why the removal is doubtful, if it is: the kept one is mirrored, cropped, …",
     "clusters": "for each video of a group of similar ones: first video of its group, tab, video",
     PRINTS: "the fingerprints of each video, for --against and for other machines",
-    SHINGLES: "a line of shingles for each video, for run_local.sh and other programs",
 }
 TABLES = {
     "pairs": RUNS,
@@ -114,7 +114,7 @@ SHORT = {
     "--measure": "copy, containment or common (default: copy)",
     "--threshold": "minimum share of the shorter video (default: 0.5; 0.8 with kept and removed)",
     "--at-least": "with --measure common: the minimum time, such as 10s (default: 3s)",
-    "--output": "pairs, links, kept, removed, clusters, prints or shingles (default: pairs)",
+    "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
     "--keep": "which of several similar videos is kept (default: the original)",
     "--common": "write the stretches that many videos have in common to this file",
     "--against": "old videos, a file written by --output prints: find pairs with a new video",
@@ -190,8 +190,6 @@ def main() -> None:
             if args.output == PRINTS:
                 with files["-o"].file() as sink:
                     write_prints(sink, files["-o"].name or STANDARD_OUTPUT, sources.prints())
-            elif args.output == SHINGLES:
-                files["-o"].write_lines(shingles_of(sources, folder, asked.jobs))
             else:
                 join = partial(find, options=asked.join, jobs=asked.jobs)
                 found = found_in(sources, args.against, folder, join, progress)
@@ -285,6 +283,9 @@ def _command_line() -> argparse.Namespace:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise UsageError or StageError for invalid option values and contradictory options."""
+    if args.output == "shingles":
+        line = f"{PROGRAM} {shlex.join(args.folders)}"
+        raise UsageError(f"--output shingles: to find pairs of videos, type: {line}")
     for flag, value, values in (
         ("--output", args.output, OUTPUTS),
         ("--measure", args.measure, MEASURES),
@@ -300,17 +301,15 @@ def _check(args: argparse.Namespace) -> None:
             "--threshold with --measure common needs --output kept or removed; use --at-least"
         )
     given = {"--against": args.against, "--common": args.common, "--report": args.report}
-    if args.output in (PRINTS, SHINGLES) and any(given.values()):
+    if args.output == PRINTS and any(given.values()):
         flag = next(filter(given.get, given))
-        raise UsageError(
-            f"{flag} needs pairs, but --output is {args.output}; leave one of them out"
-        )
-    if args.format and args.output in (PRINTS, SHINGLES):
+        raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
+    if args.format and args.output == PRINTS:
         raise UsageError(
             "--format needs --output pairs, links, kept, removed or clusters, but --output is "
-            f"{args.output}"
+            f"{PRINTS}"
         )
-    if args.output not in (PRINTS, SHINGLES) and args.answer:
+    if args.output != PRINTS and args.answer:
         check_row_file("-o", args.answer)
     if args.null and args.format not in (None, LINES):
         raise UsageError(f"--format {args.format}: -0 writes paths; leave out one of them")

@@ -17,8 +17,7 @@ A is before B in byte order.  Lines of a pair follow each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from neardup.reading.row_files import LineTable
@@ -108,12 +107,6 @@ def row_of(line: bytes) -> dict[str, Any]:
     61.0
     """
     return parse_run(line)._asdict()
-
-
-def by_pair(runs: Iterable[PairRun]) -> Iterator[list[PairRun]]:
-    """Yield a list of the stretches of each pair (a, b, mirrored); runs: grouped by pair."""
-    for _, group in groupby(runs, lambda run: (run.a, run.b, run.mirrored)):
-        yield list(group)
 
 
 def _of_row(row: dict[str, Any]) -> PairRun:

@@ -14,8 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from neardup.images import keep_rules, originals
 from neardup.images.keep_rules import Facts, Rule, number
 from neardup.sets.ragged import Forest
@@ -136,11 +134,6 @@ def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
     )
     chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]
     return [pairs[k] for k in sorted(chosen)]
-
-
-def in_pairs(pairs: Sequence[VideoPair]) -> int:
-    """Return the number of videos that are in at least one pair."""
-    return len(np.unique([(pair.a, pair.b) for pair in pairs]))
 
 
 def common_lines(stretches: Sequence[CommonStretch], ids: Sequence[str]) -> Iterator[bytes]:

@@ -275,6 +275,8 @@ def test_refusals_are_the_same(door: str, words: list[str], said: str, tmp_path:
         ("texts", "'texts' is a folder; type: python3 -m neardup documents texts"),
         ("rows.jsonl", "'rows.jsonl' is a file; type: python3 -m neardup run rows.jsonl"),
         ("t.txt", "'t.txt' is a file; type: python3 -m neardup run --input=text t.txt"),
+        ("shingle-videos films", "to find pairs of videos, type: python3 -m neardup videos films"),
+        ("videos --output shingles films", "type: python3 -m neardup videos films"),
     ],
 )
 def test_another_command_gets_the_line_to_type(words: str, said: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from neardup.engines import video_tasks
 from tests.support.drawn_videos import encode, scene
-from tests.support.engines import NEARDUP, ROOT, RUN_LOCAL, in_order, run, succeed
+from tests.support.engines import NEARDUP, ROOT, in_order, run, succeed
 from tests.support.fake_hadoop import fake_hadoop, was_asked
 from tests.support.programs import program
 
@@ -92,18 +92,6 @@ def test_mrjob_finds_the_same_pairs(runner: str, prints: Path, tmp_path: Path) -
     result = run([*MRJOB, f"-r{runner}", *cores, "--shares=1", str(prints)], tmp_path)
     assert result.code == 0, result.err
     assert in_order(result.out) == at_once(prints, tmp_path) != b""
-
-
-@pytest.mark.slow
-def test_shingles_for_the_job_of_this_machine(films: Path, prints: Path, tmp_path: Path) -> None:
-    lines = succeed([*NEARDUP, "shingle-videos", str(prints)], tmp_path).out
-    assert lines.count(b"\n") == 5
-    (tmp_path / "shingles.txt").write_bytes(lines)
-    pairs = succeed([*RUN_LOCAL, str(tmp_path / "shingles.txt")], tmp_path).out
-    found = {tuple(line.split(b"\t")[:2]) for line in pairs.splitlines()}
-    top = os.fsencode(films)
-    copies = [(b"%b/a%%20copy%d.mkv" % (top, k), b"%b/film%d.mp4" % (top, k)) for k in (1, 2)]
-    assert found == set(copies)
 
 
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from neardup.videos.pair_lines import (
     COLUMNS,
     RUNS,
     PairRun,
-    by_pair,
     format_run,
     pair_runs,
     parse_run,
@@ -88,14 +87,6 @@ def test_other_rows_are_refused(change: dict[str, object]) -> None:
         WireError, match=r"expected a row with a b seconds a_from .* mirrored one_picture, as -o"
     ):
         line_of_row({**row_of(LINE), **change}, [RUNS])
-
-
-def test_runs_of_a_pair_come_together() -> None:
-    runs = some_runs()
-    groups = [*by_pair(runs)]
-    assert [run for group in groups for run in group] == runs
-    assert len(groups) == 200
-    assert all(len({(run.a, run.b, run.mirrored) for run in group}) == 1 for group in groups)
 
 
 def test_times_before_the_start_are_the_start() -> None:

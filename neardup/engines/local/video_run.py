@@ -14,7 +14,6 @@ from neardup.engines.local.workers import Progress
 from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
 from neardup.images.results import Work
 from neardup.stages.video_decisions import FoundPairs
-from neardup.videos.frame_classes import shingle_lines
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
@@ -66,10 +65,3 @@ def found_in(
     show = progress.of(0)
     pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
     return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
-
-
-def shingles_of(sources: PrintSources, folder: Path, jobs: int) -> Iterator[bytes]:
-    """Yield a shingle line for each video; `folder` is for temporary files."""
-    frames = folder / "frames"
-    frames.mkdir()
-    yield from shingle_lines(FrameStore.write(frames, sources.prints()), jobs)
