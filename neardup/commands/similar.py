@@ -83,7 +83,7 @@ def _command_line() -> argparse.Namespace:
 
 def _lines_of(search: Search, alike: Alike, alpha: Fraction) -> Iterator[bytes]:
     file, other = search.file, search.other or search.file
-    figures = cache(lambda part, whole, known: shown(file.kind, part, whole, known, alpha))
+    figures = cache(lambda part, whole, known: shown(part, whole, known, alpha))
     numbers = zip(alike.part.tolist(), alike.whole.tolist(), alike.known.tolist())
     for a, b, number in zip(file.ids(alike.asked), other.ids(alike.passing), numbers):
         if search.other is None:

@@ -19,13 +19,12 @@ OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--ow
 FLAGS = table.OPTIONS.keys() - table.OUTPUT_OPTIONS - table.SCHEME_OPTIONS.keys() - OF_PAIRS
 KINDS = (
     "min:S, the S smallest hashes of a set; mod:M, the hashes that M divides, also for "
-    "containment; signature:L, the smallest hash in each of L random orders; signature:L:B, B bits "
-    "of each"
+    "containment; signature:L, the smallest hash in each of L random orders"
 )
 SHORT = {
     **command_parser.SHORT,
     "--to": "the new file of sketches",
-    "--kind": "min:S, mod:M, signature:L or signature:L:B (default: min:64)",
+    "--kind": "min:S, mod:M or signature:L (default: min:64)",
 }
 TEXTS = {
     "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),

@@ -7,13 +7,10 @@ have the same hash.
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
     signature  the smallest hash of x in each of `length` random orders
-    b bits     of each min-hash in a signature: equal minima have equal bits, others with P = 2^-b
-               (Li, König, "b-Bit Minwise Hashing", WWW 2010)
 
     resemblance   |MIN_s(M(x)∪M(y)) ∩ M(x) ∩ M(y)| / |MIN_s(M(x)∪M(y))|   unbiased
                   |L(x)∩L(y)| / |L(x)∪L(y)|                               unbiased
                   the share of equal places in two signatures             unbiased
-                  (share - 2^-b) / (1 - 2^-b), of b bits                  unbiased
     containment   |L(x)∩L(y)| / |L(x)|                                    unbiased, of x in y
 
 Subtle: the s smallest of M(x)∪M(y) are the s smallest of x∪y, a fair sample.  The rest is not: a
@@ -88,19 +85,6 @@ def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
             hashed = words[start:stop] * factors[i] + terms[i]
             minima[i, first:last] = np.minimum.reduceat(hashed, sets.offsets[first:last] - start)
     return minima.T
-
-
-def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
-    """Mix each min-hash of the signatures, and return its `bits` lowest bits (1 … 31) as uint32.
-
-    Subtle: a linear hash has the lowest bits of its token, so minima are mixed before they are cut.
-
-    >>> low_bits(np.array([[7, 7], [7, 8]], np.uint32), 4).tolist()
-    [[8, 12], [8, 0]]
-    """
-    places = random_words(0, signatures.shape[1], stream=5)
-    mixed = mix(signatures.astype(np.uint64) ^ places)
-    return (mixed & np.uint64((1 << bits) - 1)).astype(np.uint32)
 
 
 def sample_of_min_s(

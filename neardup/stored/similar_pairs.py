@@ -12,8 +12,7 @@ token is a pair of hashes: the first n - ⌈t·n⌉ + 2 have two in common.  Ske
 in common have single ones, too.
 
 *Signatures*.  A pair at t differs in at most d places: any d + 1 places of x have one in common,
-and the rarest are taken.  Places of few bits are not rare; cut into d + 1 bands, they are equal in
-one of them (pigeonhole), and a token is the band and its contents.
+and the rarest are taken.
 
 *Containment* of x in y: x has ⌈t·|x|⌉ in common with y, so one of its prefix; y has all its tokens.
 
@@ -40,13 +39,13 @@ from neardup.runtime.counters import Counters
 from neardup.sets import ragged
 from neardup.sets.hashing import combine, mix
 from neardup.sets.ragged import Ragged
+from neardup.similarity.intervals import exact_interval
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import SAMPLE_BITS
 from neardup.stored.sketch_file import NUMBERS_AT_ONCE, SketchFile
 from neardup.stored.sketch_kinds import JACCARD, Kind, Signatures
 
 MOST_COUNTS = 24  # as a power of two
-FEW_BITS = 16  # of a place of a signature
 RARITY_BITS = 8
 MANY_COLLISIONS = 100  # of a record with dissimilar ones
 MOST_PAIRED = 24  # first hashes, which make 276 pairs
@@ -106,8 +105,6 @@ class SharedTokens:
 
     def first(self, sketches: Ragged) -> Ragged:
         """Return the first tokens of each sketch; similar sketches share at least one of them."""
-        if in_bands(self.kind):
-            return self._of_bands(sketches)
         ordered, sizes = self._ordered(sketches), sketches.sizes
         singles, prefix = self._prefixes(sizes)
         tokens = _cut(ordered, sketches.offsets, singles)
@@ -144,25 +141,9 @@ class SharedTokens:
             tokens[some] = words & np.uint64((1 << SAMPLE_BITS) - 1)
         return tokens
 
-    def _of_bands(self, sketches: Ragged) -> Ragged:
-        assert isinstance(self.kind, Signatures)
-        values, bands = self.kind.values(sketches).astype(np.uint64).T, self.apart + 1
-        ends = [self.kind.length * i // bands for i in range(bands + 1)]
-        words = np.empty((len(sketches), bands), dtype=np.uint64)
-        for band in range(bands):
-            words[:, band] = combine(values[ends[band] : ends[band + 1]], seed=band)
-        tokens = words.ravel() >> np.uint64(64 - SAMPLE_BITS)
-        return Ragged.from_unsorted(tokens, np.full(len(sketches), bands))
-
-
-def in_bands(kind: Kind) -> bool:
-    return isinstance(kind, Signatures) and kind.bits < FEW_BITS
-
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
     """Count hashes by their last bits; return about 8 · (1 + log2 of count), 0 if none (uint8)."""
-    if in_bands(kind):
-        return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
     counts = np.zeros(1 << bits, dtype=np.uint32)
     for sketches in blocks:
@@ -289,9 +270,9 @@ def postings_of(
     return InvertedIndex(file.records, values[order], holders[order])
 
 
-def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
+def shown(part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
     """Return (low, high, estimate) of a similarity in millionths; all equal if it is `known`."""
-    estimate = round(kind.estimate(part, whole) * 10**6)
+    estimate = round(Fraction(part, whole) * 10**6)
     if known:
         return estimate, estimate, estimate
-    return (*kind.interval(part, whole, alpha), estimate)
+    return (*exact_interval(part, whole, alpha), estimate)

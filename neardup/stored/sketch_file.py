@@ -95,7 +95,10 @@ class SketchFile:
         self.name = name
         path = Path(name)
         contents, sums, behind = _contents(path)
-        self.kind = kind_of(contents["kind"])
+        try:
+            self.kind = kind_of(contents["kind"])
+        except ValueError as error:
+            raise StageError(f"{name}: --kind {error}, and {AGAIN}") from None
         self.options: dict[str, str] = contents["options"]
         if probe(self.kind) != contents["probe"]:
             raise StageError(f"{name}: made by another version of neardup; {AGAIN}")

@@ -3,10 +3,9 @@
     min:64            the 64 smallest hashes (Broder 1997)
     mod:25            the hashes that 25 divides, a 25th of them
     signature:128     the smallest hash in each of 128 random orders
-    signature:128:1   one bit of each of them (Li, König 2010), or up to 31
 
 In memory a sketch is a row of numbers below 2^48, ascending (a signature: place · 2^32 + value);
-two are compared by what they share.  On disk a hash takes six bytes, and a signature its bits.
+two are compared by what they share.  On disk a hash takes six bytes, and one of a signature four.
 """
 
 from abc import ABC, abstractmethod
@@ -19,27 +18,18 @@ import numpy as np
 
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, shared_sizes
-from neardup.similarity.intervals import MILLION, exact_interval
 from neardup.similarity.measures import Threshold
-from neardup.similarity.sketches import (
-    SAMPLE_BITS,
-    low_bits,
-    min_s,
-    mod_m,
-    sample_of_min_s,
-    signatures,
-)
+from neardup.similarity.sketches import SAMPLE_BITS, min_s, mod_m, sample_of_min_s, signatures
 
 HASH_BYTES = SAMPLE_BITS // 8
 PLACE = 32  # bits below the place of a signature
-MOST_HASHES, MOST_PLACES, WHOLE_BITS = 1 << 16, 1 << 15, 32
+MOST_HASHES, MOST_PLACES = 1 << 16, 1 << 15
 JACCARD, CONTAINMENT = "jaccard", "containment"
 Rows = np.ndarray  # int64, numbers of rows
 # For each pair, how many items agree of how many (int64), and whether that is exact (bool).
 Counted = tuple[np.ndarray, np.ndarray, np.ndarray]
 EXPECTED = (
-    "expected min:S, mod:M, signature:L or signature:L:B, with S up to 65536, M from 1 to 2^32, L "
-    "up to 32768 and B, the bits of each min-hash, from 1 to 32"
+    "expected min:S, mod:M or signature:L, with S up to 65536, M from 1 to 2^32 and L up to 32768"
 )
 
 
@@ -50,7 +40,6 @@ class Kind(ABC):
     text: str
     measures: ClassVar[tuple[str, ...]] = (JACCARD,)
     item: ClassVar[int] = HASH_BYTES  # the size of an item on disk
-    accidents: ClassVar[int] = 0  # one in so many items agrees by accident; 0: none
 
     @abstractmethod
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
@@ -85,29 +74,7 @@ class Kind(ABC):
         >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
         58
         """
-        t = Fraction(threshold.num, threshold.den)
-        if self.accidents:
-            t += (1 - t) / self.accidents
-        return ceil(t * whole)
-
-    def estimate(self, part: int, whole: int) -> Fraction:
-        """Estimate the similarity of two sketches if `part` of `whole` compared items agree."""
-        share = Fraction(part, whole)
-        if self.accidents:
-            share = (share * self.accidents - 1) / (self.accidents - 1)
-        return max(share, Fraction(0))
-
-    def interval(self, part: int, whole: int, alpha: Fraction) -> tuple[int, int]:
-        """Return a confidence interval in millionths; the similarity is outside with P ≤ alpha.
-
-        >>> kind_of("signature:128:1").interval(122, 128, Fraction("0.05"))
-        (801528, 965212)
-        """
-        low, high = exact_interval(part, whole, alpha)
-        if self.accidents:
-            n = self.accidents
-            low, high = (low * n - MILLION) // (n - 1), -((MILLION - high * n) // (n - 1))
-        return max(low, 0), max(high, 0)
+        return ceil(Fraction(threshold.num, threshold.den) * whole)
 
 
 @dataclass(frozen=True)
@@ -141,32 +108,22 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """Min-hash signatures: `bits` bits of each of `length` 32-bit min-hashes."""
+    """Min-hash signatures of `length` 32-bit min-hashes."""
 
     length: int
-    bits: int
     item: ClassVar[int] = 1
-
-    @property
-    def accidents(self) -> int:  # type: ignore[override]
-        return 0 if self.bits == WHOLE_BITS else 1 << self.bits
 
     def hashes(self, sketches: Ragged) -> np.ndarray:
         return mix(sketches.values) >> np.uint64(64 - SAMPLE_BITS)
 
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
-        made = signatures(sets, self.length, seed)
-        return self.rows(made if self.bits == WHOLE_BITS else low_bits(made, self.bits))
+        return self.rows(signatures(sets, self.length, seed))
 
     def rows(self, values: np.ndarray) -> Ragged:
         """Make sketches of the min-hashes of n sets (uint32, (n, length))."""
         places = np.arange(self.length, dtype=np.uint64) << np.uint64(PLACE)
         flat = (values.astype(np.uint64) | places).ravel()
         return Ragged(flat, np.arange(len(values) + 1) * self.length)
-
-    def values(self, sketches: Ragged) -> np.ndarray:
-        """Return the min-hashes in sketches (uint32, (n, length))."""
-        return sketches.values.astype(np.uint32).reshape(-1, self.length)
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
         common = shared_sizes(sketches, left, right)
@@ -176,44 +133,30 @@ class Signatures(Kind):
         return np.full(len(items), self.length)
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        octets = self.values(sketches).astype("<u4").view(np.uint8)
-        if self.bits == WHOLE_BITS:
-            return octets.ravel(), np.full(len(octets), octets.shape[1])
-        bits = np.unpackbits(octets, axis=1, bitorder="little")
-        bits = bits.reshape(-1, self.length, 32)[:, :, : self.bits].reshape(len(octets), -1)
-        data = np.packbits(bits, axis=1, bitorder="little")
-        return data.ravel(), np.full(len(data), data.shape[1])
+        octets = sketches.values.astype("<u4").view(np.uint8)
+        return octets, np.full(len(octets) // (4 * self.length), 4 * self.length)
 
     def unpacked(self, data: np.ndarray, items: np.ndarray) -> Ragged:
-        if self.bits == WHOLE_BITS:
-            return self.rows(data.view("<u4").reshape(-1, self.length))
-        width = -(-self.length * self.bits // 8)
-        bits = np.unpackbits(data.reshape(-1, width), axis=1, bitorder="little")
-        words = np.zeros((len(bits), self.length, 32), dtype=np.uint8)
-        words[:, :, : self.bits] = bits[:, : self.length * self.bits].reshape(
-            len(bits), self.length, -1
-        )
-        octets = np.packbits(words.reshape(len(bits), -1), axis=1, bitorder="little")
-        return self.rows(octets.view("<u4").astype(np.uint32))
+        return self.rows(data.view("<u4").reshape(-1, self.length))
 
 
 def kind_of(text: str) -> Kind:
     """Parse the name of a kind of sketches; ValueError for an unknown one.
 
-    >>> kind_of("signature:128:2")
-    Signatures(text='signature:128:2', length=128, bits=2)
+    >>> kind_of("signature:128")
+    Signatures(text='signature:128', length=128)
     """
     name, *numbers = text.split(":")
     if not all(n.isascii() and n.isdigit() and len(n) < 11 for n in numbers):
         raise ValueError(f"{text!r}: {EXPECTED}")
     values = [int(n) for n in numbers]
-    canonical = ":".join([name, *map(str, values)])
-    if name == "min" and len(values) == 1 and 1 <= values[0] <= MOST_HASHES:
-        return MinHashes(canonical, *values)
-    if name == "mod" and len(values) == 1 and 1 <= values[0] <= 1 << 32:
-        return Multiples(canonical, *values)
-    if name == "signature" and len(values) in (1, 2):
-        length, bits = [*values, WHOLE_BITS][:2]
-        if 1 <= length <= MOST_PLACES and 1 <= bits <= WHOLE_BITS:
-            return Signatures(canonical if bits < WHOLE_BITS else f"{name}:{length}", length, bits)
+    if name == "signature" and len(values) == 2:
+        raise ValueError(f"{text!r}: min-hashes are kept whole; type {name}:{values[0]}")
+    for kind, of, most in (
+        ("min", MinHashes, MOST_HASHES),
+        ("mod", Multiples, 1 << 32),
+        ("signature", Signatures, MOST_PLACES),
+    ):
+        if name == kind and len(values) == 1 and 1 <= values[0] <= most:
+            return of(f"{name}:{values[0]}", values[0])
     raise ValueError(f"{text!r}: {EXPECTED}")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.definitions import containment, resemblance
 from neardup.similarity.intervals import clopper_pearson
-from neardup.similarity.sketches import low_bits, min_s, mod_m, sample_of_min_s, signatures
+from neardup.similarity.sketches import min_s, mod_m, sample_of_min_s, signatures
 from neardup.stored.sketch_kinds import Multiples, Signatures
 from tests.support.drawn import shingle_sets
 
@@ -67,14 +67,10 @@ def containment_of_mod_m(sketches, left, right):
     return resemblance_of_mod_m(sketches, left, right, "containment")
 
 
-def equal_places(made, left, right):
-    kind = Signatures("", made.shape[1], 32)
-    part, _, _ = kind.counted(kind.rows(made), left, right, "jaccard")
-    return part
-
-
 def agreement(made, left, right):
-    return equal_places(made, left, right) / made.shape[1]
+    kind = Signatures("", made.shape[1])
+    part, _, _ = kind.counted(kind.rows(made), left, right, "jaccard")
+    return part / made.shape[1]
 
 
 def hoeffding(trials: int) -> float:
@@ -148,29 +144,6 @@ def test_each_place_of_a_signature_agrees_with_the_probability_of_resemblance(sh
         hits = agreement(one, LEFT, RIGHT).sum()
         low, high = clopper_pearson(int(hits), PAIRS, ALPHA)
         assert low <= expected <= high
-
-
-@every_shape
-@pytest.mark.parametrize("bits", [1, 2, 8])
-def test_places_of_some_bits_agree_with_resemblance_and_by_accident(shape, bits):
-    sets, expected, _ = pairs(shape)
-    made = low_bits(signatures(sets, 8, seed=3), bits)
-    accidents = Fraction(1, 2**bits)
-    for place in range(8):
-        hits = equal_places(made[:, place : place + 1], LEFT, RIGHT).sum()
-        low, high = clopper_pearson(int(hits), PAIRS, ALPHA)
-        assert low <= expected + (1 - expected) * accidents <= high
-
-
-@pytest.mark.parametrize("bits", [1, 4])
-def test_accidents_in_two_places_are_independent(bits):
-    """Two places of a signature match by accident independently, even for sets of one element."""
-    values = np.arange(2 * PAIRS, dtype=np.uint64)
-    sets = Ragged(values, np.arange(2 * PAIRS + 1))
-    made = low_bits(signatures(sets, 2, seed=5), bits)
-    both = int((equal_places(made, LEFT, RIGHT) == 2).sum())
-    low, high = clopper_pearson(both, PAIRS, ALPHA)
-    assert low <= 4.0**-bits <= high
 
 
 def test_agreement_is_the_mean_over_places():
