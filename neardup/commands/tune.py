@@ -7,17 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from neardup.evaluation import (
-    choices,
-    distances,
-    estimates,
-    exact_answers,
-    line_sample,
-    shingle_lengths,
-)
+from neardup.evaluation import choices, estimates, exact_answers, line_sample, shingle_lengths
 from neardup.options import table
-from neardup.options.command_parser import plain_names
-from neardup.options.settings import Settings, with_input
+from neardup.options.command_parser import FOR_SETS, plain_names
+from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.program import UsageError, job_command
 from neardup.schemes import SCHEMES, banding, scheme
@@ -27,10 +20,11 @@ DESCRIPTION = """Estimate what each setting would find and cost, from a sample, 
 
 A few mebibytes are read of files of any size: random lines, or the start of compressed files,
 tables and pipes.  All settings that are compared have the recall that you ask for.  For texts,
-lengths of shingles are also compared, unless --shingle is given; for fingerprints, distances.
+lengths of shingles are also compared, unless --shingle is given.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
+FLAGS = [flag for flag in exact_answers.SHARED if flag not in exact_answers.PRINTS]
 MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 # What a cleaning removes, as the lines of a sample show it.
@@ -61,8 +55,9 @@ def main() -> None:
     args = _command_line()
     recall = exact_answers.share("--recall", args.recall)
     options = table.Options.of(args)
-    own = {flag: text for flag, text in options.own.items() if flag in exact_answers.PRINTS}
-    options = replace(options, own=own)  # without other options of schemes
+    options = replace(options, own={})  # without options of schemes
+    if options.input == FINGERPRINTS:
+        raise UsageError(f"--input {FINGERPRINTS}: {FOR_SETS}")
     settings, measure = exact_answers.exact_settings(options)
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
@@ -71,9 +66,7 @@ def main() -> None:
     if settings.form.fields:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
     estimates.check_readable(sample, settings.parse, str(settings.form))
-    if isinstance(measure, Hamming):
-        print("\n".join(_of_fingerprints(sample, settings, options, recall, args.files)))
-        return
+    assert not isinstance(measure, Hamming)
     if settings.form.shingle and options.shingle is None:
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)
         lengths = shingle_lengths.compared(texts, measure, recall, seed)
@@ -149,42 +142,13 @@ def _is_line(line: object) -> bool:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser("tune", DESCRIPTION, exact_answers.SHARED, weights=False)
+    parser = exact_answers.exact_parser("tune", DESCRIPTION, FLAGS, weights=False)
     exact_answers.add_files(parser)
     recall = "the minimum recall at the threshold"
     exact_answers.add_option(parser, "--recall", "P", str(banding.DEFAULT_RECALL), recall)
     exact_answers.add_option(parser, "--sample", "N", "3000", "maximum size of the sample")
     exact_answers.add_option(parser, "--seed", "N", "0", "seed of the sample, 0 to 2^64-1")
     return parser.parse_args()
-
-
-def _of_fingerprints(
-    sample: line_sample.LineSample,
-    settings: Settings,
-    options: table.Options,
-    recall: float,
-    files: list[str],
-) -> Iterator[str]:
-    assert isinstance(settings.measure, Hamming)
-    known = distances.Distances.of(sample, settings.parse, settings.measure.bits)
-    whole = sample.whole and len(sample.lines) == round(sample.total)
-    about = "" if whole else f"about, by {len(known.batch.ids):,} of them; "
-    yield exact_answers.row("records", choices.number(known.records), about + sample.origin)
-    if bad := len(sample.lines) - len(known.batch.ids):
-        yield exact_answers.row("bad lines", bad, "in the sample")
-    if sample.too_long:
-        yield exact_answers.row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield exact_answers.row("fingerprints a record", choices.number(known.variants)) + "\n"
-    distance = settings.measure.distance
-    yield from distances.report(known, options, distance, recall)
-    if "--distance" not in options.own:  # the default, unless strangers are so near
-        distance = max(0, min(distance, known.strangers_from() - 1))
-    asked = with_input(options).with_values({"--distance": str(distance)})
-    words = [word for flag in exact_answers.pair_options(asked) for word in flag.split("=", 1)]
-    few = shingle_lengths.few_seen(len(known.batch.ids), "records")
-    command = shlex.join([*job_command(), "--exact", *words, *plain_names(["--", *files])])
-    yield f"\nRecommended on one machine{few}:\n\n    {command}"
-    yield "\nIt prints pairs; add --output kept for the records without near-duplicates."
 
 
 def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:

@@ -99,6 +99,10 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
     ),
 }
 # Options of other commands, and what to type instead: by command, or for all of them.
+FOR_SETS = (
+    "tune is for sets; for the pairs of fingerprints, type: python3 -m neardup truth --input "
+    "fingerprints FILE"
+)
 _TO_REMOVE = "python3 -m neardup images (or videos, documents) FOLDER --output removed"
 ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     "": {
@@ -107,6 +111,7 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "-0": f"it is for paths of files; type: {_TO_REMOVE} -0",
     },
     "curve": {"--svg": "leave it out: neardup curve prints the curve as a table"},
+    "tune": dict.fromkeys(("--fingerprint", "--bits", "--distance"), FOR_SETS),
     "folders": {
         "--against": "name both, the old folder first: python3 -m neardup folders OLD NEW",
         **dict.fromkeys(

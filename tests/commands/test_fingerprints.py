@@ -159,8 +159,8 @@ REFUSED = [
     (["truth", *INPUT, "--join", "ppjoin"], "--join ppjoin: is for sets, not fingerprints"),
     (["truth", "--distance", "3"], "--distance needs --input fingerprints or, for rows, --finge"),
     (["truth", *INPUT, "--bits", "66"], "--bits 66 is not a multiple of 4"),
-    (["tune", "--bits", "64"], "--bits needs --input fingerprints"),
-    (["tune", *INPUT, "--distance", "200"], "--distance 200 is more than half of 256 bits"),
+    (["tune", *INPUT], "tune is for sets; for the pairs of fingerprints, type: python3 -m n"),
+    (["tune", "--fingerprint=hash"], "tune is for sets; for the pairs of fingerprints, type: "),
     (["convert", *INPUT], "lines of fingerprints need no conversion"),
 ]
 
@@ -245,64 +245,6 @@ def test_why_has_the_options_of_the_run(records: Prints, file: Path, tmp_path: P
     said = succeed([*NEARDUP, "why", "--run", answer, a, b], tmp_path).out.decode()
     assert f"= {similarity}" in said
     assert "a pair: printed at" in said
-
-
-@pytest.mark.slow
-def test_tune_counts_distances_and_bytes(tmp_path: Path) -> None:
-    records = [(f"q{i}", values) for i, (_, values) in enumerate(drawn(200, variants=2))]
-    (tmp_path / "prints.txt").write_text(lines_of(records))
-    tune = [*NEARDUP, "tune", *OF_64, "--distance", "8", tmp_path / "prints.txt"]
-    out = succeed(tune, tmp_path).out.decode()
-    head, pairs, seen, chances = re.findall(
-        r"^(?:distance|pairs|in sample|by chance) .*", out, re.M
-    )[:4]
-    shown_at = [int(word) for word in head.split()[1:]]
-    found = [apart(x, y) for (_, x), (_, y) in combinations(records, 2)]
-    counts = [sum(d <= at for d in found) for at in shown_at]
-    assert shown_at == [0, 4, 6, 8, 10, 12, 16, 20]
-    assert [int(n.replace(",", "")) for n in seen.split()[2:]] == counts
-    assert counts[0] < counts[3] < counts[6]
-    assert [float(n.replace(",", "")) for n in pairs.split()[1:4]] == counts[:3]
-    assert chances.split()[2] == "0"
-    keyed = succeed(
-        [*MAPPER, *OF_64, "--distance", "8", "--exact"], tmp_path, lines_of(records).encode()
-    )
-    row = re.search(r"^8 +--exact +(\d+) +\S+ +(\S+)", out, re.M)
-    assert row
-    assert float(row[2]) == pytest.approx(len(keyed.out) / 1e6, rel=0.01)
-    command = shlex.split(out.splitlines()[out.splitlines().index("") :][-3])
-    assert command[:2] == ["./run_local.sh", "--exact"]
-    assert command[-3:-1] == ["--distance", "8"]
-
-
-@pytest.mark.slow
-def test_tune_names_the_distance_of_strangers(tmp_path: Path) -> None:
-    """`tune` names the distance from which unrelated records make pairs by chance."""
-    rng = random.Random(0)
-    (tmp_path / "prints.txt").write_text(
-        "".join(f"p{i} {rng.getrandbits(32):08x}\n" for i in range(2000))
-    )
-    tune = [*NEARDUP, "tune", *INPUT, "--bits", "32", tmp_path / "prints.txt"]
-    out = succeed(tune, tmp_path).out.decode()
-    assert "From distance 3 on, 2,000 unrelated records\nhave pairs by chance" in out
-    assert "--distance 2 " in out.splitlines()[-3]
-    asked = succeed([*tune, "--distance", "3"], tmp_path).out.decode()
-    assert "--distance 3 " in asked.splitlines()[-3]
-
-
-def test_tune_of_a_part_of_a_file(tmp_path: Path) -> None:
-    rng = random.Random(0)
-    lines = [f"p{i} {rng.getrandbits(64) >> 1:016x}\n" for i in range(0, 3000, 2)]
-    near = [f"p{i} {int(line.split()[1], 16) ^ 1 << 63:016x}\n" for i, line in enumerate(lines)]
-    (tmp_path / "prints.txt").write_text("".join(a + "x" + b for a, b in zip(lines, near)))
-    tune = [*NEARDUP, "tune", *OF_64, "--sample", "500", tmp_path / "prints.txt"]
-    out = succeed(tune, tmp_path).out.decode()
-    row = re.search(r"^records +([\d,]+)  about, by 500 of them", out, re.M)
-    assert row
-    assert 2700 < int(row[1].replace(",", "")) < 3300
-    pairs = re.search(r"^pairs +\S+ +(\S+)", out, re.M)
-    assert pairs
-    assert 900 < float(pairs[1].replace(",", "")) < 2100  # 1,500, by some 40 in the sample
 
 
 @pytest.mark.slow
