@@ -264,7 +264,7 @@ def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:
     ("flags", "message"),
     [
         (["--clean=html"], "--clean needs texts, but --input is shingles"),
-        (["--input=text", "--clean=tags"], "--clean: 'tags' is not one of html, accents, digits"),
+        (["--input=text", "--clean=tags"], "--clean: 'tags' is not one of html, width, accents"),
         (["--input=text", "--shingle=word"], "--shingle: 'word' is not word:K, char:K"),
     ],
 )
