@@ -27,7 +27,6 @@ from pyspark import AccumulatorParam, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions, types
 
-import neardup
 from neardup.engines.spark.spark_lines import lines_of_column
 from neardup.engines.spark.spark_tasks import ROW, Tasks, row
 from neardup.options.settings import Settings
@@ -99,7 +98,7 @@ def ship(context: SparkContext) -> None:
         return
     folder = tempfile.mkdtemp(prefix="neardup.")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    home = Path(neardup.__file__).parent
+    home = Path(__file__).parents[2]
     path = Path(folder, PACKAGE)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         for file in sorted(path for path in home.rglob("*") if path.suffix in (".py", ".so")):
