@@ -32,6 +32,7 @@ from neardup.options import table
 from neardup.options.command_parser import plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
+from neardup.reading.archives import archive_of
 from neardup.reading.document_files import (
     TOO_LONG,
     Document,
@@ -83,7 +84,7 @@ TEXTS = {
 }
 NUL_HELP = (
     "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
-    "byte, for xargs -0; members of archives are left out"
+    "byte, for xargs -0; for kept members of archives, the archive; removed ones are left out"
 )
 FIRST_ID = re.compile(rb'\{"id": ?"([^"\\]+)"')  # as `json_line` writes it
 GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
@@ -100,8 +101,8 @@ binary and empty files are skipped, and symbolic links are not followed.
     python3 -m neardup documents --output removed -0 docs | xargs -0 rm --
 
 A line has two paths and their similarity.  Blanks, % and bytes that are not UTF-8 are written as
-%XX.  Members of archives are written ARCHIVE!MEMBER, which is never the path of a file; -0 leaves
-them out.  For `tune`, an index or a cluster, write the documents as JSON lines:
+%XX.  Members of archives are written ARCHIVE!MEMBER, which is never the path of a file.  For
+`tune`, an index or a cluster, write the documents as JSON lines:
 
     python3 -m neardup documents --output lines docs > docs.jsonl
 """
@@ -160,24 +161,28 @@ def find(
         return
     paths = args.output == "kept" or args.null
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
-    members = 0
+    kept, members, archives = args.output == "kept", 0, set[bytes]()
 
     def of_line(line: bytes) -> bytes:
         nonlocal members
-        line = _kept_id(line) if args.output == "kept" else line
-        if args.null and not walk.knows(path_of(line.split()[0].decode())):
-            members += 1
+        line = _kept_id(line) if kept else line
+        path = path_of(line.split()[0].decode()) if args.null else b""
+        if not args.null or walk.knows(path):
+            return line
+        members += 1
+        archive = archive_of(path)
+        if not kept or archive in archives:
             return b""
-        return line
+        archives.add(archive)
+        return path_id(archive).encode() + b"\n"
 
     words = [*_words(args, options), *loud]
     count = run.answer_for(NAME, PROGRAM, words, lines, answer, args.files, of_line)
     if paths and args.verbosity > QUIET:
         said = f"{many(count, 'documents')} {args.output}"
         if members:
-            said += (
-                f"; {members:,} not printed: -0 leaves members of archives out; keep these archives"
-            )
+            said += f"; {members:,} of them in archives: -0 prints "
+            said += f"{many(len(archives), 'archives')} instead" if kept else "only files"
         print(said, file=sys.stderr)
 
 

@@ -33,6 +33,7 @@ HIDDEN_MEMBERS, OTHER_MEMBERS = "hidden members of archives", "links and special
 LEFT_OUT_MEMBERS = "members of archives left out by --include or --exclude"
 OUTSIDE = "members of archives with an absolute path or .."
 HIDDEN_PART = re.compile(rb"(?:\A|[/\\])\.(?!\.?(?:[/\\]|\Z))")
+NUMBERED = re.compile(rb"/!\d+!")  # behind an archive, before a member
 OUTSIDE_NAME = re.compile(rb"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)")
 DAMAGED, UNREADABLE, BINARY = "damaged", "cannot be read", "binary"
 OVER_LIMIT = "beyond what an archive may take"
@@ -54,11 +55,22 @@ class MemberError(Exception):
     """Error for one member of a zip; `args` are a reason and a detail."""
 
 
-class Budget:
-    """What may still be read of an archive: unpacked bytes, entries and seconds."""
+class ArchiveMember(NamedTuple):
+    """A member to read, or the reason `why` it is not read."""
 
-    def __init__(self, size: int):
-        """Set the limits for an archive of `size` bytes."""
+    path: bytes
+    changed: float  # seconds since 1970
+    read: Callable[[int], bytes]  # returns at most so many bytes
+    why: str = ""
+
+
+class Archive:
+    """The paths of an archive's members, and what may still be read of it."""
+
+    def __init__(self, path: bytes, size: int, allow: Callable[[bytes], bool]):
+        """Set the limits for an archive of `size` bytes; `allow`: which names of members are read."""
+        self.path, self._allow = path, allow
+        self._seen: Counter[bytes] = Counter()
         self._bytes = self._max_bytes = MAX_BYTES + BYTES_PER_BYTE * size
         self._entries, self._seconds = MAX_ENTRIES, MAX_SECONDS + SECONDS_PER_BYTE * size
         self._ends = time.monotonic() + self._seconds
@@ -74,27 +86,10 @@ class Budget:
         if time.monotonic() > self._ends:
             raise OverLimitError(f"not read after {self._seconds:,.0f} seconds")
 
-
-class Member(NamedTuple):
-    """A member to read, or the reason `why` it is not read."""
-
-    path: bytes
-    changed: float  # seconds since 1970
-    read: Callable[[int], bytes]  # returns at most so many bytes
-    why: str = ""
-
-
-class Names:
-    """The paths of an archive's members."""
-
-    def __init__(self, archive: bytes, allow: Callable[[bytes], bool]):
-        self._archive, self._allow = archive, allow
-        self._seen: Counter[bytes] = Counter()
-
-    def member(self, name: bytes, regular: bool, changed: float, read: Any) -> Member:
+    def member(self, name: bytes, regular: bool, changed: float, read: Any) -> ArchiveMember:
         """Return a member with a path, or the reason why it is left out."""
         self._seen[name] += 1
-        plain = self._archive + MEMBER + name
+        plain = self.path + MEMBER + name
         why = ""
         if not regular:
             why = OTHER_MEMBERS
@@ -105,8 +100,16 @@ class Names:
         elif not self._allow(name):
             why = LEFT_OUT_MEMBERS
         elif self._seen[name] > 1 or MEMBER in name or os.path.lexists(plain):
-            plain = b"%b/!%d!%b" % (self._archive, self._seen[name], name)
-        return Member(plain, changed, read, why)
+            plain = b"%b/!%d!%b" % (self.path, self._seen[name], name)
+        return ArchiveMember(plain, changed, read, why)
+
+
+def archive_of(path: bytes) -> bytes:
+    """Return the path of the archive that has a member with this path."""
+    for found in NUMBERED.finditer(path):
+        if os.path.isfile(path[: found.start()]):
+            return path[: found.start()]
+    return path.rpartition(MEMBER)[0]
 
 
 def is_tar(head: bytes) -> bool:
@@ -118,26 +121,26 @@ def is_tar(head: bytes) -> bool:
     return True
 
 
-def tar_members(head: bytes, stream: IO[bytes], names: Names, budget: Budget) -> Iterator[Member]:
+def tar_members(head: bytes, stream: IO[bytes], archive: Archive) -> Iterator[ArchiveMember]:
     """Yield the members of a tar, which begins with `head` and goes on in `stream`.
 
     DAMAGES for a damaged one.
     """
-    file: Any = _Bounded(head, stream, budget)
+    file: Any = _Bounded(head, stream, archive)
     with tarfile.open(
         fileobj=file, mode="r:", errors="surrogateescape", encoding="utf-8"
-    ) as archive:
-        for entry in archive:
-            archive.members, archive.pax_headers = [], {}  # type: ignore[attr-defined]  # grow
-            budget.take(0, 1)
+    ) as tar:
+        for entry in tar:
+            tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]  # grow
+            archive.take(0, 1)
             if entry.size < 0:
                 raise ValueError("a size is negative")
             file.headers = None
             if not entry.isdir():
                 name = entry.name.encode("utf-8", "surrogateescape")
                 regular = entry.isreg() and not entry.issparse()
-                read = partial(_read_tar, archive, entry)
-                yield names.member(name, regular, float(entry.mtime), read)
+                read = partial(_read_tar, tar, entry)
+                yield archive.member(name, regular, float(entry.mtime), read)
             file.headers = 0
     if file.last.strip(b"\0") or file.read(BLOCK) != bytes(BLOCK):
         raise EOFError("it is cut short")
@@ -151,8 +154,8 @@ def _read_tar(archive: tarfile.TarFile, entry: tarfile.TarInfo, size: int) -> by
 class _Bounded:
     """A tar as a file for tarfile: a stream that is read forwards, within a budget."""
 
-    def __init__(self, head: bytes, stream: IO[bytes], budget: Budget):
-        self._head, self._stream, self._budget = head, stream, budget
+    def __init__(self, head: bytes, stream: IO[bytes], limits: Archive):
+        self._head, self._stream, self._limits = head, stream, limits
         self._at = 0
         self.headers: int | None = 0  # bytes of headers since the last entry; None in a member
         self.last = b""  # what was read
@@ -180,39 +183,39 @@ class _Bounded:
         data, self._head = self._head[:size], self._head[size:]
         data += self._stream.read(size - len(data))
         self._at += len(data)
-        self._budget.take(len(data))
+        self._limits.take(len(data))
         return data
 
 
-def zip_members(path: bytes, names: Names, budget: Budget, named: bool) -> Iterator[Member]:
+def zip_members(archive: Archive, named: bool) -> Iterator[ArchiveMember]:
     """Yield the members of a zip; an Office file that is not `named` as a zip is binary.
 
     ValueError, NotImplementedError, EOFError or zipfile.BadZipFile for a damaged one; a member's
     `read` may raise MemberError.
     """
-    with open(path, "rb") as file:
+    with open(archive.path, "rb") as file:
         end = zipfile._EndRecData(file)  # type: ignore[attr-defined]
         if end and end[5] > MAX_DIRECTORY:
             raise OverLimitError(f"a directory of {end[5]:,} bytes")
-        with zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            if not named and OFFICE & archive.NameToInfo.keys():
-                yield Member(path, 0.0, lambda _: b"", BINARY)
+        with zipfile.ZipFile(file) as opened:
+            entries = opened.infolist()
+            if not named and OFFICE & opened.NameToInfo.keys():
+                yield ArchiveMember(archive.path, 0.0, lambda _: b"", BINARY)
                 return
             _check_apart(entries)
             for entry in entries:
-                budget.take(0, 1)
+                archive.take(0, 1)
                 if entry.is_dir() and not entry.file_size:
                     continue
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 regular = kind in (0, stat.S_IFREG) and not entry.is_dir()
                 name = entry.filename.encode("utf-8", "replace")
-                read = partial(_read_entry, archive, entry, budget)
-                yield names.member(name, regular, _seconds_of(entry.date_time), read)
+                read = partial(_read_entry, opened, entry, archive)
+                yield archive.member(name, regular, _seconds_of(entry.date_time), read)
 
 
 def _read_entry(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, budget: Budget, size: int
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: Archive, size: int
 ) -> bytes:
     try:
         with archive.open(entry) as opened:
@@ -223,7 +226,7 @@ def _read_entry(
         if isinstance(error, OSError) and error.errno:
             raise  # of the archive itself; bzip2 says "Invalid data stream" without one
         raise MemberError(DAMAGED, str(error)) from None
-    budget.take(len(data))
+    limits.take(len(data))
     return data
 
 

@@ -29,10 +29,9 @@ from neardup.reading.archives import (
     DAMAGED,
     OVER_LIMIT,
     UNREADABLE,
-    Budget,
-    Member,
+    Archive,
+    ArchiveMember,
     MemberError,
-    Names,
     OverLimitError,
     is_tar,
     tar_members,
@@ -144,18 +143,18 @@ def _outcomes(
     """Yield the outcomes for a file; its first bytes determine how it is read."""
     path = file.path
     name = os.path.abspath(os.fsdecode(path))  # since `-` is standard input
-    names, budget = Names(path, allow), Budget(file.size)
+    archive = Archive(path, file.size, allow)
     try:
         with open(path, "rb") as raw:
             start = raw.read(MAGIC_BYTES)
         packed, is_zip = packed_as(start), bool(ZIP.search(path))
         if not packed and (is_zip or ZIP_START.match(start)):
-            yield from _texts(zip_members(path, names, budget, is_zip), limit, text)
+            yield from _texts(zip_members(archive, is_zip), limit, text)
             return
         with opened(name, name, packed) as stream:
             head = stream.read(BLOCK)
             if is_tar(head) or (TAR.search(path) and head == bytes(BLOCK)):
-                yield from _texts(tar_members(head, stream, names, budget), limit, text)
+                yield from _texts(tar_members(head, stream, archive), limit, text)
                 return
             outcome = text(path, head + stream.read(max(0, limit + 1 - len(head))))
         if isinstance(outcome, NoDocument) and outcome.skipped and _says_packed(path):
@@ -174,7 +173,7 @@ def _says_packed(path: bytes) -> bool:
     return is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
 
 
-def _texts(members: Iterator[Member], limit: int, text: Reader) -> Iterator[Outcome]:
+def _texts(members: Iterator[ArchiveMember], limit: int, text: Reader) -> Iterator[Outcome]:
     for member in members:
         if member.why:
             yield NoDocument(member.path, member.why, skipped=True)

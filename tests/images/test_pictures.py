@@ -386,5 +386,5 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 
 def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(UsageError, match=r"pip install 'neardup\[images\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'pillow>="):
         pictures.require_pillow()

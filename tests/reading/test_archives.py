@@ -90,6 +90,17 @@ def test_two_archives_never_share_a_path(tmp_path: Path) -> None:
     assert len(set(paths)) == 2
 
 
+@pytest.mark.parametrize("folder", ["", "x!y", "x/!1!z", "a.zip!"])
+@pytest.mark.parametrize("make", [tar_of, zip_of])
+def test_the_archive_of_a_member(make: object, folder: str, tmp_path: Path) -> None:
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    archive = make(tmp_path / folder / "b!c", "n", "n", "c!d", "/!1!e", "s/!1!f")  # type: ignore[operator]
+    members = [each for each in read(archive) if isinstance(each, Document)]
+    assert len(members) == 4
+    for each in members:
+        assert archives.archive_of(each.path) == os.fsencode(archive)
+
+
 def test_links_in_a_zip_are_not_texts(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         for name, mode in (("link", 0o120777), ("file", 0o100644), ("folder", 0o40755)):
