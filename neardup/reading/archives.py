@@ -68,7 +68,7 @@ class Archive:
     """The paths of an archive's members, and what may still be read of it."""
 
     def __init__(self, path: bytes, size: int, allow: Callable[[bytes], bool]):
-        """Set the limits for an archive of `size` bytes; `allow`: which names of members are read."""
+        """Set the limits for an archive of `size` bytes; `allow`: the names of members to read."""
         self.path, self._allow = path, allow
         self._seen: Counter[bytes] = Counter()
         self._bytes = self._max_bytes = MAX_BYTES + BYTES_PER_BYTE * size
