@@ -12,6 +12,8 @@ from itertools import count, islice
 from neardup.images.pictures import NAMES as PICTURES
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import Options
+from neardup.reading.compressed import plain_name, suffix_of
+from neardup.reading.document_files import is_archive
 from neardup.runtime.program import AS_MODULE, StageError, UsageError
 from neardup.videos.containers import NAMES as VIDEOS
 
@@ -25,18 +27,17 @@ def line_to_type(words: Sequence[str], remove: bool) -> str:
     """Return the command line that finds pairs in the files or folders among `words`.
 
     With `remove`, the line removes near-duplicates.  Records are read to see that they are some;
-    otherwise the line is one that shows how.
+    for others, the line shows what is wrong with them.
     """
     names = [word for word in words if os.path.exists(word)]
     door = _door(names[0]) if names else "run"
     chosen: list[str] = []
     if door == "run":
         readable = [kind for kind in INPUTS if names and _is_read(names, kind)]
-        if names and not readable:
-            return f"{AS_MODULE} run --help"
         chosen = [f"--input={readable[0]}"] if readable and readable[0] else []
-        if remove:
-            kept = _free(f"kept{_suffix(names[0]) if names else '.jsonl'}")
+        if remove and (readable or not names):
+            first = names[0] if names else "FILE.jsonl"
+            kept = _free(f"kept{suffix_of(plain_name(first))}{first[len(plain_name(first)) :]}")
             chosen += ["--output", "kept", "-o", kept, "--removed", _free("removed.tsv")]
     elif remove:
         chosen = ["--output", "removed"]
@@ -47,20 +48,19 @@ def line_to_type(words: Sequence[str], remove: bool) -> str:
 def _door(name: str) -> str:
     """Return the command that reads a file, or most files of a folder."""
     if not os.path.isdir(name):
-        return KINDS.get(_suffix(name), "run")
+        archive = is_archive(os.fsencode(name))
+        return "documents" if archive else KINDS.get(suffix_of(name).lower(), "run")
     found = (file for _, _, files in os.walk(name) for file in files if not file.startswith("."))
-    kinds = Counter(KINDS.get(_suffix(file), "documents") for file in islice(found, LOOKED_AT))
+    kinds = Counter(
+        KINDS.get(suffix_of(file).lower(), "documents") for file in islice(found, LOOKED_AT)
+    )
     return kinds.most_common(1)[0][0] if kinds else "documents"
-
-
-def _suffix(name: str) -> str:
-    return os.path.splitext(name)[1].lower()
 
 
 def _free(name: str) -> str:
     """Return a name that no file has: `name`, or one with a number."""
-    stem, suffix = os.path.splitext(name)
-    names = (name if not number else f"{stem}-{number}{suffix}" for number in count())
+    stem, dot, suffix = name.partition(".")
+    names = (name if not number else f"{stem}-{number}{dot}{suffix}" for number in count())
     return next(each for each in names if not os.path.exists(each))
 
 
@@ -68,6 +68,7 @@ def _is_read(names: Sequence[str], kind: str | None) -> bool:
     """Return whether most of the first lines of the files are records of an --input."""
     with suppress(UsageError, StageError, OSError):
         settings = settings_before_counts(Options(input=kind, files=tuple(names)))
-        batch, bad = settings.parse(next(settings.blocks(names)).data)
-        return len(batch.ids) > len(bad)
+        for block in settings.blocks(names):
+            batch, bad = settings.parse(block.data)
+            return len(batch.ids) > len(bad)
     return False

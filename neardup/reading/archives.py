@@ -127,9 +127,7 @@ def tar_members(head: bytes, stream: IO[bytes], archive: Archive) -> Iterator[Ar
     DAMAGES for a damaged one.
     """
     file: Any = _Bounded(head, stream, archive)
-    with tarfile.open(
-        fileobj=file, mode="r:", errors="surrogateescape", encoding="utf-8"
-    ) as tar:
+    with tarfile.open(fileobj=file, mode="r:", errors="surrogateescape", encoding="utf-8") as tar:
         for entry in tar:
             tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]  # grow
             archive.take(0, 1)
