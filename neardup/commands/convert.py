@@ -17,12 +17,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
 from neardup.stages.pairs import reject
 
-FLAGS = (
-    *table.READING,
-    "--max-line",
-    "--max-bad",
-    "--strict",
-)
+FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
 TEXTS = {
     "--input": "format of the files: text (lines of an ID, a tab or else a blank, and a text), or "
     "rows: jsonl, csv, tsv, parquet (default: by the extension)",

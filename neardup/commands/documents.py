@@ -201,11 +201,7 @@ def _kept_id(line: bytes) -> bytes:
 
 
 def json_lines(
-    files: Iterable[FoundFile],
-    settings: Settings,
-    walk: Walk,
-    tally: Tally,
-    guess: Guess | None,
+    files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally, guess: Guess | None
 ) -> Iterator[bytes]:
     """Yield a JSON line for each document in the files; count all outcomes in `tally`."""
     how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess

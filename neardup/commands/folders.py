@@ -19,14 +19,7 @@ from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache, Store
-from neardup.images.folder_walk import (
-    CLOSED_FOLDER,
-    FoundFile,
-    Patterns,
-    Walk,
-    digest_of,
-    path_id,
-)
+from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, digest_of, path_id
 from neardup.images.results import Failure
 from neardup.images.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.joins.contained_rows import CONTAINMENT, JACCARD

@@ -45,13 +45,7 @@ PROGRAM = "python3 -m neardup leaks"
 NAME = "neardup leaks"
 MEASURES = ("containment", "jaccard")
 DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
-FLAGS = (
-    *table.READING,
-    "--clean",
-    "--max-line",
-    "--max-bad",
-    "--strict",
-)
+FLAGS = (*table.READING, "--clean", "--max-line", "--max-bad", "--strict")
 OUTPUTS = ("leaks", "clean")
 LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
 MOST_PLACE = 5000
@@ -84,7 +78,7 @@ SHORT = {
     "-v": "also print all counts of the run",
 }
 TEXTS = {
-    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
+    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT")
 }
 
 

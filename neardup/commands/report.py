@@ -137,11 +137,7 @@ def _command_line() -> argparse.Namespace:
         action="store_true",
         help="show the pictures themselves; ids are their paths, as `neardup images` writes them",
     )
-    parser.add_argument(
-        "--videos",
-        action="store_true",
-        help=SHORT["--videos"],
-    )
+    parser.add_argument("--videos", action="store_true", help=SHORT["--videos"])
     parser.add_argument(
         "--common",
         metavar="FILE",

@@ -19,8 +19,7 @@ class RuleKind(NamedTuple):
 
 RULES = {
     "direct": RuleKind(
-        Direct,
-        "a record is removed only if it is similar to one that is kept and comes before it",
+        Direct, "a record is removed only if it is similar to one that is kept and comes before it"
     ),
     "cluster": RuleKind(
         WholeClusters,

@@ -100,11 +100,7 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
     cut -f 2- decided.tsv > removed.tsv
 """
 FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
-KEEP_FLAGS = (
-    *READING,
-    "--max-line",
-    "--input-files",
-)
+KEEP_FLAGS = (*READING, "--max-line", "--input-files")
 
 
 def _map() -> None:

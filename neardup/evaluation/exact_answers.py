@@ -29,13 +29,7 @@ from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decim
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
-SHARED = (
-    "--threshold",
-    *table.READING,
-    "--clean",
-    "--shingle",
-    *PRINTS,
-)
+SHARED = ("--threshold", *table.READING, "--clean", "--shingle", *PRINTS)
 EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
 
 

@@ -41,12 +41,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # vectors of records (a record's own first
 
 
 def near_pairs(
-    x: np.ndarray,
-    y: "np.ndarray | None",
-    bits: int,
-    distance: int,
-    turn: int = 0,
-    turns: int = 1,
+    x: np.ndarray, y: "np.ndarray | None", bits: int, distance: int, turn: int = 0, turns: int = 1
 ) -> Iterator[Pairs]:
     """Yield pairs of rows of x and y (uint64 (n, W)) that differ in at most `distance` bits.
 

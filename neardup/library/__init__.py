@@ -14,13 +14,4 @@ with interrupts_held():  # an interrupted import of numpy cannot be repeated
     from neardup.library.calls import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
     from neardup.library.record_index import Index, Match
 
-__all__ = [
-    "Deduplicated",
-    "Index",
-    "Match",
-    "Pair",
-    "Removed",
-    "clusters",
-    "deduplicate",
-    "pairs",
-]
+__all__ = ["Deduplicated", "Index", "Match", "Pair", "Removed", "clusters", "deduplicate", "pairs"]

@@ -280,11 +280,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _add_segment(
-    index: Path,
-    name: str,
-    batches: Iterable[Batch],
-    settings: Settings,
-    counts: TokenCounts | None,
+    index: Path, name: str, batches: Iterable[Batch], settings: Settings, counts: TokenCounts | None
 ) -> dict[str, Any]:
     """Write a segment, if it has records, with token counts if given; return its manifest entry."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"

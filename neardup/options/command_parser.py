@@ -62,8 +62,7 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
         "it ends with .gz, .bz2, .xz or .zst",
     ),
     "--removed": dict(
-        metavar="FILE",
-        help="with --output kept: also write to FILE what --output removed prints",
+        metavar="FILE", help="with --output kept: also write to FILE what --output removed prints"
     ),
     "--report": dict(
         metavar="FILE",
@@ -164,10 +163,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def add_verbosity(self) -> None:
         """Add the options -v and -q, which set `verbosity`."""
-        kinds = {
-            "-v": (VERBOSE, "all counts at the end"),
-            "-q": (QUIET, "no summary; errors only"),
-        }
+        kinds = {"-v": (VERBOSE, "all counts at the end"), "-q": (QUIET, "no summary; errors only")}
         self.set_defaults(verbosity=SHORT_SUMMARY)
         for flag, (const, what) in kinds.items():
             self.add_argument(

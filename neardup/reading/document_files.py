@@ -185,11 +185,7 @@ def _texts(members: Iterator[ArchiveMember], limit: int, text: Reader) -> Iterat
 
 
 def text_of(
-    path: bytes,
-    data: bytes,
-    limit: int,
-    dialect: Dialect = AS_USUAL,
-    guess: Guess | None = None,
+    path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL, guess: Guess | None = None
 ) -> Outcome:
     r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 

@@ -316,11 +316,7 @@ class Fields:
 
     @classmethod
     def of(
-        cls,
-        id_: str | None,
-        text: str | None,
-        binary: bool = False,
-        ranked: tuple[str, ...] = (),
+        cls, id_: str | None, text: str | None, binary: bool = False, ranked: tuple[str, ...] = ()
     ) -> Fields:
         """Return the fields that --id and --text name; UsageError for invalid names."""
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))

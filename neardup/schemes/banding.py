@@ -45,10 +45,7 @@ MOST = Option(
     whole(1, MAX_BANDS),
 )
 BANDS = Option(
-    "--bands",
-    "B",
-    "number of bands, set by hand together with --rows",
-    whole(1, MAX_BANDS),
+    "--bands", "B", "number of bands, set by hand together with --rows", whole(1, MAX_BANDS)
 )
 ROWS = Option(
     "--rows",

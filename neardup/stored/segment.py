@@ -33,7 +33,7 @@ COUNTS = "counts"  # of tokens, in the first segment, if keys depend on them
 MOST_RECORDS = 1 << 32
 OLD = np.uint64(1 << 63)  # in a sketch, beside the size: the record is an old one
 FENCE = 8192  # postings
-KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
+KEY_BYTES = np.dtype(KEY).itemsize
 TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 

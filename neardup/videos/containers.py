@@ -70,7 +70,7 @@ NAMES = {
     *[suffix for suffixes in BARE.values() for suffix in suffixes],
 }  # if not recognised, a file so named is a damaged video; .ts and .mts may be TypeScript
 SOUND = {
-    *[".m4a", ".m4b", ".m4r", ".mka", ".ogg", ".oga", ".opus", ".spx", ".weba", ".wma", ".ra"],
+    *[".m4a", ".m4b", ".m4r", ".mka", ".ogg", ".oga", ".opus", ".spx", ".weba", ".wma", ".ra"]
 }  # sound files, in containers that may hold videos as well
 SIGNATURES = re.compile(
     rb"....(?:ftyp|moov|mdat|wide)|\x1aE\xdf\xa3|RIFF....AVI |FLV\x01|\0\0\x01\xba|\x30\x26\xb2\x75"
@@ -157,10 +157,7 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
     if PICTURES.match(first):
         raise RefusedError(NOT_A_VIDEO, suffix or "no extension")
     bare = [name for name, suffixes in BARE.items() if suffix in suffixes]
-    options = {
-        "format_whitelist": ",".join([*SIGNED, *bare]),
-        "protocol_whitelist": "file",
-    }
+    options = {"format_whitelist": ",".join([*SIGNED, *bare]), "protocol_whitelist": "file"}
     name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is not an address
     lenient: Any = {"metadata_errors": "replace"} if _version() < LENIENT else {}
     try:

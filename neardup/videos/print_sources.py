@@ -19,14 +19,7 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 from neardup.images.cache import ResultCache, Store
-from neardup.images.folder_walk import (
-    CLOSED_FOLDER,
-    NAMED_TWICE,
-    FoundFile,
-    Walk,
-    path_id,
-    path_of,
-)
+from neardup.images.folder_walk import CLOSED_FOLDER, NAMED_TWICE, FoundFile, Walk, path_id, path_of
 from neardup.images.keep_rules import number
 from neardup.images.results import Failure, Outcome, Work, results
 from neardup.images.tally import FLAT, Tally

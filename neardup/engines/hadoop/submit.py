@@ -92,13 +92,9 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="remove OUTPUT first, if it has the mark of an earlier run, the file _neardup",
     ),
     "--detach": dict(
-        action="store_true",
-        help="on Ctrl-C, leave the job running, and print how to stop it",
+        action="store_true", help="on Ctrl-C, leave the job running, and print how to stop it"
     ),
-    "--show": dict(
-        action="store_true",
-        help="print the commands on stdout without running them",
-    ),
+    "--show": dict(action="store_true", help="print the commands on stdout without running them"),
     "--name": dict(default="near-duplicates", help="name of the job"),
     "-D": dict(
         dest="define",

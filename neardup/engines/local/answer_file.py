@@ -44,12 +44,7 @@ RUN_HELP = (
     "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept, "
     "FILE may be FOLDER/, which gets a file for each input file"
 )
-OUTPUT_FILES = {
-    "--removed": "removed",
-    "--common": "common",
-    "--report": "report",
-    "-o": "answer",
-}
+OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report", "-o": "answer"}
 PATHS = ("kept", "removed")  # outputs that -0 applies to
 STDOUT_NAME = "-"
 OWN_FILE = "-o {}: the file of the run's options"

@@ -80,8 +80,7 @@ SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="a property for Spark; may be repeated, and takes precedence over the job's own",
     ),
     "--show": dict(
-        action="store_true",
-        help="print the spark-submit command on stdout without running it",
+        action="store_true", help="print the spark-submit command on stdout without running it"
     ),
     "--name": dict(default="near-duplicates", help="name of the application"),
 }
