@@ -190,7 +190,7 @@ def text_of(
     r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 
     >>> text_of(b"a", b"to be\n", 9)
-    Document(path=b'a', text='to be\n', bytes=6, changed=0.0)
+    Document(path=b'a', text='to be\n', bytes=6, changed=0.0, encoding='')
     >>> text_of(b"a", b"\x89PNG\0", 9)
     NoDocument(path=b'a', reason='binary', detail='', skipped=True)
     """

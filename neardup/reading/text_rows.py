@@ -186,7 +186,7 @@ def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
     """Yield the number and the content of each non-blank line or row."""
     marked = isinstance(block, bytes) and BOM_UTF8 in block  # a file may follow another one
     for number, line in enumerate(block.splitlines() if isinstance(block, bytes) else block):
-        if marked and isinstance(line, bytes):
+        if marked and isinstance(line, bytes) and line[len(BOM_UTF8) :].lstrip()[:1] in b"{":
             line = line.removeprefix(BOM_UTF8)
         if type(line) is not bytes or (line and not line.isspace()):
             yield number, line

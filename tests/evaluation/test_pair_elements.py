@@ -46,7 +46,7 @@ def test_many_differences_are_counted() -> None:
 
 
 def test_control_characters_reach_no_terminal() -> None:
-    assert difference("a\x1b[2J b", "b\u202e b") == r"[-a\x1b[2J-] {+b\u202e+} b"
+    assert difference("a\x1b[2J b", "b\u202e b") == r"[-a\x1b[2J-] {+b+} b"
 
 
 def test_of_texts_without_blanks_the_letters_around_a_change_are_shown() -> None:

@@ -47,7 +47,7 @@ def test_names_that_are_none(id_: str | None, text: str | None, told: str) -> No
         ({"a": {"b": {"c": 1}}}, "a.b.c", 1),
         ({"a.b": 2, "a": {"b": 1}}, "a.b", 2),
         ({"a": None}, "a.b", None),
-        ({"a": [{"b": 1}]}, "a.b", None),
+        ({"a": [{"b": 1}]}, "a.b", [1]),
         ({"a": "b"}, "a.b", None),
         ({}, "a.b", None),
         ({"": 1}, ".", None),
