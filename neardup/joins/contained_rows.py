@@ -18,8 +18,6 @@ each row that has it, and a merge of both rows for each candidate pair.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
-from itertools import combinations
 from typing import Callable, NamedTuple
 
 import numpy as np
@@ -51,28 +49,6 @@ def every_pair(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def totals(rows: Ragged) -> np.ndarray:
     """Return the total weight of each row (int64 (n,))."""
     return np.diff(np.append(0, np.cumsum(rows.weighed()))[rows.offsets])
-
-
-def nested_loop_of_weights(
-    rows: Ragged, measure: str, threshold: Threshold
-) -> set[tuple[int, int]]:
-    """Compare every two rows; return the pairs (x, y) that `contained_rows` finds.
-
-    >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
-    >>> nested_loop_of_weights(rows, "containment", Threshold.parse("1"))
-    {(1, 0)}
-    """
-    ends, weights = rows.offsets.tolist(), rows.weighed().tolist()
-    sets = [dict(zip(rows.row(i).tolist(), weights[low:])) for i, low in enumerate(ends[:-1])]
-    found = set()
-    for i, j in combinations(range(len(sets)), 2):
-        x, y = sorted((i, j), key=lambda k: (sum(sets[k].values()), k))
-        common = sum(weight for token, weight in sets[x].items() if token in sets[y])
-        whole = sum(sets[x].values())
-        whole += (sum(sets[y].values()) - common) * (measure == JACCARD)
-        if common and Fraction(common, whole) >= Fraction(threshold.num, threshold.den):
-            found.add((x, y))
-    return found
 
 
 def contained_rows(

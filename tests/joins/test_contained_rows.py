@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,13 +15,29 @@ from neardup.joins.contained_rows import (
     CONTAINMENT,
     JACCARD,
     contained_rows,
-    nested_loop_of_weights,
     totals,
 )
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 
 MEASURES = (JACCARD, CONTAINMENT)
+
+
+def nested_loop_of_weights(
+    rows: Ragged, measure: str, threshold: Threshold
+) -> set[tuple[int, int]]:
+    """Compare every two rows; return the pairs (x, y) that `contained_rows` finds."""
+    ends, weights = rows.offsets.tolist(), rows.weighed().tolist()
+    sets = [dict(zip(rows.row(i).tolist(), weights[low:])) for i, low in enumerate(ends[:-1])]
+    found = set()
+    for i, j in combinations(range(len(sets)), 2):
+        x, y = sorted((i, j), key=lambda k: (sum(sets[k].values()), k))
+        common = sum(weight for token, weight in sets[x].items() if token in sets[y])
+        whole = sum(sets[x].values())
+        whole += (sum(sets[y].values()) - common) * (measure == JACCARD)
+        if common and Fraction(common, whole) >= Fraction(threshold.num, threshold.den):
+            found.add((x, y))
+    return found
 
 
 def weighted(sets: list[set[int]], weights: list[int]) -> Ragged:
