@@ -58,9 +58,13 @@ def measures() -> list[str]:
     return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
 
 
-def _option(default: Any, **spec: Any) -> Any:
-    """Declare a field of `Options`; `spec` has the keywords of argparse's `add_argument`."""
-    return field(default=default, metadata=spec)
+def _option(metavar: str, about: str, default: Any = None) -> Any:
+    """Declare a field of `Options` with a value, by its name and text in --help."""
+    return field(default=default, metadata=dict(metavar=metavar, help=about))
+
+
+def _flag(about: str) -> Any:
+    return field(default=False, metadata=dict(help=about))
 
 
 def _choices(kinds: Mapping[str, Any]) -> str:
@@ -77,49 +81,40 @@ class Options:
     """
 
     scheme: str | None = _option(
-        None,
-        metavar="NAME",
-        help=f"how candidate pairs are found: {', '.join(SCHEMES)}; minhash, projection, "
+        "NAME",
+        f"how candidate pairs are found: {', '.join(SCHEMES)}; minhash, projection, "
         "fingerprints: a pair is found with probability --recall; partition, prefix, exact, "
         "spotsigs: every pair; auto: every pair of small sets; supershingle, simhash, imatch: "
         f"records that are nearly equal, at a lower cost (default: {DEFAULT_SCHEME}; exact at low "
         "thresholds)",
     )
-    exact: bool = _option(
-        False,
-        help="find every pair, by the cheapest exact scheme for each size; same as --scheme exact",
+    exact: bool = _flag(
+        "find every pair, by the cheapest exact scheme for each size; same as --scheme exact"
     )
     measure: str | None = _option(
-        None,
-        metavar="NAME",
-        help=f"how similarity is measured: {', '.join(measures())}; a measure for which "
+        "NAME",
+        f"how similarity is measured: {', '.join(measures())}; a measure for which "
         f"the scheme cannot promise a recall is refused (default: {_USUAL_MEASURE}; "
         f"{'; '.join(_OTHER_MEASURES)})",
     )
     threshold: str | None = _option(
-        None,
-        metavar="T",
-        help="the minimum similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; pairs exactly "
+        "T",
+        "the minimum similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; pairs exactly "
         f"at T are included (default: {DEFAULT_THRESHOLD})",
     )
-    seed: str | None = _option(
-        None, metavar="N", help="seed of the hash functions, 0 to 2^64-1 (default: 0)"
-    )
+    seed: str | None = _option("N", "seed of the hash functions, 0 to 2^64-1 (default: 0)")
     counts: str | None = _option(
-        None,
-        metavar="FILE",
-        help="token counts from step.py count; run_local.sh, run_hadoop.sh and job.py count "
+        "FILE",
+        "token counts from step.py count; run_local.sh, run_hadoop.sh and job.py count "
         "tokens themselves if a scheme needs it",
     )
-    own_counts: bool = _option(
-        False,
-        help="if the file of --counts was made from exactly this input: make no keys from shingles "
-        "that only one record has; with counts of another input, pairs would be lost",
+    own_counts: bool = _flag(
+        "if the file of --counts was made from exactly this input: make no keys from shingles "
+        "that only one record has; with counts of another input, pairs would be lost"
     )
     input: str | None = _option(
-        None,
-        metavar="KIND",
-        help="format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
+        "KIND",
+        "format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
         "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
         "and a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, "
         "tsv, parquet; inferred from the extension .jsonl "
@@ -127,58 +122,47 @@ class Options:
         "by the extension, else shingles)",
     )
     delimiter: str | None = _option(
-        None,
-        metavar="CHAR",
-        help="for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)",
+        "CHAR", "for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)"
     )
     quote: str | None = _option(
-        None,
-        metavar="CHAR",
-        help='for CSV: what fields are in; if named, rows may have over 1,000 lines (default: ")',
+        "CHAR", 'for CSV: what fields are in; if named, rows may have over 1,000 lines (default: ")'
     )
     escape: str | None = _option(
-        None,
-        metavar="CHAR",
-        help="for CSV: character before a quote, delimiter or line end in a field, such as '\\' if "
+        "CHAR",
+        "for CSV: character before a quote, delimiter or line end in a field, such as '\\' if "
         "quotes in it are not doubled; with '' none (default: none, and stop at \\\" in quotes)",
     )
     encoding: str | None = _option(
-        None,
-        metavar="NAME",
-        help="encoding of files of text without a byte order mark, such as latin-1 or cp1252; kept "
+        "NAME",
+        "encoding of files of text without a byte order mark, such as latin-1 or cp1252; kept "
         "records are written in it, too (default: utf-8; utf-16 and utf-32 by their marks)",
     )
     id: str | None = _option(
-        None,
-        metavar="NAME",
-        help="for rows: the field with the id, or the column's number in a table without a "
+        "NAME",
+        "for rows: the field with the id, or the column's number in a table without a "
         "header; a row without an id gets FILE:ROW, or its number alone if no row has one, as with "
         f"'' (default: {DEFAULT_ID})",
     )
     text: str | None = _option(
-        None,
-        metavar="NAME[,NAME]",
-        help="for rows: the field with the text, or several, which are joined; lists of integers "
+        "NAME[,NAME]",
+        "for rows: the field with the text, or several, which are joined; lists of integers "
         f"are read as shingles (default: {DEFAULT_TEXT})",
     )
     fingerprint: str | None = _option(
-        None,
-        metavar="NAME[,NAME]",
-        help="for rows: the field with the fingerprint, in hexadecimal, base64 or binary, or "
+        "NAME[,NAME]",
+        "for rows: the field with the fingerprint, in hexadecimal, base64 or binary, or "
         "several fields: all but the first have fingerprints of variants",
     )
     clean: str | None = _option(
-        None,
-        metavar="WHAT",
-        help=f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, such as "
+        "WHAT",
+        f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, such as "
         "html,punctuation; html: tags, scripts, navigation and other text outside the body; "
         "width: Ａ counts as A, ﬁ as fi; accents: é counts as e, with the points of Arabic and "
         "Hebrew; digits: numbers, with the marks inside them; punctuation: marks and symbols",
     )
     shingle: str | None = _option(
-        None,
-        metavar="UNIT:K",
-        help="for texts: every run of K words or characters, such as word:3 or char:5; with :bag "
+        "UNIT:K",
+        "for texts: every run of K words or characters, such as word:3 or char:5; with :bag "
         "added, such as word:1:bag, repeats count; or spot:C:D, chains of C words that are D words "
         "apart, one after each stop word.  Choose shingles long enough to be rare in unrelated "
         "texts: char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m "
@@ -186,55 +170,47 @@ class Options:
         "--input shingles: bag, if repeats count",
     )
     verify: str = _option(
-        EXACT,
-        metavar="HOW",
-        help="exact, or sketch:S for sets too large to send: only the keys and the S smallest "
+        "HOW",
+        "exact, or sketch:S for sets too large to send: only the keys and the S smallest "
         f"hashes of each set are sent (S is {DEFAULT_SIZE} if omitted), and pairs have an "
         "interval, ~0.871123..0.953234, instead of a similarity; pairs whose interval reaches "
         "--threshold are written (default: exact)",
+        EXACT,
     )
-    output: str = _option(next(iter(OUTPUTS)), metavar="KIND", help=_choices(OUTPUTS))
+    output: str = _option("KIND", _choices(OUTPUTS), next(iter(OUTPUTS)))
     rule: str | None = _option(
-        None,
-        metavar="NAME",
-        help=f"which records are removed, with --output kept or removed; {_choices(RULES)}",
+        "NAME", f"which records are removed, with --output kept or removed; {_choices(RULES)}"
     )
     keep: str | None = _option(
-        None,
-        metavar="RULES",
-        help="which of several similar records to keep, with --output kept or removed; "
+        "RULES",
+        "which of several similar records to keep, with --output kept or removed; "
         f"{_choices(PRIORITIES)}.  Rules may be joined with commas, such as max:stars,min:date: "
         "each breaks ties left by earlier rules, and the order of the input breaks those that "
         "remain; a record without a number or date in the field comes last",
     )
     against: tuple[str, ...] = _option(
-        (),
-        metavar="FILE",
-        help="old records: each pair has at least one new record, and --output kept or removed "
+        "FILE",
+        "old records: each pair has at least one new record, and --output kept or removed "
         "lists new records only, since old ones are always kept; may be repeated",
+        (),
     )
-    between: bool = _option(
-        False, help="with --against: find only pairs of a new and an old record"
-    )
+    between: bool = _flag("with --against: find only pairs of a new and an old record")
     input_files: str | None = _option(
-        None,
-        metavar="FILE",
-        help="for tasks that read a part of the input: a list of all its files in order, each on a "
+        "FILE",
+        "for tasks that read a part of the input: a list of all its files in order, each on a "
         "line: old or new, tab, name; run_hadoop.sh and job.py make this file themselves",
     )
     max_line: str | None = _option(
-        None,
-        metavar="MIB",
-        help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} "
+        "MIB",
+        f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} "
         f"(default: {DEFAULT_MAX_LINE})",
     )
     max_bad: str | None = _option(
-        None,
-        metavar="SHARE",
-        help="the maximum share of bad lines, 0 to 1, such as 0.25 or 1/4; with more, the exit "
+        "SHARE",
+        "the maximum share of bad lines, 0 to 1, such as 0.25 or 1/4; with more, the exit "
         f"code is 1, after the answer; 0 means --strict (default: {in_words(MAX_BAD)})",
     )
-    strict: bool = _option(False, help="stop at the first bad line instead of counting it")
+    strict: bool = _flag("stop at the first bad line instead of counting it")
     own: Mapping[str, str] = field(default_factory=dict)  # options of schemes, by flag
     files: tuple[str, ...] = ()  # the input, whose kind may be inferred from their names
     verbosity: int = SHORT_SUMMARY
