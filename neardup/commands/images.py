@@ -252,13 +252,8 @@ def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
     about = "a folder (read with its subfolders), or a picture"
     parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
-    for flag, about in (
-        ("--mirror", "also find mirrored pictures"),
-        ("--rotate", "also find pictures turned by 90, 180 or 270 degrees"),
-        ("--crops", "also find crops: the central 95 %% or 90 %% of a picture"),
-        ("--first-frame", SHORT["--first-frame"]),
-    ):
-        parser.add_argument(flag, action="store_true", help=about)
+    for flag in ("--mirror", "--rotate", "--crops", "--first-frame"):
+        parser.add_argument(flag, action="store_true", help=SHORT[flag])
     for flag, metavar, default, about in (
         ("--quality", "N", "50", "ignore pictures with less detail than N, 0 to 100"),
         ("--time-limit", "SECONDS", "60", "give up on a file after this time"),

@@ -57,8 +57,7 @@ from neardup.stages.video_options import (
     MEASURE_HELP,
     MOST_TICKS,
     THRESHOLD,
-    read_share,
-    read_time,
+    join_options,
 )
 from neardup.videos import video_answers
 from neardup.videos.containers import is_video, require_av
@@ -334,12 +333,7 @@ def _asked(args: argparse.Namespace) -> VideoOptions:
         Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
         Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
         None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
-        JoinOptions(
-            measure=args.measure,
-            threshold=read("--threshold", read_share, args.threshold or default),
-            at_least=read("--at-least", read_time, args.at_least or AT_LEAST),
-            exact=args.exact,
-        ),
+        join_options(args, default)._replace(exact=args.exact),
         read("--keep", keep_rules.keep_rules, args.keep),
         jobs,
     )

@@ -36,7 +36,7 @@ def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOp
     return JoinOptions(
         measure=args.measure,
         threshold=read("--threshold", read_share, args.threshold or threshold),
-        at_least=read("--at-least", read_time, args.at_least),
+        at_least=read("--at-least", read_time, args.at_least or AT_LEAST),
     )
 
 
