@@ -37,6 +37,7 @@ from neardup.reading.archives import (
     tar_members,
     zip_members,
 )
+from neardup.reading.cleaning import whole
 from neardup.reading.compressed import (
     MAGIC_BYTES,
     OPENERS,
@@ -204,9 +205,11 @@ def text_of(
         return NoDocument(
             path, reason, f"no byte order mark; type --encoding {encoding}-le, or …-be"
         )
-    guessed = ""
     try:
-        text = data[len(mark) :].decode(encoding or "utf-8")
+        passed = "surrogatepass" if guess else "strict"  # half a pair, as of a text that was cut
+        as_it_is = data[len(mark) :].decode(encoding or "utf-8", passed)
+        text = whole(as_it_is)
+        guessed = f"damaged {encoding.upper() or 'UTF-8'}" * (text != as_it_is)
     except UnicodeDecodeError as error:
         found = guess(data[len(mark) :]) if guess and not encoding else None
         if not found:

@@ -11,7 +11,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,11 @@ from neardup.reading.text_rows import Fields, lines_in, row_of
 from neardup.sets.ragged import Batch
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")  # unlike float()
+# What Python 3.9 reads, and the digits of nanoseconds; later versions read more.
+TIME = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:([T ][0-9]{2}(?::[0-9]{2})?)(?:(?<=:..)(:[0-9]{2})"
+    r"(\.[0-9]{1,9})?)?(?:[Zz]|([+-][0-9]{2}):?([0-9]{2}))?)?"
+)
 _SIGN = np.uint64(1 << 63)
 
 
@@ -58,11 +63,14 @@ def number_of(value: Any) -> float:
 def _number_or_seconds(text: str) -> float:
     if NUMBER.fullmatch(text):
         return float(text)
-    try:
-        when = datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text)
-    except ValueError:
+    if not (found := TIME.fullmatch(text)):
         return math.nan
-    return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+    day, time, seconds, fraction, hours, minutes = found.groups("")
+    with suppress(ValueError):
+        zone = f"{hours or '+00'}:{minutes or '00'}"
+        when = datetime.fromisoformat(f"{day}{time or 'T00'}{seconds}{zone}")
+        return when.timestamp() + float(fraction or 0)
+    return math.nan
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

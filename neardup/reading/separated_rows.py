@@ -12,7 +12,8 @@ The first row names the columns, unless --id and --text are numbers of columns.
 
 A quote that is never closed would make one row of all that follows.  So a row longer than the limit
 ends at its first line end, and is a bad line; what follows is read as rows again.  A row of more
-than 1,000 lines is refused, and so is a file with \" in quotes, unless an option allows it.
+than 1,000 lines is refused, and so is a file with \" in quotes, or whose first rows have as many
+fields as each other only with other quotes, unless an option allows it.
 """
 
 import codecs
@@ -21,7 +22,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -196,9 +197,9 @@ def separated_pieces(
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start, dialect)
         header = next(split_rows(kind, table.header, dialect), [])
+        first = next(table.rows, TableRows(1, b""))
+        table = table._replace(rows=chain([first] if first.data else [], table.rows))
         if table.header:
-            first = next(table.rows, TableRows(1, b""))
-            table = table._replace(rows=chain([first] if first.data else [], table.rows))
             try:
                 check_columns(
                     header, fields, name, partial(_first_rows, kind, header, first, dialect)
@@ -208,12 +209,35 @@ def separated_pieces(
                 if other.like and (len(header) == 1 or other.like == JSON_LINES):
                     raise StageError(f"{name}: is not {kind.upper()}: {other.message()}") from None
                 raise
+        if kind == "csv" and not first.flaw:
+            check_widths((table.header + first.data)[: BLOCK_BYTES >> 3], name, dialect)
         columns = fields.places(header) if table.header or fields.numbered else {}
         rows = partial(rows_of, kind, columns, len(header), dialect=dialect)
         for number, data, flaw in table.rows:
             parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
             has_ids = fields.id in columns
             yield Piece(number, parts, flaw, "row", position(stream), encoding, has_ids)
+
+
+def check_widths(data: bytes, name: str, dialect: Dialect) -> None:
+    """Raise StageError if all of the first rows have as many fields, but only with other quotes."""
+
+    def alike(dialect: Dialect) -> bool:
+        rows = [*islice(split_rows("csv", data, dialect), MOST_LINES)]
+        widths = {len(row) for row in rows[: max(len(rows) - 1, 2)] if row}  # the last may be cut
+        return len(widths) == 1 and widths != {1}
+
+    quotes = [dialect.quote, *["'"] * (not dialect.long_rows)]
+    escapes = [dialect.escape, *[BACKSLASH] * (dialect.escape is None)]
+    ways = [dialect._replace(quote=q, escape=e) for q, e in product(quotes, escapes)]
+    if len(ways) > 1 and not alike(dialect) and (way := next(filter(alike, ways[1:]), None)):
+        flags = ["--quote", way.quote] * (way.quote != dialect.quote)
+        flags += ["--escape", BACKSLASH] * (way.escape != dialect.escape)
+        none = typed_with("--quote", dialect.quote, "--escape", dialect.escape or "")
+        raise StageError(
+            f"{name}: rows differ in their number of fields, but not with other quotes; type: "
+            f"{typed_with(*flags)}; or, to leave out bad rows: {none}"
+        )
 
 
 def _first_rows(

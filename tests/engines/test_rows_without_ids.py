@@ -92,6 +92,22 @@ def test_one_file_under_two_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("flags", [["--exact"], ["--memory=0", "--jobs=2"]])
+def test_an_id_of_a_removed_and_of_a_kept_record_is_named(flags: list[str], tmp_path: Path) -> None:
+    """Two files that are both numbered from 1: a text that has no copy would be deleted, too."""
+    a = written([(1, "to be"), (2, "or not"), (3, "that is")], tmp_path / "a.jsonl")
+    b = written([(1, "the question"), (2, "to be"), (4, "that is")], tmp_path / "b.jsonl")
+    command = [*NEARDUP, "run", "--shingle=word:1", *flags]
+    result = succeed([*command, "--output=removed", a, b], tmp_path)
+    assert result.out == b"2\t1\t1.000000\n4\t3\t1.000000\n"
+    assert "1 repeated id  (the first: '2'; do not delete by their ids)" in result.err
+    for others in (["--id="], ["--against", a], ["--output=kept"]):
+        files = [b] if "--against" in others else [a, b]
+        result = succeed([*command, "--output=removed", *others, *files], tmp_path)
+        assert "repeated" not in result.err
+
+
+@pytest.mark.slow
 def test_queries_and_an_index(tmp_path: Path) -> None:
     """In an index a made-up id has the whole path of its file, and is found by it."""
     path = written([(3, "to be"), (None, "or not")], tmp_path / "x.jsonl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 
 import pytest
 from hypothesis import example, given
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 
 from neardup.reading import separated_rows
 from neardup.reading.dialects import Dialect
-from neardup.reading.separated_rows import kept_rows, opened_table, row_ends, split_rows, whole_rows
+from neardup.reading.separated_rows import (
+    check_widths,
+    kept_rows,
+    opened_table,
+    row_ends,
+    split_rows,
+    whole_rows,
+)
 from neardup.runtime.program import StageError, UsageError
 
 LIMIT = 1 << 20
@@ -157,3 +165,36 @@ def test_a_row_of_many_lines_is_refused(end: bytes) -> None:
 def test_characters_that_cannot_be(given_: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Dialect.of(None, None, **given_)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("row", "flags"),
+    [
+        ("'to be, or not'", ["--quote", "'"]),
+        ("'to be\nor not'", ["--quote", "'"]),
+        ("'that''s, it'", ["--quote", "'"]),
+        ("'that\\'s, it'", ["--quote", "'", "--escape", "\\"]),
+        ("to be\\, or not", ["--escape", "\\"]),
+        ("to be\\\nor not", ["--escape", "\\"]),
+    ],
+)
+def test_rows_of_one_width_with_other_quotes_stop_the_run(row: str, flags: list[str]) -> None:
+    """Read as RFC 4180, a half of a record would be a record, or a text would be cut."""
+    with pytest.raises(StageError, match="differ in their number of fields") as error:
+        check_widths(f"id,text\n1,{row}\n2,plain\n".encode(), "a.csv", UNKNOWN)
+    assert f"type: {shlex.join(flags)}; or, to leave out bad rows: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "id,text\n1,'to be', or not\n2,plain\n3,don't\n",  # bad in every way
+        "id,text\n1,'to be'\n2,C:\\dir\\\n",  # alike as it is
+        "id;text\n1;'to, be'\n",  # has one column
+        "",
+    ],
+)
+def test_other_rows_do_not_stop_it(data: str) -> None:
+    check_widths(data.encode(), "a.csv", UNKNOWN)
+    told = Dialect.of(None, None, quote='"', escape="")
+    check_widths(b"id,text\n1,'to be, or not'\n2,plain\n", "a.csv", told)

@@ -39,6 +39,10 @@ def test_the_order_is_that_of_the_values(values: list[float]) -> None:
         ("2024-05-31T18:00:00Z", datetime(2024, 5, 31, 18, tzinfo=timezone.utc).timestamp()),
         ("2024-05-31T18:00:00+02:00", datetime(2024, 5, 31, 18, tzinfo=EAST).timestamp()),
         ("0001-01-01T00:00:00+05:00", -62135614800),
+        # As Parquet's nanoseconds are written, whatever Python's version reads.
+        ("1970-01-02T00:00:01.500000000Z", 86401.5),
+        ("1970-01-02 01:00:01.123456789+0100", 86401.123456789),
+        ("1970-01-02T01", 90000),
     ],
 )
 def test_numbers_and_dates(value: Any, number: float) -> None:
@@ -58,11 +62,12 @@ NO_NUMBERS = [
     "1e",
     ".",
 ]
+OTHER_TIMES = ["1970-W01-1", "19700101T01", "1970-01-02T01:00:00,5", "1970-01-02+01:00"]
 NONE = [None, "", "many", "2024-13-01", "2024-01-1\uff17", [1], {"a": 1}, math.nan, "nan", math.inf]
 
 
 @pytest.mark.parametrize(
-    "value", [*NONE, *NO_NUMBERS, True, False, 10**400, -(10**400), "1" * 5000]
+    "value", [*NONE, *NO_NUMBERS, *OTHER_TIMES, True, False, 10**400, -(10**400), "1" * 5000]
 )
 def test_no_values(value: Any) -> None:
     assert math.isnan(number_of(value))

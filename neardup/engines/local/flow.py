@@ -31,12 +31,12 @@ from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
-from neardup.lines.answer_lines import removed_line
+from neardup.lines.answer_lines import parse_decided, removed_line
 from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, SHUFFLED
+from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, REPEATED, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
@@ -252,7 +252,25 @@ def decide(plan: Plan, edges: int) -> None:
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)
         file.writelines(decide_edges(blocks, plan.settings, counters))
+    if shared := shared_ids(plan) if plan.lists_removed else []:
+        counters.counts[REPEATED], counters.repeated = len(shared), min(shared)
     counters.report()
+
+
+def shared_ids(plan: Plan) -> list[bytes]:
+    """Return the ids of removed records that kept new records have, too."""
+
+    def ids() -> Iterator[bytes]:
+        with open(plan.path("decided"), "rb") as lines:
+            yield from (parse_decided(line)[1] for line in lines)
+
+    removed, more = np.unique(np.fromiter(map(hash, ids()), np.int64), return_counts=True)
+    for path in plan.paths("ids") if len(removed) else ():
+        found = np.fromfile(path, np.int64)
+        at = np.minimum(np.searchsorted(removed, found), len(removed) - 1)
+        more -= np.bincount(at[removed[at] == found], minlength=len(removed))
+    shared = set(removed[more < 0].tolist())
+    return [id_ for id_ in ids() if hash(id_) in shared] if shared else []
 
 
 def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:

@@ -58,6 +58,7 @@ class Plan(NamedTuple):
     adds: bool = False  # True if the run extends an index, whose records need ids of their own
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
+    lists_removed: bool = False  # whose ids should be those of no kept record
 
     @classmethod
     def of(
@@ -165,9 +166,13 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
     with ExitStack() as stack:
         sketches = stack.enter_context(open(plan.path("record_sketches", k), "wb"))
         kept = stack.enter_context(open(plan.path("records", k), "wb")) if keep else None
+        names = stack.enter_context(open(plan.path("ids", k), "wb"))
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
+            if plan.lists_removed:
+                hashes = np.fromiter(map(hash, batch.ids), np.int64)  # alike in all workers
+                names.write(hashes[batch.places >= NEW].data)
             if kept:  # tokens are stored as the narrowest integers
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))

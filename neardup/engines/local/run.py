@@ -86,7 +86,8 @@ def main(
     options = with_input(options)
     check_outputs(args, options, settings.form)
     names, places, segments = inputs_of(args.files, options, settings)
-    if args.removed or options.output == "removed":
+    lists_removed = bool(args.removed) or options.output == "removed"
+    if lists_removed:
         refuse_twice(args.files)
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
@@ -101,7 +102,8 @@ def main(
             stages = steps(options, settings, bool(segments), args.memory)
             inputs = settings, names, places, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
-            plan = Plan.of(name, stages, *inputs, unchanged=Unchanged(names), **more)
+            more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
+            plan = Plan.of(name, stages, *inputs, **more)
             if options.output == "kept" and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
             shown = plan.progress.shown(args.verbosity)
