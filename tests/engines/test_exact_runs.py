@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from neardup.commands.example import lines as videos
+from neardup.engines.local import memory_join
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import Threshold, six_decimals
@@ -114,3 +115,12 @@ def test_a_memory_that_is_no_size_is_refused(size: str, tmp_path: Path) -> None:
     result = run([*RUN_LOCAL, f"--memory={size}", VIDEOS], tmp_path)
     assert result.code == 2
     assert result.err.strip().endswith(f"--memory: {size!r} is neither a size such as 500M nor 0")
+
+
+def test_a_container_has_a_quarter_of_its_own_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text, size in (("400000\n", 100_000), ("max\n", memory_join.memory_of(None))):
+        (tmp_path / "limit").write_text(text)
+        monkeypatch.setattr(memory_join, "CONTAINER_LIMITS", (tmp_path / "limit", tmp_path / "no"))
+        assert memory_join.memory_of(None) == size

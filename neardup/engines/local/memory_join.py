@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
@@ -30,6 +32,10 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.pair_join import PairJoin
 
 DEFAULT_MEMORY = 2 << 30  # at most; else a quarter of the machine's
+CONTAINER_LIMITS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
 UNITS = {unit: 1 << shift for unit, shift in zip("KMGT", (10, 20, 30, 40))}
 HELP = (
     "maximum memory of a join in memory, which runs that find every pair use if their records fit "
@@ -42,8 +48,11 @@ MAX_PAIRS = 64  # of similar sets, for each record
 def memory_of(text: str | None) -> int:
     """Return the bytes of a --memory such as 500M, or the default; UsageError if it is not one."""
     if text is None:
-        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return min(machine // 4, DEFAULT_MEMORY)
+        limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        for name in CONTAINER_LIMITS:
+            with suppress(OSError, ValueError):  # of another system, or "max"
+                limits.append(int(Path(name).read_text()))
+        return min(min(limits) // 4, DEFAULT_MEMORY)
     if not re.fullmatch("0|[1-9][0-9]{0,5}[KMGT]", text):
         raise UsageError(f"--memory: {text!r} is neither a size such as 500M nor 0")
     return int(text.rstrip("KMGT")) * UNITS.get(text[-1], 1)
