@@ -42,7 +42,7 @@ from neardup.images.picture_hashes import (
 )
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
-from neardup.lines.answer_tables import REMOVED, answer_table
+from neardup.lines.answer_tables import DOUBTED, answer_table
 from neardup.options import command_parser
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
@@ -63,7 +63,6 @@ from neardup.verification import OUTPUTS
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
 LINES = "fingerprints"
-DOUBTED = fields_table(**REMOVED.columns, doubt=str)
 KEEP_HELP = (
     "which of several similar pictures is kept: straight (not framed, mirrored, cropped, …, where "
     "that is known), max:detail, max:pixels, firsthand (not made from a compressed file), "
@@ -194,12 +193,20 @@ def find(
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
-    doubts: list[bytes] = []
-    doubted = partial(with_doubt, facts=facts, doubts=doubts)
+    doubts: list[str] = []
+
+    def doubt(id_: str, kept: str) -> str:
+        return originals.doubt(facts.get(kept, {}), facts.get(id_, {}))
+
+    def doubted(line: bytes) -> bytes:
+        id_, kept, _ = line.decode().split("\t")
+        doubts.extend(filter(None, [found := doubt(id_, kept)]))
+        return b"%b\t%b\n" % (line.rstrip(b"\n"), found.encode())
+
     forms: dict[str, Callable[[bytes], bytes]] = {"pairs": with_bits, "links": with_bits}
     forms.update(kept=_kept_id, removed=doubted)
     inputs = lines, answer, args.folders
-    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output))
+    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt)
     if removed:
         with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
             to.write(map(doubted, gone))
@@ -228,14 +235,6 @@ def _table(args: argparse.Namespace) -> LineTable:
 
 def _kept_id(line: bytes) -> bytes:
     return line.split()[0] + b"\n"
-
-
-def with_doubt(line: bytes, facts: dict[str, Facts], doubts: list[bytes]) -> bytes:
-    """Return a line of a removed picture with one more field: why it is doubtful, or nothing."""
-    removed, kept = (facts.get(id_.decode(), {}) for id_ in line.split()[:2])
-    words = originals.doubt(kept, removed).encode()
-    doubts += [words] * bool(words)
-    return b"%b\t%b\n" % (line.rstrip(b"\n"), words)
 
 
 def with_bits(line: bytes) -> bytes:

@@ -234,11 +234,16 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
 
 
 def write_page(
-    file: IO[bytes], plan: Plan, run: RunFile, new: Sequence[str], folders: Sequence[str] = ()
+    file: IO[bytes],
+    plan: Plan,
+    run: RunFile,
+    new: Sequence[str],
+    folders: Sequence[str] = (),
+    doubt: "material.Doubt | None" = None,
 ) -> None:
     """Write the page of a finished run; `new`: the names of its files of new records.
 
-    folders: those whose files are the records, instead of `new`.
+    folders: those whose files are the records, instead of `new`; doubt: as in `read_removed`.
     A run that decides has edges, which are not all pairs: the page calls them links.
     """
     settings = plan.settings
@@ -254,7 +259,7 @@ def write_page(
         plan.answer.name or "the run",
         asked,
         facts.facts_of(graph, asked.threshold, asked.form.bits),
-        material.read_removed(reasons) if settings.output.decides == RECORDS else None,
+        material.read_removed(reasons, doubt) if settings.output.decides == RECORDS else None,
         {},
         dict(zip(plan.names, plan.files)),
     )
@@ -286,7 +291,7 @@ def links(plan: Plan) -> Iterator[Found]:
             dense[member.id] = max(member, dense.get(member.id, member))
     if dense:
         reasons = parsed_lines([str(plan.path("reasons"))], parse_removed)
-        for id_, kept, similarity in reasons:
+        for id_, kept, similarity, _ in reasons:
             if id_ in dense and kept in dense and similarity != NO_PAIR.decode():
                 yield Found(Node(id_), dense[kept], _millionths(similarity))
 

@@ -215,8 +215,8 @@ def _answer(
         least = asked.join.threshold if args.output in DECISIONS else float(TO_REMOVE)
         decision = video_decisions.decide(found, asked.keep, least, folder)
     if args.report:
-        kept = dict(map(parse_removed_video, decision.removed)) if decision else {}
-        pairs = answer_of(video_decisions.runs_of(found, links=False), kept)
+        gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
+        pairs = answer_of(video_decisions.runs_of(found, links=False), gone)
         lines = video_answers.common_lines(found.common, found.videos.ids)
         stretches = stretches_of(map(parse_common, lines))
         with files["--report"].file() as page:

@@ -183,11 +183,22 @@ def _decided(line: bytes) -> re.Match[bytes]:
     return found
 
 
-def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
-    """Return (id, kept, similarity) of a line of --output removed; WireError for any other line."""
-    if not re.fullmatch(rb"%b\t?\n?" % _REMOVED, line):
+class Removed(NamedTuple):
+    id: bytes  # of the removed record
+    kept: bytes  # the record that it duplicates
+    similarity: str  # or "-"
+    doubt: str = ""  # of `neardup images`: see `originals.doubt`
+
+
+def parse_removed(line: bytes) -> Removed:
+    r"""Parse a line of --output removed; WireError for any other line.
+
+    >>> parse_removed(b"b.png\ta.png\t0.976562\tmirrored\n").doubt
+    'mirrored'
+    """
+    if not re.fullmatch(rb"%b(\t[\w ,]*)?\n?" % _REMOVED, line):
         raise WireError(
             f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
         )
-    id_, kept, similarity = line.split(b"\t")[:3]
-    return id_, kept, similarity.rstrip(b"\n").decode()
+    id_, kept, *more = line.rstrip(b"\t\n").split(b"\t")
+    return Removed(id_, kept, *(each.decode() for each in more))

@@ -20,6 +20,14 @@ from neardup.runtime.program import StageError
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 LONGEST_ID = 80  # letters
 SLIVER = 0.6  # per cent: the shortest bar
+DOUBTS = {  # what `originals` finds, in plain words
+    "enlarged": "a small picture enlarged",
+    "compressed": "compressed more strongly",
+    "256 colours": "reduced to 256 colours",
+    "clipped": "too bright or too dark in parts",
+    "text": "overlaid with text",
+    "speed": "played at another speed",
+}
 # Control characters, marks of direction (which can disguise a text), surrogates.
 UNSEEN = re.compile(
     "[\0-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -101,6 +109,18 @@ def moment(utc: str) -> str:
     return f"{utc[:10]} {utc[11:16]} UTC"
 
 
+def doubt_text(words: str) -> str:
+    """Describe why a removal is doubtful, given the words of an answer.
+
+    >>> doubt_text("mirrored,colours")
+    'doubtful: the kept one may be mirrored; the two differ in colours'
+    """
+    changes = [DOUBTS.get(word, word) for word in words.split(",") if word != "colours"]
+    colours = ["the two differ in colours"] * (words.split(",")[-1] == "colours")
+    kept = [f"the kept one may be {', '.join(changes)}"] if changes else []
+    return f"doubtful: {'; '.join([*kept, *colours])}"
+
+
 def duration(seconds: float) -> str:
     """Format a duration, which is given in seconds.
 
@@ -149,4 +169,4 @@ def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float
         yield row, max(SLIVER, 100 * share) if row.count else 0.0
 
 
-CALLS = (comma, counted, duration, lengths, moment, names, path_text, percent)
+CALLS = (comma, counted, doubt_text, duration, lengths, moment, names, path_text, percent)

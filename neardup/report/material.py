@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Callable
 
 from neardup.evaluation.exact_answers import options_of, refuse_others
 from neardup.evaluation.fingerprint_elements import block_difference
 from neardup.evaluation.pair_elements import shown_records, word_difference
-from neardup.lines.answer_lines import parse_removed
-from neardup.lines.answer_tables import REMOVED, parsed_lines
+from neardup.lines.answer_lines import Removed, parse_removed
+from neardup.lines.answer_tables import DOUBTED, REMOVED, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.cleaning import plain
@@ -36,6 +36,7 @@ NAMING = {"--against", "--counts"}  # files, whose names may differ from here
 ANSWERS = ("pairs", "links")
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
 Audit = Mapping[str, tuple[str, str]]  # name → (value, note)
+Doubt = Callable[[str, str], str]
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
 AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
 FIRST = 20  # removed records that are shown
@@ -131,33 +132,34 @@ def read_audit(file: str) -> Audit:
     return rows
 
 
-class Gone(NamedTuple):
-    id: bytes  # of the removed record
-    kept: bytes  # the record that it duplicates
-    similarity: str  # or "-"
-
-
 @dataclass(frozen=True)
 class RemovedRecords:
     count: int
     chained: int  # removed by a chain alone
-    first: list[Gone]
+    doubtful: int
+    first: list[Removed]  # doubtful ones first
     kept: int  # records that they duplicate
     reasons: list[tuple[bytes, int]]  # the most frequent of these
 
 
-def read_removed(file: str) -> RemovedRecords:
-    """Summarise a file of removed records; ids of the records they duplicate are held in memory."""
-    first: list[Gone] = []
-    chained, reasons = 0, Counter[bytes]()
-    for fields in parsed_lines([file], parse_removed, (REMOVED,)):
-        gone = Gone(*fields)
+def read_removed(file: str, doubt: Doubt | None = None) -> RemovedRecords:
+    """Summarise a file of removed records; ids of the records they duplicate are held in memory.
+
+    doubt: returns why the removal of an id for another one is doubtful, or ""
+    """
+    first: dict[bool, list[Removed]] = {True: [], False: []}  # doubtful ones, and others
+    chained, doubtful, reasons = 0, 0, Counter[bytes]()
+    for gone in parsed_lines([file], parse_removed, (DOUBTED, REMOVED)):
+        if doubt:
+            gone = gone._replace(doubt=doubt(gone.id.decode(), gone.kept.decode()))
         reasons[gone.kept] += 1
         chained += gone.similarity == "-"
-        if len(first) < FIRST:
-            first.append(gone)
+        doubtful += bool(gone.doubt)
+        if len(first[bool(gone.doubt)]) < FIRST:
+            first[bool(gone.doubt)].append(gone)
     most = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
-    return RemovedRecords(sum(reasons.values()), chained, first, len(reasons), most)
+    shown = [*first[True], *first[False]][:FIRST]
+    return RemovedRecords(sum(reasons.values()), chained, doubtful, shown, len(reasons), most)
 
 
 def shingle_difference(a: str, b: str) -> Parts:
@@ -209,7 +211,7 @@ class Material:
             return differ(self.texts[a], self.texts[b])
         return []
 
-    def removed_difference(self, gone: Gone) -> Parts:
+    def removed_difference(self, gone: Removed) -> Parts:
         """Compare a removed record with the record that it duplicates."""
         old = Node(gone.kept) not in self.texts
         return self.difference(Node(gone.id), Node(gone.kept, old))

@@ -23,7 +23,7 @@ from neardup.videos.runs import Run
 
 FIRST = 50  # pairs that are shown
 GROUPS = 10  # groups, and common stretches, that are shown
-REMOVED_VIDEOS = fields_table(id=str, kept=str, share=float)
+REMOVED_VIDEOS = fields_table(id=str, kept=str, share=float, doubt=str)
 LATEST = 1e7  # seconds
 SAME_SPEED = 0.005  # how far the rate of a run may be from 1
 _COMMON = re.compile(
@@ -40,6 +40,8 @@ class Couple(NamedTuple):
     mirrored: bool
     one_picture: bool
     runs: list[Run]
+    removed: bool = False  # b can be removed, as a copy of a
+    doubt: str = ""  # see `originals.doubt`
 
     @property
     def seconds(self) -> float:
@@ -50,7 +52,8 @@ class Couple(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Videos that are connected by pairs; the first ones beside the one that is kept.
+    """Videos that are connected by pairs; the first ones, doubtful ones before others, beside the
+    one that is kept.
 
     Without a decision, that is the one in most pairs; a video that is no pair with it is beside
     the one that it is most similar to.
@@ -68,6 +71,8 @@ class VideoAnswer(NamedTuple):
     seconds: float  # in common, of all pairs
     mirrored: int  # pairs
     retimed: int  # pairs with a run at another speed
+    removed: int  # videos
+    doubtful: int  # of these
     largest: list[Group]
 
     @property
@@ -100,20 +105,24 @@ def found_run(line: bytes) -> PairRun:
     return run
 
 
-def parse_removed_video(line: bytes) -> tuple[str, str]:
-    """Return (id, kept) of a line that `neardup videos --removed` wrote; else WireError."""
+def parse_removed_video(line: bytes) -> tuple[str, tuple[str, str]]:
+    r"""Return (id, (kept, doubt)) of a line that `neardup videos --removed` wrote; else WireError.
+
+    >>> parse_removed_video(b"b.mp4\ta.mp4\t0.912345\tmirrored\n")
+    ('b.mp4', ('a.mp4', 'mirrored'))
+    """
     fields = line.decode("utf-8", "replace").rstrip("\t\n").split("\t")
-    if len(fields) != len(REMOVED_VIDEOS.columns):
+    if len(fields) not in (3, len(REMOVED_VIDEOS.columns)):  # there may be no doubt
         raise WireError(f"expected a line that `neardup videos --removed` wrote, got {shown(line)}")
-    return fields[0], fields[1]
+    return fields[0], (fields[1], "".join(fields[3:]))
 
 
 def answer_of(
-    runs: Iterable[PairRun], kept: Mapping[str, str] = MappingProxyType({})
+    runs: Iterable[PairRun], gone: Mapping[str, tuple[str, str]] = MappingProxyType({})
 ) -> VideoAnswer:
     """Count all pairs; keep some pairs of the largest groups, with all their matched stretches.
 
-    kept: the video that each removed one duplicates, if that is known.
+    gone: for each video that can be removed, the one it duplicates, and why that is doubtful.
 
     >>> numbers = (8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 1.0)
     >>> answer = answer_of([PairRun("b", "c", *numbers, False), PairRun("a", "c", *numbers, True)])
@@ -146,21 +155,28 @@ def answer_of(
         sum(couple.seconds for couple in couples.values()),
         sum(couple.mirrored for couple in couples.values()),
         sum(any(speed(run.rate) for run in couple.runs) for couple in couples.values()),
-        [_group(int(sizes[k]), grouped[int(first[k])], kept, room) for k in largest],
+        len(gone),
+        sum(bool(doubt) for _, doubt in gone.values()),
+        [_group(int(sizes[k]), grouped[int(first[k])], gone, room) for k in largest],
     )
 
 
-def _group(size: int, couples: list[Couple], kept: Mapping[str, str], room: int) -> Group:
+def _group(
+    size: int, couples: list[Couple], gone: Mapping[str, tuple[str, str]], room: int
+) -> Group:
     """Return a group with the best couple of each video and the one kept, at most `room`."""
     degree = Counter(id_ for couple in couples for id_ in (couple.a, couple.b))
-    named = Counter(kept[id_] for id_ in degree if kept.get(id_) in degree)
+    kept = {id_: gone[id_][0] for id_ in degree if id_ in gone}
+    named = Counter(id_ for id_ in kept.values() if id_ in degree)
     head = (named or degree).most_common(1)[0][0]
     both = [each for couple in couples for each in (couple, couple.swapped())]
     beside: dict[str, Couple] = {}
     for each in sorted(both, key=lambda each: (each.a != kept.get(each.b, head), -each.share)):
         if each.b != head:
-            beside.setdefault(each.b, each)
-    chosen = sorted(beside.values(), key=lambda each: each.a != head)
+            removed = kept.get(each.b) == each.a
+            doubt = gone[each.b][1] if removed else ""
+            beside.setdefault(each.b, each._replace(removed=removed, doubt=doubt))
+    chosen = sorted(beside.values(), key=lambda each: (not each.doubt, each.a != head))
     return Group(size, head, chosen[:room])
 
 

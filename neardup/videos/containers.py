@@ -88,7 +88,7 @@ def require_av() -> None:
     try:
         import av
     except ImportError as error:
-        raise UsageError(f"videos need PyAV ({error}); type: pip install 'av>=12'") from None
+        raise UsageError(f"videos need PyAV ({error}); type: pip install 'av>=12,<20'") from None
     av.logging.set_level(av.logging.PANIC)  # FFmpeg prints nothing
 
 

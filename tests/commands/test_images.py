@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import ImageOps
 
 from neardup.images.folder_walk import path_of
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
-from tests.support.engines import NEARDUP, Result, run
+from tests.support.engines import NEARDUP, Result, run, succeed
 from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
 
 
@@ -118,6 +119,31 @@ def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
     assert (result.code, result.err) == (0, "")
     page = (tmp_path / "page.html").read_text()
     assert page.count("<h4>") == 2 * page.count('<img src="data:image/jpeg;base64,') > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["removed.tsv", "removed.csv"])
+def test_doubtful_removals_are_marked_in_the_pages(name: str, tmp_path: Path) -> None:
+    (tmp_path / "my pictures").mkdir()
+    saved(drawing(3), tmp_path / "my pictures" / "a (1).png")
+    saved(ImageOps.mirror(drawing(3)), tmp_path / "my pictures" / "m 100%.png")
+    command = [*NEARDUP, "images", tmp_path / "my pictures", "--mirror", "--no-cache"]
+    decided = [*command, "--output=removed", "-o", tmp_path / name, f"--report={tmp_path}/own.html"]
+    assert "1 picture removed, 1 of them doubtful" in run(decided, tmp_path).err
+    succeed([*command, "-o", tmp_path / "pairs.tsv"], tmp_path)
+    succeed([*command, "--output=fingerprints", "-o", tmp_path / "prints.txt"], tmp_path)
+    files = [
+        tmp_path / "pairs.tsv",
+        "--records",
+        tmp_path / "prints.txt",
+        "-o",
+        tmp_path / "page.html",
+    ]
+    succeed([*NEARDUP, "report", "--pictures", f"--removed={tmp_path}/{name}", *files], tmp_path)
+    for page in ("own.html", "page.html"):
+        text = (tmp_path / page).read_text()
+        assert text.count("doubtful: the kept one may be mirrored") == 1
+        assert "1 removal is doubtful: look at it first." in text
 
 
 @pytest.mark.slow

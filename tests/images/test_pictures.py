@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -384,7 +385,10 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         assert said == [pictures.OUT_OF_MEMORY, "9000"]
 
 
-def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pillow_the_command_installs_what_pyproject_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(UsageError, match=r"pip install 'pillow>="):
+    (wanted,) = re.findall(r'^images = \["(.*)"\]', (ROOT / "pyproject.toml").read_text(), re.M)
+    with pytest.raises(UsageError, match=re.escape(f"type: pip install '{wanted}'")):
         pictures.require_pillow()

@@ -14,10 +14,17 @@ from pathlib import Path
 import pytest
 
 from neardup.images.folder_walk import path_id
+from neardup.images.results import Failure
 from neardup.reading.row_files import json_row
-from neardup.report.video_answer import answer_of, found_run, parse_common, stretches_of
+from neardup.report.video_answer import (
+    answer_of,
+    found_run,
+    parse_common,
+    parse_removed_video,
+    stretches_of,
+)
 from neardup.report.video_page import clock, times_of, video_page
-from neardup.report.video_sights import look
+from neardup.report.video_sights import Seen, look
 from neardup.videos.pair_lines import PairRun, format_run, row_of
 from tests.report.test_page import ALLOWED, HOSTILE, Reader
 from tests.support.engines import NEARDUP, ROOT, Result, run, succeed
@@ -226,12 +233,32 @@ def test_groups_come_first_each_video_beside_the_kept_one(folder: Path) -> None:
     answer = answer_of(runs)
     assert [(each.size, each.kept) for each in answer.largest] == [(12, "x0"), (3, "films/a.mp4")]
     assert [couple.b for couple in answer.largest[1].couples] == ["films/c.mp4", "films/b.mp4"]
-    kept = answer_of(runs, {"films/a.mp4": "films/b.mp4"}).largest[1]
+    kept = answer_of(runs, {"films/a.mp4": ("films/b.mp4", "")}).largest[1]
     assert next((pair.a, pair.b) for pair in kept.couples) == ("films/b.mp4", "films/a.mp4")
     assert kept.couples[0].runs == [CLIP.run.swapped()]
     words = text_of(page(*runs))
     assert "2 of 2 groups, the largest first." in words
     assert words.index("12 videos like x0") < words.index("3 videos like films/a.mp4")
+
+
+def test_doubtful_removals_are_marked_and_come_first() -> None:
+    runs = [CLIP._replace(a="films/a.mp4", b=f"films/{name}.mp4") for name in "bcd"]
+    lines = (
+        b"films/b.mp4\tfilms/a.mp4\t1.000000\t\n",
+        b"films/c.mp4\tfilms/a.mp4\t1.000000\tmirrored,colours\n",
+    )
+    answer = answer_of(runs, dict(map(parse_removed_video, lines)))
+    assert (answer.removed, answer.doubtful) == (2, 1)
+    assert [(each.b, each.removed) for each in answer.first] == [
+        ("films/c.mp4", True),
+        ("films/b.mp4", True),
+        ("films/d.mp4", False),
+    ]
+    seen = Seen(dict.fromkeys(["films/a.mp4", *(run.b for run in runs)], Failure("gone", "")), {})
+    words = text_of(video_page(answer, [], "films", seen))
+    assert "2 can be removed as copies of others, 1 of them doubtful" in words
+    assert "doubtful: the kept one may be mirrored; the two differ in colours" in words
+    assert words.count("can be removed ") == 2  # with the sentence about all
 
 
 def test_a_stretch_is_never_longer_than_the_video(folder: Path) -> None:

@@ -6,6 +6,7 @@ import builtins
 import gzip
 import io
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from neardup.runtime.program import PROGRAM_ERRORS, UsageError  # noqa: E402
 from neardup.videos.containers import is_encrypted, opened, require_av  # noqa: E402
 from neardup.videos.video_files import Reading, print_of  # noqa: E402
 from tests.support.drawn_videos import write_scene  # noqa: E402
+from tests.support.engines import ROOT  # noqa: E402
 
 
 def refusal(path: Path) -> tuple[str, str]:
@@ -256,7 +258,9 @@ print(print_of(FoundFile({bytes(tmp_path / "a.mp4")!r}, 1, 1), Reading()).reason
     assert (done.stdout, done.stderr) == (b"damaged\n", b"")
 
 
-def test_without_pyav_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyav_the_command_installs_what_pyproject_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     real = builtins.__import__
 
     def without(name: str, *rest: Any) -> Any:
@@ -265,5 +269,6 @@ def test_without_pyav_the_command_to_install_it_is_named(monkeypatch: pytest.Mon
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UsageError, match="pip install 'neardup\\[videos\\]'"):
+    (wanted,) = re.findall(r'^videos = \["(.*)"\]', (ROOT / "pyproject.toml").read_text(), re.M)
+    with pytest.raises(UsageError, match=re.escape(f"type: pip install '{wanted}'")):
         require_av()

@@ -76,6 +76,7 @@ def main(
     typed: str = f"./{NAME}",
     words: "list[str] | None" = None,
     folders: Sequence[str] = (),
+    doubt: "Callable[[str, str], str] | None" = None,
 ) -> None:
     args = command_line(name, typed, sys.argv[1:] if words is None else words)
     options = table.Options.of(args)
@@ -116,7 +117,7 @@ def main(
             if answer.own:
                 write_to(answer.own, [about.format()])
         if page:  # the answer is complete; an error in the page does not change it
-            import_module(PAGE).write_page(page, plan, about, args.files, folders)
+            import_module(PAGE).write_page(page, plan, about, args.files, folders, doubt)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
@@ -129,14 +130,16 @@ def answer_for(
     answer: answer_file.Answer,
     folders: Sequence[str],
     of_line: "Callable[[bytes], bytes] | None" = None,
+    doubt: "Callable[[str, str], str] | None" = None,
 ) -> int:
     """Run the job on a file of records for another command; return the number of answer lines.
 
     folders: those that the records are the files of, for a page
+    doubt: of a removed id and the kept one, why the removal is doubtful, for a page
     of_line: makes a line of the command's answer of a line of the job's; empty if left out.
     """
     found, count = lines.with_name("answer"), Counter[str]()
-    main(name, typed, [*words, "-o", str(found), str(lines)], folders)
+    main(name, typed, [*words, "-o", str(found), str(lines)], folders, doubt)
 
     def counted(source: Iterable[bytes]) -> Iterator[bytes]:
         for line in source:
