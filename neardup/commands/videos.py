@@ -27,20 +27,11 @@ from neardup.images.tally import Rules, Tally
 from neardup.options import command_parser
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.reading.row_files import (
-    FORMATS,
-    JSON,
-    LINES,
-    PARQUET,
-    check_row_file,
-    fields_table,
-    format_by_name,
-)
+from neardup.reading.row_files import JSON, check_row_file, fields_table, format_by_name
 from neardup.report.html_page import check_jinja
 from neardup.report.video_answer import answer_of, parse_common, parse_removed_video, stretches_of
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
-    STDOUT,
     StageError,
     UsageError,
     check_file_name,
@@ -130,10 +121,6 @@ THRESHOLD_HELP = (
     f"of the removed video in the kept one (default: {THRESHOLD}; {TO_REMOVE} with kept and "
     "removed)"
 )
-FORMAT_HELP = (
-    f"format of the answer: {', '.join(FORMATS)} (default: by the extension of -o: .jsonl, .csv or "
-    ".parquet; else lines)"
-)
 COMMON_HELP = (
     "write to FILE the stretches found in more than 5 videos and more than 1 %% of them (such as "
     "an opening); they do not count as matches; JSON lines if FILE ends with .jsonl"
@@ -171,7 +158,7 @@ def main() -> None:
     with interrupted(left), working_folder() as folder, ExitStack() as stack:
         inputs = [name for name in [*args.folders, *args.against] if os.path.isfile(name)]
         how = "-o", args.answer, inputs, TABLES.get(args.output, RUNS)
-        answer = file_answer(*how, form=args.format or "", null=args.null)
+        answer = file_answer(*how, null=args.null)
         files = {"-o": stack.enter_context(answer)}
         for flag in ("--removed", "--common", "--report"):
             beside = file_answer(flag, names[flag], inputs, TABLES["removed"])
@@ -267,7 +254,6 @@ def _command_line() -> argparse.Namespace:
     for flag, metavar, about in (
         ("--threshold", "T", THRESHOLD_HELP),
         ("--at-least", "TIME", f"with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})"),
-        ("--format", "NAME", FORMAT_HELP),
         ("--common", "FILE", COMMON_HELP),
         ("--time-limit", "SECONDS", LIMIT_HELP),
         ("--cache", "FILE", CACHE_HELP),
@@ -288,7 +274,6 @@ def _check(args: argparse.Namespace) -> None:
     for flag, value, values in (
         ("--output", args.output, OUTPUTS),
         ("--measure", args.measure, MEASURES),
-        ("--format", args.format or "lines", FORMATS),
     ):
         if value not in values:
             raise UsageError(f"{flag}: {not_one_of(value, values)}")
@@ -303,17 +288,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.output == PRINTS and any(given.values()):
         flag = next(filter(given.get, given))
         raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
-    if args.format and args.output == PRINTS:
-        raise UsageError(
-            "--format needs --output pairs, links, kept, removed or clusters, but --output is "
-            f"{PRINTS}"
-        )
     if args.output != PRINTS and args.answer:
         check_row_file("-o", args.answer)
-    if args.null and args.format not in (None, LINES):
-        raise UsageError(f"--format {args.format}: -0 writes paths; leave out one of them")
-    if args.format == PARQUET and args.answer is None and os.isatty(STDOUT):
-        raise UsageError("--format parquet cannot be printed on a terminal; add -o FILE.parquet")
     for name in args.against:
         check_file_name("--against", name)
         if os.path.isdir(name) or (os.path.isfile(name) and not is_print_file(name)):

@@ -110,6 +110,9 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "-0": f"it is for paths of files; type: {_TO_REMOVE} -0",
     },
     "curve": {"--svg": "leave it out: neardup curve prints the curve as a table"},
+    "videos": {
+        "--format": "the name of -o is the format: -o pairs.jsonl, pairs.csv or pairs.parquet"
+    },
     "tune": dict.fromkeys(("--fingerprint", "--bits", "--distance"), FOR_SETS),
     "folders": {
         "--against": "name both, the old folder first: python3 -m neardup folders OLD NEW",

@@ -166,15 +166,13 @@ def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_formats(folder: Path, tmp_path: Path) -> None:
     lines = rows(videos(tmp_path, folder), folder)
-    objects = videos(tmp_path, folder, "--format=jsonl").out.splitlines()
-    as_objects = [json.loads(line) for line in objects]
-    assert [[f"{o['seconds']}", f"{o['a_from']}-{o['a_to']}"] for o in as_objects] == [
-        line[2:4] for line in lines
-    ]
     for name in ("pairs.jsonl", "pairs.jsonl.gz", "pairs.parquet"):
         result = videos(tmp_path, folder, "-o", tmp_path / name)
         assert (result.code, result.out) == (0, b"")
-    assert (tmp_path / "pairs.jsonl").read_bytes().splitlines() == objects
+    as_objects = list(map(json.loads, (tmp_path / "pairs.jsonl").read_bytes().splitlines()))
+    assert [[f"{o['seconds']}", f"{o['a_from']}-{o['a_to']}"] for o in as_objects] == [
+        line[2:4] for line in lines
+    ]
     parquet = pytest.importorskip("pyarrow.parquet")
     assert parquet.read_table(tmp_path / "pairs.parquet").to_pylist() == as_objects
 
@@ -192,8 +190,10 @@ def test_formats_of_decisions(folder: Path, tmp_path: Path) -> None:
     removed = videos(tmp_path, folder, "--output=removed").out.decode().splitlines()
     parquet = pytest.importorskip("pyarrow.parquet")
     table = parquet.read_table(tmp_path / "x.parquet")
-    assert table.column_names == ["id", "kept", "share"]
-    rows_there = [f"{o['id']}\t{o['kept']}\t{o['share']:.6f}" for o in table.to_pylist()]
+    assert table.column_names == ["id", "kept", "share", "doubt"]
+    rows_there = [
+        f"{o['id']}\t{o['kept']}\t{o['share']:.6f}\t{o['doubt']}" for o in table.to_pylist()
+    ]
     assert rows_there == removed
     assert len(removed) > 1
 
@@ -376,8 +376,7 @@ def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
         (["{}", "--keep=prefer:("], "--keep: prefer:(: missing ), unterminated subpattern"),
         (["{}", "--output=pair"], "--output: 'pair' is not one of pairs, "),
         (["{}", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
-        (["{}", "--format=json"], "--format: 'json' is not one of lines, "),
-        (["{}", "--format=csv", "--output=prints"], "--format needs --output pairs, links, "),
+        (["{}", "--format=csv"], "the name of -o is the format: -o pairs.jsonl, pairs.csv"),
         (["{}", "-o", "x.parquet.gz"], "-o x.parquet.gz: Parquet is compressed inside"),
         (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of straight, "),
         (["{}", "--removed=x"], "--removed needs --output kept, but --output is pairs"),

@@ -57,7 +57,6 @@ class Answer(NamedTuple):
     table: LineTable = PAIRS  # the columns of its lines
     descriptor: int = STDOUT  # of the open answer
     rows: str = ""  # the format of kept rows, one of FORMATS, if it differs from the input's
-    form: str = ""  # the format, one of FORMATS, if it differs from that of the name
     null: bool = False  # write only the path of each line's first id, followed by a NUL byte
 
     @contextmanager
@@ -80,8 +79,8 @@ class Answer(NamedTuple):
         if self.null:
             ids = (re.split(rb"[\t\n]", line, maxsplit=1)[0] for line in lines if line)
             lines = (path_of(id_.decode()) + b"\0" for id_ in ids)
-        form = LINES if self.null else self.form
         with self.file() as file:
+            form = LINES if self.null else ""  # that of the name
             write_answer(file, self.name or STANDARD_OUTPUT, lines, self.table, form)
 
     def write_lines(self, lines: Iterable[bytes]) -> None:
