@@ -142,7 +142,7 @@ def main() -> None:
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
-            write_to(sink, json_lines(counted, settings, walk, tally, guess))
+            write_to(sink, json_lines(counted, settings, walk, tally, guess, not args.lines))
         old = run.others(options.against, walk, FIRST_ID, folder)
         options = replace(options, against=tuple(old))
         if tally.results:
@@ -201,9 +201,17 @@ def _kept_id(line: bytes) -> bytes:
 
 
 def json_lines(
-    files: Iterable[FoundFile], settings: Settings, walk: Walk, tally: Tally, guess: Guess | None
+    files: Iterable[FoundFile],
+    settings: Settings,
+    walk: Walk,
+    tally: Tally,
+    guess: Guess | None,
+    compared: bool,
 ) -> Iterator[bytes]:
-    """Yield a JSON line for each document in the files; count all outcomes in `tally`."""
+    """Yield a JSON line for each document in the files; count all outcomes in `tally`.
+
+    compared: whether documents are compared, so that short ones are named.
+    """
     how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess
     for file in files:
         for outcome in document_files.documents(file, *how):
@@ -214,7 +222,7 @@ def json_lines(
                     tally.results += 1
                     if outcome.encoding:
                         tally.guess(outcome.encoding, outcome.path)
-                    if too_short := shortness(outcome.text, settings):
+                    if compared and (too_short := shortness(outcome.text, settings)):
                         tally.leave_out(too_short, outcome.path)
                     yield line
                     continue

@@ -142,7 +142,8 @@ def main() -> None:
                 seconds,
                 begin=lambda missing: progress.stage("pictures", len(missing)),
             )
-            counted = _kept(progress.counted(0, found, lambda _: 1), tally, quality)
+            flat: list[bytes] = []
+            counted = _kept(progress.counted(0, found, lambda _: 1), tally, quality, flat)
             kept = sorted(counted, key=lambda each: each[0].path)
             every = [facts_of_file(file, of) for file, of in kept]
             ids = [path_id(file.path) for file, _ in kept]
@@ -161,7 +162,7 @@ def main() -> None:
                 for group in _groups(lines, ids, args):
                     compared([every[k] for k in group], [kept[k] for k in group], variants, measure)
                 write()
-        said = find(lines, args, old, answer, dict(zip(ids, every))) if kept else []
+        said = find(lines, args, old, answer, dict(zip(ids, every)), flat) if tally.results else []
         tally.report(cache.note, said)
 
 
@@ -177,11 +178,17 @@ def _groups(lines: Path, ids: list[str], args: argparse.Namespace) -> list[list[
 
 
 def find(
-    lines: Path, args: argparse.Namespace, old: list[str], answer: Answer, facts: dict[str, Facts]
+    lines: Path,
+    args: argparse.Namespace,
+    old: list[str],
+    answer: Answer,
+    facts: dict[str, Facts],
+    flat: list[bytes],
 ) -> list[str]:
     """Write the answer for a file of fingerprint lines, which are in the order of --keep.
 
-    Return lines for the summary.  old: files of fingerprint lines; facts: of the pictures, by id.
+    Return lines for the summary.  old: files of fingerprint lines; facts: of the pictures, by id;
+    flat: the paths of those without a fingerprint, which are kept.
     """
     if args.output == LINES:
         with lines.open("rb") as source:
@@ -206,7 +213,9 @@ def find(
     forms: dict[str, Callable[[bytes], bytes]] = {"pairs": with_bits, "links": with_bits}
     forms.update(kept=_kept_id, removed=doubted)
     inputs = lines, answer, args.folders
-    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt)
+    more = [path_id(path).encode() + b"\n" for path in sorted(flat)] * (args.output == "kept")
+    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt, more)
+    count += len(more)
     if removed:
         with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
             to.write(map(doubted, gone))
@@ -296,13 +305,18 @@ def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
 
 
 def _kept(
-    outcomes: Iterator[Outcome], tally: Tally, quality: int
+    outcomes: Iterator[Outcome], tally: Tally, quality: int, flat: list[bytes]
 ) -> Iterator[tuple[FoundFile, Fingerprint]]:
-    """Yield (file, fingerprint) for pictures with enough detail; count all outcomes in `tally`."""
+    """Yield (file, fingerprint) for pictures with enough detail; count all outcomes in `tally`.
+
+    The paths of pictures without enough detail are added to `flat`.
+    """
     for outcome in outcomes:
         found = tally.kept(outcome)
-        tally.animated += bool(found and found.frames > 1)
+        if found and found.frames > 1:
+            tally.animate(outcome.file.path)
         if found and found.quality < quality:
+            flat.append(outcome.file.path)
             tally.leave_out(FLAT, outcome.file.path)
         elif found:
             yield outcome.file, found

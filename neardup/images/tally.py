@@ -27,6 +27,7 @@ SHOWN_KINDS, SHOWN_NAMES = 4, 3  # of files of other kinds, and of each kind or 
 LONGEST_NAME = 200  # bytes, as it is shown
 HOUR = 3600
 FLAT = "without detail"
+ANIMATED = "animated, never like a still"
 
 
 class Rules(NamedTuple):
@@ -52,7 +53,7 @@ class Tally:
         self.seconds = 0.0
         self.failures: Counter[str] = Counter()
         self.others: Counter[str] = Counter()
-        self.animated = 0
+        self.animated: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
         self.guessed: Counter[str] = Counter()  # by encoding
         self._names: dict[str, list[str]] = {}  # the first names of each reason
@@ -79,6 +80,11 @@ class Tally:
         """Count a file that is not compared, under the reason `why`; -v prints its name."""
         self.left_out[why] += 1
         self._name(why, path, why)
+
+    def animate(self, path: bytes) -> None:
+        """Count an animation, which is compared with animations only; -v prints its name."""
+        self.animated[ANIMATED] += 1
+        self._name(ANIMATED, path, ANIMATED)
 
     def guess(self, encoding: str, path: bytes) -> None:
         """Count a file that is read in a guessed encoding; -v prints its name."""
@@ -138,7 +144,7 @@ class Tally:
         nouns = f"{self._rules.noun}s"
         first = f"{many(self.results, nouns)} in {many(self.files, 'files')}"
         first += f", {length(self.seconds)}" * bool(self.seconds)
-        first += f", {self.animated:,} animated (never like a still)" * bool(self.animated)
+        first += f", {listed(self.animated, None, self._names)}" * bool(self.animated)
         if self.others:
             others = listed(self.others, SHOWN_KINDS, self._names)
             first += f"; {many(sum(self.others.values()), 'other files')}: {others}"
@@ -152,7 +158,7 @@ class Tally:
             "files": self.files,
             f"{noun}s": self.results,
             "… from the cache": self.cached,
-            **({"… animated": self.animated} if self.animated else {}),
+            **{f"… {why}": count for why, count in self.animated.items()},
             "files that could not be read": self.failed,
             **{f"… {reason}": count for reason, count in self.failures.most_common()},
             f"files that are not {noun}s": sum(self.others.values()),

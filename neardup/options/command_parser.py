@@ -166,7 +166,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def add_verbosity(self) -> None:
         """Add the options -v and -q, which set `verbosity`."""
-        kinds = {"-v": (VERBOSE, "all counts at the end"), "-q": (QUIET, "no summary; errors only")}
+        everything = "all counts at the end, and each file that is not compared"
+        kinds = {"-v": (VERBOSE, everything), "-q": (QUIET, "no summary; errors only")}
         self.set_defaults(verbosity=SHORT_SUMMARY)
         for flag, (const, what) in kinds.items():
             self.add_argument(

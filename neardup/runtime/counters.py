@@ -77,12 +77,14 @@ class Counters:
                 self._show(text)
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        """Count a line that is not a record; remember the first ten such lines.
+        """Count a line that is not a record; remember the first such lines: 100,000 for
+        a report or with -v, otherwise ten.
 
         These are also printed, unless a report is written to a folder or the verbosity is QUIET.
         """
         self.add(f"{summary.BAD}{reason}", 1)
-        if len(self.bad_lines) < summary.SHOWN_BAD_LINES:
+        every = self._reports or self._verbosity >= summary.VERBOSE
+        if len(self.bad_lines) < (summary.MOST_BAD_LINES if every else summary.SHOWN_BAD_LINES):
             self.bad_lines.append((place, line, message))
             if not self._reports and self._verbosity > summary.QUIET:
                 if self._on_terminal:

@@ -17,7 +17,7 @@ from neardup.runtime import program
 from neardup.runtime.program import StageError, piped, printable, shown, typed_files, typed_with
 
 QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
-SHOWN_BAD_LINES = 10
+SHOWN_BAD_LINES, MOST_BAD_LINES = 10, 100_000  # without and with -v
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
 CANDIDATES, PAIRS = "candidate pairs", "pairs"  # all pairs of records
@@ -150,7 +150,8 @@ def print_summary(
     """Print the first bad lines, the summary and the lines `more` on stderr; nothing with -q."""
     if verbosity > QUIET:
         bad = sorted(tuple(line) for report in reports for line in report["bad_lines"])
-        first = [f"{printable(b[0])}{b[1]}: {b[2]}" for b in bad[:SHOWN_BAD_LINES]]
+        shown = bad if verbosity >= VERBOSE else bad[:SHOWN_BAD_LINES]
+        first = [f"{printable(b[0])}{b[1]}: {b[2]}" for b in shown]
         summary = describe(reports, verbosity, whole, packed, wrote)
         print("\n".join([*first, summary, *more]), file=sys.stderr)
 

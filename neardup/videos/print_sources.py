@@ -23,6 +23,7 @@ from neardup.images.folder_walk import CLOSED_FOLDER, NAMED_TWICE, FoundFile, Wa
 from neardup.images.keep_rules import number
 from neardup.images.results import Failure, Outcome, Work, results
 from neardup.images.tally import FLAT, Tally
+from neardup.videos.alignment import SHORT_SECONDS
 from neardup.videos.print_files import BAD_LINE, is_print_file, prints_in
 from neardup.videos.stored_prints import PrintSpool
 from neardup.videos.video_prints import VideoPrint
@@ -30,6 +31,7 @@ from neardup.videos.video_prints import VideoPrint
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure
 MEGABYTE = 10**6
+TOO_SHORT = f"below {SHORT_SECONDS} seconds"
 LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 
 
@@ -125,6 +127,8 @@ class PrintSources:
         self._tally.seconds += number(video.facts, "seconds")
         if not len(video.spans):
             self._tally.leave_out(FLAT, path_of(video.id))
+        elif 0 < number(video.facts, "seconds") < SHORT_SECONDS:
+            self._tally.leave_out(TOO_SHORT, path_of(video.id))
         if video.facts.get("damaged"):
             self._tally.leave_out("damaged part of a video", path_of(video.id))
 

@@ -122,6 +122,8 @@ def test_patterns(folder: Path, tmp_path: Path) -> None:
     ]
     named = documents(tmp_path, "--output=lines", "--include", "*.py", folder / "a.txt")
     assert named.out.count(b"\n") == 1
+    (folder / "short.txt").write_text("hi")
+    assert "shingle" not in documents(tmp_path, "--output=lines", folder).err  # none is compared
 
 
 @pytest.mark.slow

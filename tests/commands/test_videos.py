@@ -101,6 +101,17 @@ COPIES = {
 }
 
 
+def test_videos_that_are_too_short_to_be_found_are_named(tmp_path: Path) -> None:
+    short = film(1)[:FPS]
+    for name in ("a b.mp4", "c.mp4"):
+        filmed(short, tmp_path / "films" / name)
+    result = videos(tmp_path, "--output=kept", tmp_path / "films")
+    assert len(result.out.splitlines()) == 2
+    assert "not compared: 2 below 1.2 seconds (" in result.err
+    assert "/a%20b.mp4: below 1.2 seconds\n" in videos(tmp_path, "-v", tmp_path / "films").err
+
+
+@pytest.mark.slow
 def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None:
     result = videos(tmp_path, folder)
     assert pairs(result, folder) == COPIES

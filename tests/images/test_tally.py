@@ -33,10 +33,14 @@ def test_what_is_kept() -> None:
     assert tally.kept(outcome(good, cached=True)) is good
     assert tally.kept(outcome(picture())) is not None
     tally.leave_out(FLAT, b"white.png")
+    tally.animate(b"a.gif")
     assert tally.kept(outcome(Failure(pictures.NOT_A_PICTURE, ".txt"))) is None
     assert tally.kept(outcome(Failure(pictures.DAMAGED, "cut"))) is None
     first, left_out, failed, last = tally.summary("").splitlines()
-    assert first == "2 pictures in 4 files; 1 other file: 1 .txt (a%20b%FF)"
+    assert first == (
+        "2 pictures in 4 files, 1 animated, never like a still (a.gif); "
+        "1 other file: 1 .txt (a%20b%FF)"
+    )
     assert left_out == "not compared: 1 without detail (white.png)"
     assert failed == "1 file could not be read: 1 damaged"
     assert last.endswith(" seconds, 1 picture from the cache")

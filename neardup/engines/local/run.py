@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import IO, Callable
 
@@ -131,12 +132,14 @@ def answer_for(
     folders: Sequence[str],
     of_line: "Callable[[bytes], bytes] | None" = None,
     doubt: "Callable[[str, str], str] | None" = None,
+    more: Iterable[bytes] = (),
 ) -> int:
     """Run the job on a file of records for another command; return the number of answer lines.
 
     folders: those that the records are the files of, for a page
     doubt: of a removed id and the kept one, why the removal is doubtful, for a page
-    of_line: makes a line of the command's answer of a line of the job's; empty if left out.
+    of_line: makes a line of the command's answer of a line of the job's; empty if left out
+    more: lines to add to the command's answer
     """
     found, count = lines.with_name("answer"), Counter[str]()
     main(name, typed, [*words, "-o", str(found), str(lines)], folders, doubt)
@@ -147,7 +150,7 @@ def answer_for(
             yield of_line(line) if of_line else line
 
     with found.open("rb") as source:
-        answer.write(counted(source))
+        answer.write(chain(counted(source), more))
     return count["lines"]
 
 
