@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, islice, product, starmap
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -45,14 +45,15 @@ NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pytho
 
 
 def whole_rows(
-    stream: IO[bytes], name: str, max_row: int, dialect: Dialect = AS_USUAL
+    stream: IO[bytes], name: str, max_row: int, dialect: Dialect = AS_USUAL, number: int = 1
 ) -> Iterator[tuple[int, bytes, str]]:
     """Yield (number of the first row, whole rows, ""), or (number, bad row, flaw).
 
-    Blank rows count.  A last row without a line end is given one.  StageError for a line longer
-    than the limit: the file is not CSV; and where the dialect seems to be another one.
+    number: of the first row; a header is row 0.  Blank rows count.  A last row without a line end
+    is given one.  StageError for a line longer than the limit: the file is not CSV; and where the
+    dialect seems to be another one.
     """
-    number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
+    held = stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
     ended = False
     while held or not ended:
         if not ended:
@@ -64,11 +65,11 @@ def whole_rows(
         ends = row_ends(held, ended, dialect)
         if dialect.escape is None and _has_escapes(held, ended, dialect):
             line, none = typed_with("--escape", BACKSLASH), typed_with("--escape", "")
-            what = f'has \\" in quotes near row {number:,}'
+            what = f'has \\" in quotes near row {max(number, 1):,}'
             raise StageError(f"{name}: {what}; type: {line}; or, if quotes are doubled: {none}")
         if not dialect.long_rows and len(long := _long_rows(held, ends)):
             raise StageError(
-                f"{name}: row {number + int(long[0]):,}: more than {MOST_LINES:,} lines; if its "
+                f"{name}: row {max(number + int(long[0]), 1):,}: more than {MOST_LINES:,} lines; if its "
                 f"quotes are right, type: {typed_with('--quote', dialect.quote)}"
             )
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
@@ -259,10 +260,12 @@ def opened_table(
 ) -> Table:
     """Return the header and the rows of a stream; StageError if the header cannot be read."""
     if kind == "csv":
-        found = (TableRows(*some) for some in whole_rows(stream, name, max_line, dialect))
+        rows = whole_rows(stream, name, max_line, dialect, 1 - has_header)
+        found: Iterator[TableRows] = starmap(TableRows, rows)
     else:
         lines = whole_lines(stream, max_line, start)
-        found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
+        flaw = {True: flaws.LINE_TOO_LONG, False: ""}
+        found = (TableRows(n - has_header, data, flaw[cut]) for n, data, cut in lines)
     if not has_header:
         return Table(b"", found, dialect)
     first = next(found, TableRows(1, b""))
@@ -274,8 +277,7 @@ def opened_table(
         line = LINE_END.search(first.data)
         end = line.end() if line else len(first.data)
     rest = TableRows(1, first.data[end:])
-    others = (TableRows(number - 1, data, flaw) for number, data, flaw in found)
-    return Table(first.data[:end], chain([rest] if rest.data else [], others), dialect)
+    return Table(first.data[:end], chain([rest] if rest.data else [], found), dialect)
 
 
 def header_of(kind: str, path: str, name: str, dialect: Dialect = AS_USUAL) -> list[str]:

@@ -198,3 +198,10 @@ def test_other_rows_do_not_stop_it(data: str) -> None:
     check_widths(data.encode(), "a.csv", UNKNOWN)
     told = Dialect.of(None, None, quote='"', escape="")
     check_widths(b"id,text\n1,'to be, or not'\n2,plain\n", "a.csv", told)
+
+
+@pytest.mark.parametrize(("has_header", "number"), [(True, 2), (False, 3)])
+def test_a_message_numbers_rows_without_the_header(has_header: bool, number: int) -> None:
+    long = b'id,text\n1,a\n2,"' + b"b\n" * 1001 + b'"\n'
+    with pytest.raises(StageError, match=f"row {number}: more than 1,000 lines"):
+        list(opened_table("csv", has_header, io.BytesIO(long), "a.csv", LIMIT, dialect=UNKNOWN)[1])
