@@ -68,8 +68,9 @@ def whole_rows(
             what = f'has \\" in quotes near row {max(number, 1):,}'
             raise StageError(f"{name}: {what}; type: {line}; or, if quotes are doubled: {none}")
         if not dialect.long_rows and len(long := _long_rows(held, ends)):
+            row = max(number + int(long[0]), 1)
             raise StageError(
-                f"{name}: row {max(number + int(long[0]), 1):,}: more than {MOST_LINES:,} lines; if its "
+                f"{name}: row {row:,}: more than {MOST_LINES:,} lines; if its "
                 f"quotes are right, type: {typed_with('--quote', dialect.quote)}"
             )
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
