@@ -15,7 +15,7 @@ from neardup.reading.parquet_rows import plain_value
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
-from neardup.stages.pairs import reject
+from neardup.stages.pairs import check_start, reject
 
 FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
 TEXTS = {
@@ -62,6 +62,10 @@ def main() -> None:
 def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counters) -> Iterator[Row]:
     """Yield the rows of a block, each with an id; count bad lines, or raise an error if strict."""
     found: Iterable[Row | BadLine] = _of_rows(block, form) if form.fields else _of_text(block)
+    if block.line == 1 and not block.flaw:
+        found = list(found)
+        bad = sum(isinstance(row, BadLine) for row in found)
+        check_start(block, len(found) - bad, bad, settings, counters)
     for row in [BadLine(0, block.data, block.flaw)] if block.flaw else found:
         if isinstance(row, BadLine):
             reject(block, row, settings, counters)

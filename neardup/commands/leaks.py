@@ -36,7 +36,7 @@ from neardup.reading.row_files import fields_table
 from neardup.reading.row_ids import row_id
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, typed_with
+from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, to_add
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
@@ -158,7 +158,7 @@ def main() -> None:
     if lines:
         sys.exit(FOUND)
     if (missed := search.unsearched()) and not args.allow_unsearched:
-        print(f"{NAME}: {missed}; to accept this, type: {typed_with(ALLOW)}", file=sys.stderr)
+        print(f"{NAME}: {missed}; to accept this, {to_add(ALLOW)}", file=sys.stderr)
         sys.exit(UNSEARCHED)
 
 

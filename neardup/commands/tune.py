@@ -10,11 +10,15 @@ from fractions import Fraction
 from neardup.evaluation import choices, estimates, exact_answers, line_sample, shingle_lengths
 from neardup.options import table
 from neardup.options.command_parser import FOR_SETS, plain_names
+from neardup.reading.blocks import Block
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.missing_fields import check_rows
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, job_command
+from neardup.runtime.summary import QUIET
 from neardup.schemes import SCHEMES, banding, scheme
 from neardup.schemes.fingerprints import Hamming
+from neardup.stages.pairs import parsed
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
@@ -65,7 +69,10 @@ def main() -> None:
     sample = line_sample.draw(args.files, size, seed, settings.form)
     if settings.form.fields:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
-    estimates.check_readable(sample, settings.parse, str(settings.form))
+    blocks = settings.blocks(args.files) if "-" not in args.files else []
+    first = next(iter(blocks), Block("line ", 1, line_sample.as_block(sample.lines)))
+    list(parsed([first], settings, Counters("tune", "", "", QUIET)))  # checks what it looks like
+    estimates.check_readable(sample, settings.parse)
     assert not isinstance(measure, Hamming)
     if settings.form.shingle and options.shingle is None:
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)

@@ -30,7 +30,7 @@ from neardup.reading.parquet_rows import schema_of
 from neardup.reading.row_files import CSV, JSON, json_row, write_rows
 from neardup.reading.separated_rows import header_of
 from neardup.reading.text_rows import FlawError, Row, lines_in, row_of
-from neardup.runtime.program import StageError, typed_with, write_to
+from neardup.runtime.program import StageError, to_add, write_to
 
 
 def keep_as_rows(
@@ -192,5 +192,5 @@ class Columns:
         name = self._name
         for suffix in (".gz", ".bz2", ".xz", ".zst", f".{self._kind}", ".pq"):
             name = name.removesuffix(suffix)
-        line = typed_with("-o", f"{name}.jsonl")
-        return StageError(f"-o {self._name}: {why}, which {self._kind} cannot hold; type: {line}")
+        line = to_add("-o", f"{name}.jsonl")
+        return StageError(f"-o {self._name}: {why}, which {self._kind} cannot hold; {line}")

@@ -12,7 +12,6 @@ Cost: n²/2 pairs, and one addition for each token that two records share.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -20,9 +19,9 @@ import numpy as np
 
 from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins.inverted_index import InvertedIndex
-from neardup.reading.input_check import LOOKED_AT, Parser, look_of
+from neardup.reading.input_check import Parser
 from neardup.runtime.program import StageError
-from neardup.runtime.summary import BAD, LIKE, MAX_BAD, judged
+from neardup.runtime.summary import BAD, MAX_BAD, judged
 from neardup.sets.ragged import Batch, Ragged, distinct
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
@@ -142,12 +141,11 @@ def candidate_counts(
     return CandidateCounts(candidates, verified, seen)
 
 
-def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
-    """Raise StageError if no sampled line is a record; the message describes the lines."""
+def check_readable(sample: LineSample, parse: Parser) -> None:
+    """Raise StageError if no sampled line is a record; the message gives a reason."""
     _, bad = parse(as_block(sample.lines))
     if bad and len(bad) == len(sample.lines):
-        looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])
-        judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
+        judged({f"{BAD}{bad[0].reason}": len(bad)}, MAX_BAD)
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,12 @@ import os
 import stat
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
 
 from neardup.reading.blocks import LINE_END, Start
-from neardup.reading.compressed import MAGIC_BYTES, OPENERS, position, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, is_packed, position, refuse_no_lines
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.sets.ragged import distinct
@@ -73,8 +72,8 @@ def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) 
         name
         for name in files
         if name != "-"
-        and Path(name).suffix not in OPENERS
         and stat.S_ISREG(os.stat(name).st_mode)
+        and not is_packed(name)
         and form.is_of_lines(name)
         and not form.dialect.encoding_of(name, name)
     ]

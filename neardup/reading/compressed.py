@@ -1,8 +1,8 @@
 """Recognise kinds of files by extension and first bytes, and open compressed files.
 
-The extension names the compression (.gz, .bz2, .xz, .zst: read and written as if plain) and, unless
---input does, the kind of input.  Files whose first bytes are those of a file without lines are
-refused before a line is read.
+Compressed files (.gz, .bz2, .xz, .zst) are read and written as if plain, and read so under another
+name, too.  The extension names, unless --input does, the kind of input.  Files whose first bytes
+are those of a file without lines are refused before a line is read.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Callable
 
-from neardup.runtime.program import StageError, UsageError, piped, typed_with
+from neardup.runtime.program import TASK, StageError, UsageError
 
 READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # from Python 3.14 on, and for older ones
@@ -126,15 +126,14 @@ def opened(path: str, name: str, suffix: "str | None" = None) -> Iterator[Any]:
     """Context manager: open a file and decompress it, or open stdin; StageError for a damaged file.
 
     path: `-` is stdin; name: what the message calls the file; suffix: the extension that implies
-    the compression (default: that of the path).
+    the compression (default: that of the path, or by the first bytes).  A task's stdin is plain.
     """
-    if path == "-":
-        with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
-            yield stdin
-        return
-    unpack = OPENERS.get(suffix_of(path) if suffix is None else suffix)
+    stdin = path == "-"
     try:
-        with open(path, "rb") as file:
+        with open(sys.stdin.fileno() if stdin else path, "rb", closefd=not stdin) as file:
+            if suffix is None and not (stdin and TASK in os.environ):
+                suffix = _compression(path, file.peek(MAGIC_BYTES))
+            unpack = OPENERS.get(suffix or "")
             if unpack and not file.peek(1):  # which gzip would accept
                 raise EOFError("it is empty")
             with unpack(file) if unpack else nullcontext(file) as stream:
@@ -143,6 +142,17 @@ def opened(path: str, name: str, suffix: "str | None" = None) -> Iterator[Any]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise StageError(f"{name}: damaged: {error}") from error
+
+
+def _compression(path: str, start: bytes) -> str:
+    suffix = suffix_of(path)
+    return suffix if suffix in OPENERS else packed_as(start)
+
+
+def is_packed(path: str) -> bool:
+    """Return whether a file is compressed, by its extension or its first bytes."""
+    with open(path, "rb") as file:
+        return bool(_compression(path, file.read(MAGIC_BYTES)))
 
 
 def _damages() -> tuple[type[Exception], ...]:
@@ -192,10 +202,7 @@ def kind_by_name(name: str) -> "str | None":
 
 
 def check_names(given: "str | None", names: Iterable[str]) -> None:
-    """Raise UsageError for a.csv with --input shingles, or for a.csv and a.txt without --input.
-
-    An extension of rows needs an --input of rows (any), except that a file .tsv may have lines.
-    """
+    """Raise UsageError for a.csv and a.txt without --input."""
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]
     if given is None and 0 < len(rows) < len(kinds):
@@ -204,34 +211,27 @@ def check_names(given: "str | None", names: Iterable[str]) -> None:
             f"{rows[0]} has an extension of {kinds[rows[0]]}, but {of_lines} has none of "
             f"{', '.join(ROWS)}; name the kind of all files with --input, or convert: {CONVERT}"
         )
-    for name in rows if given in LINES else ():
-        if kinds[name] != "tsv":  # ID, tab, text is both
-            raise UsageError(
-                f"{name} has an extension of {kinds[name]}, but --input is {given}; leave out "
-                "--input, or read it from standard input: - < FILE"
-            )
 
 
 PARQUET = rb"PAR1[\x00-\x08\x0e-\x1f]"
-# First bytes that no text has; what such a file is; and the program or option that reads it.
+UNNAMED = "; for a cluster, its name must end in "
+# First bytes that no text has, and what such a file is; the first ones are those of OPENERS.
 SIGNATURES = (
-    (rb"\x1f\x8b\x08", "compressed with gzip", "gzip -dc"),
-    (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "compressed with bzip2", "bzip2 -dc"),
-    (rb"\xfd7zXZ\0", "compressed with xz", "xz -dc"),
-    (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", "compressed with zstd", "zstd -dc"),
+    (rb"\x1f\x8b\x08", f"compressed with gzip{UNNAMED}.gz"),
+    (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", f"compressed with bzip2{UNNAMED}.bz2"),
+    (rb"\xfd7zXZ\0", "compressed with xz; unpack it"),
+    (rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", "compressed with zstd; unpack it"),
     (
         rb"PK(?:\x03\x04|\x05\x06)",
         "a document, to save as CSV or plain text, or a zip archive, to unpack",
-        "",
     ),
-    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive, to unpack", ""),
-    (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive, to unpack"),
+    (rb"\xff\xfe|\xfe\xff", "text in UTF-16, to write in UTF-8"),
     # Not by PAR1 alone, which may be an id: Thrift's first byte behind it is not white space.
-    (PARQUET, "a Parquet file", "--input parquet"),
+    (PARQUET, "a Parquet file, for --input parquet"),
     (
         rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff",
         "an Arrow file, to write as Parquet",
-        "",
     ),
 )
 
@@ -242,43 +242,12 @@ def packed_as(start: bytes) -> str:
     >>> packed_as(b"BZh91AY&SY"), packed_as(b"text")
     ('.bz2', '')
     """
-    pairs = zip(OPENERS, SIGNATURES)  # which begin with those of OPENERS
-    return next((suffix for suffix, (known, *_) in pairs if re.match(known, start)), "")
-
-
-def unpacked_start(path: str) -> "tuple[bytes, str, str] | None":
-    """Return the first lines of a file compressed under another name, what it is, and a remedy.
-
-    None for other files, and for damaged ones.
-    """
-    with open(path, "rb") as file:
-        suffix = packed_as(file.read(MAGIC_BYTES))
-        file.seek(0)
-        if not suffix or suffix_of(path) in OPENERS:
-            return None
-        try:
-            with OPENERS[suffix](file) as stream:
-                data = stream.read(READ_BYTES)
-        except StageError:  # zstd is not installed
-            return None
-        except _damages():
-            return None
-    _, what, remedy = SIGNATURES[[*OPENERS].index(suffix)]
-    return data[: data.rfind(b"\n") + 1] or data, what, remedy
+    pairs = zip(OPENERS, SIGNATURES)
+    return next((suffix for suffix, (known, _) in pairs if re.match(known, start)), "")
 
 
 def refuse_no_lines(start: bytes, name: str) -> None:
     """Raise StageError if the first bytes (`start`) are those of binary data or UTF-16 text."""
-    for signature, what, remedy in SIGNATURES:
+    for signature, what in SIGNATURES:
         if re.match(signature, start):
-            if not remedy:
-                line = ""
-            elif remedy.startswith("--"):
-                line = f"; type: {typed_with(*remedy.split())}"
-            else:
-                kind = kind_by_name(name)  # unknown for standard input
-                options = ("--input", kind) if kind else ()
-                line = piped(remedy, "FILE" if name == "-" else name, *options)
-                line = f"; type: {line}"
-            where = "standard input" if name == "-" else name
-            raise StageError(f"{where}: is {what}{line}")
+            raise StageError(f"{'standard input' if name == '-' else name}: is {what}")

@@ -24,8 +24,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
-from neardup.reading.compressed import MAGIC_BYTES, READ_BYTES, kind_by_name, opened
-from neardup.runtime.program import TASK, StageError, UsageError, piped, typed_files, typed_with
+from neardup.reading.compressed import MAGIC_BYTES, READ_BYTES, opened
+from neardup.runtime.program import TASK, StageError, UsageError, to_add
 
 COMMA, QUOTE = ",", '"'
 MARKS = (  # the longer ones first
@@ -38,6 +38,7 @@ MARKS = (  # the longer ones first
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}  # as `codecs.lookup` calls them
 MARKED = ("utf-16", "utf-32")  # which need a mark
 STATEFUL = ("utf-7", "hz", "iso2022", "idna", "punycode", "unicode", "raw_unicode", "undefined")
+CONVERTED = "convert the file to UTF-8, as `iconv -c` does"
 NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"
 
 
@@ -102,8 +103,8 @@ class Dialect(NamedTuple):
                 yield TextFile(stream)
                 return
             if encoding in MARKED:
-                line = typed_with("--encoding", f"{encoding}-le")
-                raise StageError(f"{name}: has no byte order mark; type: {line}, or …-be")
+                line = to_add("--encoding", f"{encoding}-le")
+                raise StageError(f"{name}: has no byte order mark; {line}, or …-be")
             if encoding:
                 raw = _Decoded(stream, name, encoding, exactly)
                 stream = io.BufferedReader(raw, READ_BYTES)
@@ -183,7 +184,7 @@ class _Decoded(io.RawIOBase):
         except UnicodeDecodeError as error:
             raise StageError(
                 f"{self._name}: is not {self._encoding}, or cut short: {error.reason}; to read "
-                f"the rest, type: {_converted(self._encoding, self._name)}"
+                f"the rest, {CONVERTED}"
             ) from None
         after = self._decoder.getstate()[0]
         if self._exactly:
@@ -194,17 +195,8 @@ class _Decoded(io.RawIOBase):
         if text.encode(self._encoding, _errors(self._encoding)) != data:
             raise StageError(
                 f"{self._name}: {self._encoding} encodes some characters in several ways, so kept "
-                "lines might be written with other bytes; to convert the file, type: "
-                f"{_converted(self._encoding, self._name)}"
+                "lines might be written with other bytes; " + CONVERTED
             )
-
-
-def _converted(encoding: str, name: str = "") -> str:
-    """Return the command to type, in which iconv converts the file to UTF-8."""
-    known = encoding.replace("utf-16-", "utf-16").replace("utf-32-", "utf-32")
-    kind = kind_by_name(name or "".join(typed_files()[:1]))  # unknown for standard input
-    options = ("--input", kind) if kind else ()
-    return piped(f"iconv -c -f {known} -t utf-8", name, "--encoding", "utf-8", *options)
 
 
 def _errors(encoding: str) -> str:
@@ -237,7 +229,6 @@ def _encoding(name: str) -> str:
         raise UsageError(f"--encoding: {name!r} is not known; name one such as {NAMES}") from None
     if found.startswith(STATEFUL):
         raise UsageError(
-            f"--encoding {name}: lines in this encoding cannot be read one by one; to convert the "
-            f"file, type: {_converted(name)}"
+            f"--encoding {name}: lines in this encoding cannot be read one by one; " + CONVERTED
         )
     return "" if found in UTF8 else found

@@ -1,11 +1,10 @@
-"""Bad lines, the reasons why they are bad, and guesses at the actual format of the input."""
+"""Bad lines, and the reasons why they are bad."""
 
 import re
 from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.runtime.summary import FIRST_LOOKS, LOOKS, OTHER
 from neardup.sets.ragged import Batch, Ragged
 
 REASONS = (
@@ -34,9 +33,6 @@ REASONS = (
     NUL_BYTE := "NUL byte",
     LINE_TOO_LONG := "line too long",
 )
-NO_ROW = (NOT_JSON, WRONG_FIELDS, TOO_FEW_FIELDS, NOT_CLOSED, LINE_TOO_LONG)
-LOOKED_AT = 100  # bad lines of each process
-SEEN_BYTES = 1000
 
 
 class BadLine(NamedTuple):
@@ -75,21 +71,3 @@ def decoded(text: bytes) -> "str | None":
     except UnicodeDecodeError:
         return None
     return None if re.search("[\udc80-\udcff]", found) else found
-
-
-def look_of(line: bytes, number: int, input_: str) -> str:
-    """Return the kind of input that a line looks like; OTHER if unknown or the same as `input_`.
-
-    >>> look_of(b"0ad\tA game of ancient warfare", 5, "shingles")
-    'text'
-    >>> look_of(b"id,text", 1, "shingles"), look_of(b"id,text", 1, "csv")
-    ('a csv header', 'nothing known')
-    """
-    seen = line[:SEEN_BYTES].strip(b"\r\n")
-    if len(line) > SEEN_BYTES:
-        seen = seen[: max(seen.rfind(b" "), seen.rfind(b"\t"), 1)]  # whole words
-    for name, look in {**(FIRST_LOOKS if number == 1 else {}), **LOOKS}.items():
-        if re.match(look.pattern, seen, re.DOTALL):
-            noise = look.like == "text" and flaw_in(seen)  # such as a program
-            return OTHER if noise or look.remedy == f"--input {input_}" else name
-    return OTHER

@@ -23,7 +23,6 @@ from neardup.reading.compressed import (
     ROWS,
     check_names,
     kind_by_name,
-    unpacked_start,
 )
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.field_ranks import with_ranks
@@ -34,7 +33,6 @@ from neardup.reading.fingerprint_lines import (
     of_row,
 )
 from neardup.reading.input_check import Parser
-from neardup.reading.looks import seen
 from neardup.reading.missing_fields import checked, options_for
 from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parquet, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
@@ -46,8 +44,7 @@ from neardup.runtime.program import (
     StageError,
     UsageError,
     not_one_of,
-    piped,
-    typed_with,
+    to_add,
 )
 from neardup.runtime.summary import DOCUMENTS
 from neardup.sets.bit_vectors import DEFAULT_BITS
@@ -83,32 +80,17 @@ def _fields(
     return None
 
 
-def refuse_packed(path: str, name: str, kind: str) -> None:
-    """Raise StageError for a compressed file or Parquet under another name.
-
-    The options in the command are tried on the first rows.
-    """
-    if found := unpacked_start(path):
-        data, what, remedy = found
-        if b"\0" in data:
-            raise StageError(f"{name}: is {what}, with no text in it")
-        inside = seen(data, kind)
-        if inside.like and inside.options is None:
-            raise StageError(f"{name}: is {what}; {inside.message()}")
-        asked = ["--input", kind] if kind_by_name(name) else []
-        raise StageError(
-            f"{name}: is {what}; type: {piped(remedy, name, *inside.options or asked)}"
-        )
+def refuse_parquet(path: str, name: str) -> None:
+    """Raise StageError for Parquet that is read as something else, with options to add."""
     with open(path, "rb") as file:
-        of_parquet = re.match(PARQUET, file.read(MAGIC_BYTES))
-    if of_parquet and kind != "parquet":
-        check_pyarrow()
-        with opened_parquet(path, name) as parquet:
-            options = options_for(
-                first_rows(parquet, Fields.of(None, None)), ["--input", "parquet"]
-            )
-        remedy = f"; type: {typed_with(*options)}" if options else ", but no column has a text"
-        raise StageError(f"{name}: is a Parquet file{remedy}")
+        if not re.match(PARQUET, file.read(MAGIC_BYTES)):
+            return
+    check_pyarrow()
+    with opened_parquet(path, name) as parquet:
+        rows = first_rows(parquet, Fields.of(None, None))
+    options = options_for(rows, ["--input", "parquet"])
+    advice = f"; {to_add(*options)}" if options else ", but no column has a text"
+    raise StageError(f"{name}: is a Parquet file{advice}")
 
 
 class InputFormat(NamedTuple):
@@ -197,8 +179,9 @@ class InputFormat(NamedTuple):
         StageError if a table, or the start of the first file of JSON lines, lacks the fields.
         """
         kind = self.kind_of(name)
-        if start.of_file and name != "-" and not in_task() and os.path.isfile(path):
-            refuse_packed(path, name, kind)
+        plain = kind != "parquet" and name != "-" and start.of_file and not in_task()
+        if plain and os.path.isfile(path):
+            refuse_parquet(path, name)
         if kind == "parquet" and self.fields:
             return parquet_pieces(self.fields, path, name, max_line, start)
         if kind in ("csv", "tsv") and self.fields:

@@ -7,7 +7,7 @@ are distinct words, preferably one whose name ends with id.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Callable
@@ -25,7 +25,7 @@ from neardup.reading.text_rows import (
     row_records,
     texts_in,
 )
-from neardup.runtime.program import StageError, typed_numbering, typed_with
+from neardup.runtime.program import TO_NUMBER, StageError, to_add
 
 SEEN_ROWS, LISTED = 100, 20
 
@@ -75,7 +75,7 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         kind = "fingerprint" if fields.binary else "text"
         found = "has no field" if value is None else f"{_kind_of(value)} is not a {kind}, in field"
         there = _listed(_columns(rows[:SEEN_ROWS]))
-        remedy = _line_to_type(rows[:SEEN_ROWS], fields, lacks)
+        remedy = _advice(rows[:SEEN_ROWS], fields, lacks)
         raise StageError(f"{name}: {found} {field!r}; name one with {lacks}: {there}{remedy}")
 
 
@@ -104,7 +104,7 @@ def check_columns(
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts + ranked:
         if field not in columns:
             there = f"name one with {flag}: {_listed(columns)}"
-            remedy = "" if flag == "--keep" else _line_to_type(rows(), fields, flag)
+            remedy = "" if flag == "--keep" else _advice(rows(), fields, flag)
             raise StageError(f"{name}: has no column {field!r}; {there}{remedy}")
     for field, count in Counter(columns).items():
         if count > 1 and (field in fields.names or not fields.texts):
@@ -179,11 +179,11 @@ def _reads(rows: Sequence[Row], fields: Fields) -> bool:
     return 2 * sum(not record.flaw for record in records) >= len(rows)
 
 
-def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
-    """Return "; type: " and a command with other fields or row numbers; "" if no field has text."""
+def _advice(rows: Sequence[Row], fields: Fields, flag: str) -> str:
+    """Return advice on other fields or row numbers; "" if no field has text."""
     if options := _other_fields(rows, fields, flag):
-        return f"; type: {typed_with(*options)}"
-    return f"; to number the rows, type: {typed_numbering()}" if flag == "--id" else ""
+        return f"; {to_add(*options)}"
+    return f"; to number the rows, {TO_NUMBER}" if flag == "--id" else ""
 
 
 def _other_fields(rows: Sequence[Row], fields: Fields, flag: str) -> list[str]:
@@ -195,18 +195,30 @@ def _other_fields(rows: Sequence[Row], fields: Fields, flag: str) -> list[str]:
     }
     text, options = ",".join(fields.texts), []
     if flag == fields.flag:
-        text = max(columns, key=lambda name: _letters(columns[name]), default="")
-        if not text or not _letters(columns[text]):
+        text = longest_text(columns)
+        if not text:
             return []
         options = [flag, text]
     if flag == "--id" or (fields.id and any(fields.value(row, fields.id) is None for row in rows)):
-        ids = [n for n, values in columns.items() if n != text and _may_be_ids(values, len(rows))]
-        if ids:
-            options += ["--id", min(ids, key=lambda name: not name.lower().endswith("id"))]
+        others = {name: values for name, values in columns.items() if name != text}
+        if id_ := id_field(others, len(rows)):
+            options += ["--id", id_]
     given = dict(zip(options[::2], options[1::2]))
     texts = (given[fields.flag],) if fields.flag in given else fields.texts
     tried = replace(fields, id=given.get("--id", fields.id), texts=texts)
     return options if options and _reads(rows, tried) else []
+
+
+def longest_text(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Return the column with the longest strings; "" if there is none."""
+    text = max(columns, key=lambda name: _letters(columns[name]), default="")
+    return text if text and _letters(columns[text]) else ""
+
+
+def id_field(columns: Mapping[str, Sequence[Any]], rows: int) -> str:
+    """Return a column of distinct words, preferably one whose name ends with id; "" for none."""
+    ids = [name for name, values in columns.items() if _may_be_ids(values, rows)]
+    return min(ids, key=lambda name: not name.lower().endswith("id"), default="")
 
 
 def _letters(values: Sequence[Any]) -> int:

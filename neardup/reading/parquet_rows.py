@@ -71,7 +71,7 @@ def as_parquet(path: str, name: str) -> Iterator[Any]:
             file = stack.enter_context(opened_parquet(path, name))
         except StageError:
             if os.path.isfile(path) and (other := seen(_first_lines(path), "parquet")).like:
-                raise StageError(f"{name}: is not Parquet: {other.message()}") from None
+                raise StageError(f"{name}: {other.message()}") from None
             raise
         yield file
 

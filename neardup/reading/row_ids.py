@@ -6,7 +6,7 @@ import numpy as np
 
 from neardup.reading.blocks import Block
 from neardup.reading.text_rows import Fields
-from neardup.runtime.program import StageError, shown, typed_numbering, typed_with
+from neardup.runtime.program import TO_NUMBER, StageError, shown, to_add
 from neardup.sets.ragged import Batch
 
 LIKE_A_ROW_ID = re.compile(rb"(|.*:)[1-9][0-9]*", re.DOTALL)
@@ -19,10 +19,10 @@ def check_ids(ids: list[bytes], numbers: list[int], block: Block, fields: Fields
     for id_, number in zip(ids, numbers):
         found = LIKE_A_ROW_ID.fullmatch(id_)
         if found and found[1] in block.reserved and id_ != row_id(block, number):
-            remedy = typed_with("--id", fields.id) if found[1] else typed_numbering()
+            remedy = to_add("--id", fields.id) if found[1] else TO_NUMBER
             raise StageError(
                 f"{block.place}{block.line + number}: the id {shown(id_)} is also that of a row "
-                f"without an id; type: {remedy}"
+                f"without an id; {remedy}"
             )
 
 

@@ -31,10 +31,10 @@ from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
 from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
 from neardup.reading.dialects import AS_USUAL, Dialect
-from neardup.reading.looks import JSON_LINES, seen
+from neardup.reading.looks import ANY_NAME, JSON_LINES, JSON_PARTS, seen
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
-from neardup.runtime.program import StageError, typed_with
+from neardup.runtime.program import StageError, to_add
 
 BACKSLASH = "\\"
 MOST_LINES = 1000  # of a quoted field
@@ -64,14 +64,14 @@ def whole_rows(
                 held += b"\n"
         ends = row_ends(held, ended, dialect)
         if dialect.escape is None and _has_escapes(held, ended, dialect):
-            line, none = typed_with("--escape", BACKSLASH), typed_with("--escape", "")
+            line, none = to_add("--escape", BACKSLASH), to_add("--escape", "")
             what = f'has \\" in quotes near row {max(number, 1):,}'
-            raise StageError(f"{name}: {what}; type: {line}; or, if quotes are doubled: {none}")
+            raise StageError(f"{name}: {what}; {line}; or, if quotes are doubled, {none}")
         if not dialect.long_rows and len(long := _long_rows(held, ends)):
             row = max(number + int(long[0]), 1)
             raise StageError(
                 f"{name}: row {row:,}: more than {MOST_LINES:,} lines; if its "
-                f"quotes are right, type: {typed_with('--quote', dialect.quote)}"
+                f"quotes are right, {to_add('--quote', dialect.quote)}"
             )
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
             ends = ends[: too_long[0]]
@@ -201,16 +201,14 @@ def separated_pieces(
         header = next(split_rows(kind, table.header, dialect), [])
         first = next(table.rows, TableRows(1, b""))
         table = table._replace(rows=chain([first] if first.data else [], table.rows))
+        names = header or next(split_rows(kind, first.data, dialect), [])
+        if fields.numbered or not fields.texts or not {*fields.texts} <= {*header}:
+            other = seen(table.header + first.data, kind)
+            named = len(names) > 1 and all(map(ANY_NAME.fullmatch, header)) or not fields.texts
+            if other.like and (not named or other.like in (JSON_LINES, JSON_PARTS)):
+                raise StageError(f"{name}: {other.message()}")
         if table.header:
-            try:
-                check_columns(
-                    header, fields, name, partial(_first_rows, kind, header, first, dialect)
-                )
-            except StageError:
-                other = seen(table.header + first.data, kind)
-                if other.like and (len(header) == 1 or other.like == JSON_LINES):
-                    raise StageError(f"{name}: is not {kind.upper()}: {other.message()}") from None
-                raise
+            check_columns(header, fields, name, partial(_first_rows, kind, header, first, dialect))
         if kind == "csv" and not first.flaw:
             check_widths((table.header + first.data)[: BLOCK_BYTES >> 3], name, dialect)
         columns = fields.places(header) if table.header or fields.numbered else {}
@@ -235,10 +233,10 @@ def check_widths(data: bytes, name: str, dialect: Dialect) -> None:
     if len(ways) > 1 and not alike(dialect) and (way := next(filter(alike, ways[1:]), None)):
         flags = ["--quote", way.quote] * (way.quote != dialect.quote)
         flags += ["--escape", BACKSLASH] * (way.escape != dialect.escape)
-        none = typed_with("--quote", dialect.quote, "--escape", dialect.escape or "")
+        none = to_add("--quote", dialect.quote, "--escape", dialect.escape or "")
         raise StageError(
-            f"{name}: rows differ in their number of fields, but not with other quotes; type: "
-            f"{typed_with(*flags)}; or, to leave out bad rows: {none}"
+            f"{name}: rows differ in their number of fields, but not with other quotes; "
+            f"{to_add(*flags)}; or, to leave out bad rows, {none}"
         )
 
 

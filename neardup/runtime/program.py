@@ -1,4 +1,4 @@
-"""The base of all programs: errors, signals, memory, child processes, and command lines to type."""
+"""The base of all programs: errors, signals, memory, child processes, and words of messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import gc
 import os
-import re
 import select
 import shlex
 import signal
@@ -23,23 +22,10 @@ REPORTS = "NEARDUP_REPORT"  # the environment variable that names the folder of 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
 STANDARD_OUTPUT = "standard output"  # in messages
-ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./step.py count"
-JOB = "./job.py"
 NUMBER_ROWS = "python3 -m neardup convert --id '' FILE… > records.jsonl"
-PROGRAMS = {
-    "run.py": "./run_local.sh",
-    "submit.py": ON_CLUSTER,
-    "spark_submit.py": ON_SPARK,
-    "spark_job.py": ON_SPARK,
-    "job.py": JOB,
-    "mapper.py": "./mapper.py",
-    "step.py count": COUNT_TOKENS,
-}
+TO_NUMBER = f"add: --id '' (for job.py and clusters, type: {NUMBER_ROWS})"
 AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
-OF_NO_RECORDS = (" evaluate", " similar")  # commands without --input and --encoding
-TASK = "mapreduce_map_input_file"
-LONGEST = 300  # characters; of a longer command only the options are shown
-OF_ROWS = r"\.(?:jsonl|ndjson|json|csv|parquet|pq)\Z"  # which --input of lines refuses
+TASK = "mapreduce_map_input_file"  # an environment variable of tasks
 NOT_FILES = ("", "-")  # names that an option cannot give where a file is needed
 
 
@@ -111,86 +97,13 @@ def printable(text: str, kept: str = "") -> str:
     return "".join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
 
 
-def typed_with(*options: str) -> str:
-    """Return the user's command with options added; only the options if it is unknown or too long.
+def to_add(*options: str) -> str:
+    """Return the options to add to the user's command, for a message.
 
-    >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
-    '--text body --id key'
+    >>> to_add("--text", "body", "--id", "my key")
+    "add: --text body --id 'my key'"
     """
-    words = _with(_words(), options)
-    refused = [word for word in typed_files() if re.search(OF_ROWS, word)]
-    if len(refused) == 1 and {*options} & {"text", "shingles", "fingerprints"}:
-        stdin = ["-" if word == refused[0] else word for word in words]
-        return f"{_line(stdin)} < {shlex.quote(refused[0])}"
-    return _line(words) or " ".join(map(shlex.quote, options))
-
-
-def typed_numbering() -> str:
-    """Return the user's command with an option that numbers rows, or a command to run before it."""
-    by_tasks = _words()[:1] in ([], [ON_CLUSTER], [ON_SPARK], [JOB])
-    return NUMBER_ROWS if by_tasks else typed_with("--id", "")
-
-
-def piped(command: str, name: str = "", *options: str) -> str:
-    """Return a shell line that pipes a file through `command` to the user's command.
-
-    name: the file; if it is empty, the only file that the user has named.  For run_hadoop.sh,
-    the line writes the file to HDFS instead.
-
-    >>> piped("xz -dc", "a b.txt")  # called by no program of ours
-    "xz -dc 'a b.txt' | … -"
-    """
-    words, files = _words(), typed_files()
-    if words and words[0].endswith(OF_NO_RECORDS):
-        options = ()
-    if words[:1] == [ON_CLUSTER]:
-        return f"{command} {name or 'FILE'} | hdfs dfs -put - INPUT"
-    if not name:
-        name = files[0] if len(files) == 1 else "-" if words and not files else "FILE"
-    line = ""
-    if name in words or (words and name == "-" and not files):
-        line = _line(_with(["-" if word == name else word for word in words], options))
-    source = {"-": "", "FILE": " FILE"}.get(name, f" {shlex.quote(name)}")
-    return f"{command}{source} | {line or '… -'}"
-
-
-def typed_files() -> list[str]:
-    """Return the user's arguments that are existing files or `-`, standard input."""
-    return [word for word in _words()[1:] if word == "-" or os.path.isfile(word)]
-
-
-def _words() -> list[str]:
-    """Return the words that the user typed, or [] in tasks and in programs that are not ours."""
-    if TASK in os.environ or not sys.argv:
-        return []
-    called, *words = sys.argv
-    if called.startswith((f"{AS_MODULE} ", f"{AS_COMMAND} ")):
-        return [called, *words]
-    program = PROGRAMS.get(os.path.basename(called))
-    if program == COUNT_TOKENS and words:
-        return [f"{program} {words[0]}", *words[1:]]
-    return [program, *words] if program else []
-
-
-def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return a command with `options` inserted first and their earlier values removed.
-
-    >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
-    ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
-    """
-    flags = options[::2]
-    others = [
-        word
-        for before, word in zip(words, words[1:])
-        if before not in flags and word.partition("=")[0] not in flags
-    ]
-    return [*words[:1], *options, *others]
-
-
-def _line(words: list[str]) -> str:
-    """Return the words as a shell command, or "" if it is too long."""
-    line = " ".join([*words[:1], *map(shlex.quote, words[1:])])
-    return line if len(line) <= LONGEST else ""
+    return f"add: {shlex.join(options)}"
 
 
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:

@@ -2,19 +2,18 @@
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
 and the time, or with -v all counts.  `judged` is called once, at the end: if no line could be
-read, or more are bad than --max-bad allows, the run ends with exit code 1, and a message names the
-format that the lines seem to have and the option to type.  Old and new files are judged separately.
+read, or more are bad than --max-bad allows, the run ends with exit code 1, and a message says what
+the first lines of a file look like (`looks`), or explains the most frequent reason.  Old and new
+files are judged separately.
 """
 
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from neardup.runtime import program
-from neardup.runtime.program import StageError, piped, printable, shown, typed_files, typed_with
+from neardup.runtime.program import TO_NUMBER, StageError, printable, shown, to_add
 
 QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES, MOST_BAD_LINES = 10, 100_000  # without and with -v
@@ -85,54 +84,7 @@ TROUBLE = (
 )
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
-SEEMS = "lines of text: "  # followed by what they look like
-LIKE = "bad lines like "  # followed by a name of LOOKS or FIRST_LOOKS
-
-
-class Look(NamedTuple):
-    """An input format: the pattern of its lines, its name, and what to type to read it."""
-
-    pattern: bytes
-    like: str
-    remedy: str  # an option, or a command to run before the job
-
-
-LETTERS = rb"(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])"
-JSON_PARTS = "JSON, but not one object a line"
-NAMED = "; the first line must name the columns, as in id{}text"
-FIRST_LOOKS = {  # of the first line of a file
-    "a json array": Look(rb"\s*\[\s*(?:\{|\Z)", JSON_PARTS, "jq -c '.[]'"),
-    "a csv header": Look(rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*\Z', "CSV", "--input csv"),
-    "a tsv header": Look(
-        rb"(?:[^\W\d]\w*(?:\t[^\W\d]\w*){2,}|id\ttext|text\tid)\s*\Z", "TSV", "--input tsv"
-    ),
-}
-PROSE, OTHER = "prose", "nothing known"
-LOOKS = {  # of any line; the first match is used
-    "jsonl": Look(rb'\s*\{\s*"', "JSON lines", "--input jsonl"),
-    "parts of json": Look(rb'\s*(?:[][{}]|"[^"]*"\s*:)', JSON_PARTS, "jq -c '.'"),
-    "shingles": Look(rb"\S+(?:\s+[0-9]+)+\s*\Z", "shingle lines", "--input shingles"),
-    "weighted shingles": Look(
-        rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*\Z", "shingles with weights", "--weights own"
-    ),
-    "shingles and commas": Look(
-        rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*\Z", "shingles between commas", "sed 's/[,;]/ /g'"
-    ),
-    "tsv": Look(rb"[^\t]*\t[^\t]*\t", "TSV" + NAMED.format(", tab, "), "--input tsv"),
-    "csv": Look(rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S', "CSV" + NAMED.format(","), "--input csv"),
-    **{
-        f"fingerprints of {bits} bits": Look(
-            rb"\S+(?:\s+[0-9a-fA-F]{%d})+\s*\Z" % (bits // 4),
-            f"fingerprints of {bits} bits",
-            f"--input fingerprints --bits {bits}",
-        )
-        for bits in (64, 128, 256, 512, 1024)
-    },
-    # A line without a tab, whose first word is not an id.
-    PROSE: Look(rb"[^\s\d_]+ (?=.*%b)[^\t]*\Z" % LETTERS, "text", "--input text"),
-    "text": Look(rb"\S+\s.*%b" % LETTERS, "text", "--input text"),
-}
-DOCUMENT_LINES = 100  # if files of prose have fewer lines on average, each is a document
+SEEMS = "a file "  # followed by what its first lines look like, though some could be read
 DOCUMENTS = (
     "for files that are one document each, type: python3 -m neardup documents {0}; or, for other "
     "commands and clusters: python3 -m neardup documents --output lines {0} > documents.jsonl"
@@ -201,7 +153,7 @@ def describe(
     if single and single * FEW_SINGLE >= records and SINGLE not in RENAMED:
         lines.append(
             f"{single:,} of {records:,} texts are no longer than one shingle, so that only an "
-            f"equal text is found; shorter shingles find more: {typed_with('--shingle', 'char:3')}"
+            f"equal text is found; shorter shingles find more; {to_add('--shingle', 'char:3')}"
         )
     return "\n".join(lines)
 
@@ -308,15 +260,9 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
     others = ", or one of a few" * any(i != id_ for _, i in ids)
     which = f"the id {shown(id_.encode(), 100)}{others}"
     on = f"{found:,}" if found == records else f"at least {found:,}"
-    if id_.startswith("{"):
-        advice = f"for JSON lines type: {typed_with('--input', 'jsonl')}"
-    elif any(report.get("of_rows") for report in reports):
-        advice = (
-            f"name another field with --id, or number the rows; type: {program.typed_numbering()}"
-        )
-    else:
-        numbered = piped("nl -ba -w1", "", "--input", "text")
-        advice = f"if lines do not begin with an id, number them: {numbered}"
+    advice = "if lines do not begin with an id, number them, as `nl -ba -w1` does"
+    if any(report.get("of_rows") for report in reports):
+        advice = f"name another field with --id, or number the rows; {TO_NUMBER}"
     return [f"{on} of {records:,} records have {which}; {advice}"]
 
 
@@ -346,7 +292,7 @@ def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """Raise StageError if too few lines of the new or of the old input are records.
 
-    Print a warning if the input was read, but the first line of a file has another format.
+    Print a warning if the input was read, but the start of a file has another format.
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
@@ -363,14 +309,7 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
             )
     for name in sorted(counts):
         if name.startswith(SEEMS):
-            print(f"Are these {name}", file=sys.stderr)
-    for name, look in FIRST_LOOKS.items():  # a header without a blank may be the only bad line
-        if LIKE + name in counts:
-            text = (
-                f"The first line of a file looks like {look.like}; to read it as such, type: "
-                f"{_line_for(look)}"
-            )
-            print(text, file=sys.stderr)
+            print(name[len(SEEMS) :], file=sys.stderr)
 
 
 def bad_lines(counts: Mapping[str, int]) -> int:
@@ -384,33 +323,12 @@ def in_words(share: Fraction) -> str:
 
 
 def _advice(counts: Mapping[str, int]) -> str:
-    """Return advice on bad lines: the format that they seem to have, and what to type.
+    """Return what the first lines of a file look like, or else advice by the most frequent reason.
 
-    If they have no known format, it explains the most frequent reason.
-
-    >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
-    'they look like CSV; type: --input csv'
+    >>> _advice({"bad lines: not UTF-8": 60, "bad lines: no text": 1})
+    'name their encoding, as in --encoding cp1252'
     """
-    looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
-    for tried in (name for name in looks if "|" in name):
-        like, _, options = tried.partition("|")
-        if not options:
-            return f"they look like {like}, in which no field has a text"
-        return f"they look like {like}; type: {typed_with(*shlex.split(options))}"
-    most = max(looks, key=lambda name: (name in FIRST_LOOKS, looks[name]), default=OTHER)
-    lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
-    if most == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
-        return DOCUMENTS.format("FILE…")
-    look = {**FIRST_LOOKS, **LOOKS}.get(most)
-    if not look:
-        why = max(counts, key=lambda name: name.startswith(BAD) * counts[name])
-        return next(advice for word, advice in ADVICE.items() if word in why)
-    if NAMED.partition("{")[0] in look.like:  # a table without a header: `looks` reads the others
-        return f"they look like {look.like}, or their numbers be given: --id 1 --text 2"
-    return f"they look like {look.like}; type: {_line_for(look)}"
-
-
-def _line_for(look: Look) -> str:
-    if look.remedy.startswith("--"):
-        return typed_with(*look.remedy.split())
-    return piped(look.remedy, "", *(["--input", "jsonl"] if look.like == JSON_PARTS else []))
+    if looks := [name[len(SEEMS) :] for name in sorted(counts) if name.startswith(SEEMS)]:
+        return looks[0]
+    why = max(counts, key=lambda name: name.startswith(BAD) * counts[name])
+    return next(advice for word, advice in ADVICE.items() if word in why)

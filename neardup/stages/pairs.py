@@ -17,7 +17,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from shlex import quote
 from typing import IO, TYPE_CHECKING, Callable
 
 import numpy as np
@@ -27,25 +26,21 @@ from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.answer_lines import format_decided, is_estimate, parse_pair, removed_line
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
-from neardup.reading.blocks import NEW, Block, blocks_of
+from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
-from neardup.reading.input_check import LOOKED_AT, NO_ROW, NOT_UTF8, BadLine, look_of
-from neardup.reading.looks import check_text, seen
+from neardup.reading.input_check import NOT_UTF8, BadLine
+from neardup.reading.looks import misread
 from neardup.reading.row_ids import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
 from neardup.runtime.summary import (
     HALVED,
-    LIKE,
-    LOOKS,
     MAX_BAD,
     OLD_BAD,
     OLD_RECORDS,
-    OTHER,
     SEEMS,
     SHUFFLED,
     SINGLE,
-    bad_lines,
 )
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
@@ -120,20 +115,19 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)
             continue
-        guarded = block.line == 1 and settings.form.input == "text" and settings.max_bad <= MAX_BAD
-        if guarded and (other := check_text(block.data, block.place.removesuffix("line "))):
-            counters.add(SEEMS + other, 1)
         batch, bad_lines = settings.parse(block.data)
+        good = len(batch.ids) + len(batch.without_shingles)
+        check_start(block, good, len(bad_lines), settings, counters)
         for bad in bad_lines:
             reject(block, bad, settings, counters)
-        counters.add("records", len(batch.ids) + len(batch.without_shingles))
+        counters.add("records", good)
         counters.count_ids(batch.ids)
         if may_be_short and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
         if batch.halved:
             counters.add(HALVED, batch.halved)
         if block.first < NEW:
-            counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
+            counters.add(OLD_RECORDS, good)
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
@@ -141,6 +135,23 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
                 check_ids(batch.ids, batch.places.tolist(), block, settings.form.fields)
             ids = with_row_ids(batch, block) if b"" in batch.ids else batch.ids
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
+
+
+def check_start(block: Block, good: int, bad: int, settings: Settings, counters: Counters) -> None:
+    """Note what the first lines of a file look like if they were read as something else.
+
+    good, bad: how many lines of the block are records, and are not.  See `misread`.
+    """
+    if block.line > 1 or settings.max_bad > MAX_BAD or not isinstance(block.data, bytes):
+        return
+    kind, place = settings.form.input or "jsonl", block.place.removesuffix("line ")
+    by_tasks = in_task() or counters.stage in ("mapper", "keys")
+    bag = settings.form.bag and settings.form.shingle is None
+    own = settings.scheme.weights and settings.scheme.weights.own
+    without = ", without --shingle bag" * bag + ", without --weights own" * bool(own)
+    other = misread(block.data, kind, place, good, bad, by_tasks, without)
+    if other and not in_task():  # names of Hadoop's counters are short
+        counters.add(SEEMS + other, 1)
 
 
 def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
@@ -154,19 +165,6 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     counters.bad_line(block.place, line, message, bad.reason)
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
-    if bad_lines(counters.counts) <= LOOKED_AT:
-        # In a well-formed row only values can be wrong; its text here is JSON that we have made.
-        as_asked = settings.form.fields and bad.reason not in NO_ROW
-        look = OTHER if as_asked else look_of(bad.text, line, str(settings.form))
-        if bad_lines(counters.counts) == 1 and not as_asked and isinstance(block.data, bytes):
-            like, options = seen(block.data, str(settings.form))
-            tried = " ".join(map(quote, options or ()))
-            look = (
-                f"{like}|{tried}"
-                if like and (look not in LOOKS or tried != LOOKS[look].remedy)
-                else look
-            )
-        counters.add(LIKE + look, 1)
 
 
 def reduce_buckets(

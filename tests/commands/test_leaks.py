@@ -228,7 +228,7 @@ def test_what_was_not_compared_needs_an_option(
     words = [*LEAKS, "train.jsonl", "--test", "q.jsonl", "--output", kind]
     result = run(words, tmp_path, cwd=tmp_path)
     assert (result.code, told in result.err) == (3, True), result.err
-    assert "to accept this, type: " in result.err
+    assert "to accept this, add: " in result.err
     allowed = run([*words, "--allow-unsearched"], tmp_path, cwd=tmp_path)
     assert (allowed.code, told in allowed.err) == (0, True)
 

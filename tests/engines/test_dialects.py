@@ -57,7 +57,7 @@ def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
         path.write_bytes(table(ROWS, delimiter).encode())
         result = run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path)
         assert result.code == 1
-        assert f"type: ./run_local.sh --delimiter '{shown}' a.csv\n" in result.err
+        assert f"add: --delimiter '{shown}'\n" in result.err
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,8 @@ def test_another_delimiter_is_suggested(tmp_path: Path) -> None:
         (["--encoding=rot13", "a.csv"], "--encoding: 'rot13' is not known; name one such as"),
         (
             ["--encoding=iso2022_jp", "a.csv"],
-            "--encoding iso2022_jp: lines in this encoding cannot be read one by one; to convert "
-            "the file, type: iconv -c -f "
-            "iso2022_jp -t utf-8 a.csv | ./run_local.sh --encoding utf-8 --input csv -",
+            "--encoding iso2022_jp: lines in this encoding cannot be read one by one; convert "
+            "the file to UTF-8",
         ),
         (["--encoding=cp1252", "--input=parquet", "a.csv"], "--encoding is for files of text"),
     ],
@@ -225,11 +224,7 @@ def test_utf_16_that_is_cut_short(tmp_path: Path) -> None:
     path.write_bytes("a to be\nb to be\n".encode("utf-16") + b"x")
     result = run([*RUN_LOCAL, "--input=text", "a.txt"], tmp_path, cwd=tmp_path)
     assert (result.code, result.out, result.left) == (1, b"", [])
-    assert "a.txt: is not utf-16-le, or cut short: truncated data; to read the rest, type: " in (
-        result.err
-    )
-    line = result.err.strip().partition("type: ")[2].replace("./run_local.sh", str(RUN_LOCAL[0]))
-    assert run(["bash", "-c", line], tmp_path, cwd=tmp_path).out == b"a\tb\t1.000000\n"
+    assert "a.txt: is not utf-16-le, or cut short: truncated data; to read the rest, " in result.err
 
 
 @pytest.mark.parametrize("name", ["utf-16", "utf-32"])
@@ -239,7 +234,7 @@ def test_without_a_mark(name: str, tmp_path: Path) -> None:
     words = ["--input=text", f"--encoding={name}"]
     result = run([*RUN_LOCAL, *words, "a.txt"], tmp_path, cwd=tmp_path)
     assert result.code == 1
-    line = f"a.txt: has no byte order mark; type: ./run_local.sh --encoding {name}-le --input=text"
+    line = f"a.txt: has no byte order mark; add: --encoding {name}-le, or …-be"
     assert line in result.err
 
 
@@ -311,7 +306,7 @@ def test_tasks_read_utf_8(tmp_path: Path) -> None:
     path.write_bytes(in_kind("a.jsonl", ROWS).encode("utf-16"))
     result = run([*INLINE, path], tmp_path)
     assert (result.code, result.out) == (1, b"")
-    assert "is text in UTF-16; type: iconv -f UTF-16 -t UTF-8" in result.err
+    assert "is text in UTF-16, to write in UTF-8" in result.err
     result = run([*INLINE, "--encoding=latin-1", path], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert "python3 -m neardup convert" in result.err

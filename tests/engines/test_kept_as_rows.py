@@ -216,7 +216,7 @@ def test_refused_values(rows: str, name: str, tmp_path: Path) -> None:
     result = run(words, tmp_path, cwd=tmp_path)
     assert (result.code, result.out, result.left) == (1, b"", [])
     assert f"-o {name}: {REFUSED[rows, name]}" in result.err
-    assert "; type: ./run_local.sh -o x.jsonl --output=kept a.jsonl\n" in result.err
+    assert "; add: -o x.jsonl\n" in result.err
     assert (tmp_path / name).read_bytes() == b"of yesterday"
 
 

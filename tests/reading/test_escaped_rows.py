@@ -105,7 +105,7 @@ def test_an_escape_that_is_the_quote_means_doubled_quotes() -> None:
     ],
 )
 def test_backslashes_before_quotes_stop_the_run(data: bytes) -> None:
-    with pytest.raises(StageError, match=r"in quotes near row .* type: --escape '.'; or"):
+    with pytest.raises(StageError, match=r"in quotes near row .* add: --escape '.'; or"):
         rows_read(data, UNKNOWN)
     for sure in ("", "\\"):
         assert b"".join(row for _, row, _ in rows_read(data, UNKNOWN._replace(escape=sure)))

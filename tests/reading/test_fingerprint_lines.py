@@ -302,18 +302,18 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "data", "said"),
     [
-        ([], b"a %b\nb %b\n" % (A, B), "type: ./run_local.sh --input fingerprints --bits 64"),
+        ([], b"a %b\nb %b\n" % (A, B), "add: --input fingerprints --bits 64"),
         (["--input=fingerprints"], b"a %b\nb %b\n" % (A, B), "--input fingerprints --bits 64"),
-        (["--input=fingerprints"], b"a 12g4\nb 5\n", "bits"),
+        (["--input=fingerprints"], b"a 12g4\nb 5g4\nc\n", "bits"),
         (
             ["--input=jsonl", "--fingerprint=h"],
             b'{"id": 1, "hash": "%b"}\n' % A,
-            "type: ./run_local.sh --fingerprint hash --input=jsonl",
+            "add: --fingerprint hash",
         ),
         (
             ["--input=csv", "--fingerprint=h"],
             b"id,hash\na,%b\n" % A,
-            "type: ./run_local.sh --fingerprint hash --input=csv",
+            "add: --fingerprint hash",
         ),
         (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": "%b"}\n' % A, "of its --bits"),
         (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": 7}\n', "7 is not a fingerprint"),

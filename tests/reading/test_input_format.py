@@ -52,8 +52,6 @@ def test_what_is_read_where_nothing_is_said(names: list[str], kind: str | None) 
     [
         (None, ["a.jsonl", "b.txt"], "a.jsonl has an extension of jsonl, but b.txt has none of"),
         (None, ["-", "b.csv"], "b.csv has an extension of csv, but - has none of"),
-        ("text", ["a.txt", "b.csv.gz"], "b.csv.gz has an extension of csv, but --input is text"),
-        ("shingles", ["a.parquet"], "a.parquet has an extension of parquet"),
     ],
 )
 def test_names_that_do_not_agree(given: str | None, names: list[str], told: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neardup.reading.compressed import packing
 from neardup.reading.looks import seen
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, Result, run, succeed
 
@@ -53,24 +56,23 @@ WRONG = [
 ]
 
 
-def typed(told: Result, folder: Path) -> bytes:
-    """Return what the command in a message prints; run it as a user would, from the folder."""
-    line = re.search("type: (.*)$", told.err, re.MULTILINE)[1]  # type: ignore[index]
-    line = line.replace("./run_local.sh", str(RUN_LOCAL[0]))
-    return run(["bash", "-c", line], folder, cwd=folder).out
+def options_in(told: Result) -> list[str]:
+    """Return the options that a message advises, as a shell splits them."""
+    return shlex.split(re.search(r"add: ((?:[^;']|'[^']*')*)", told.err)[1])  # type: ignore[index]
 
 
 @pytest.mark.first_case
 @pytest.mark.parametrize(("form", "flag", "name"), WRONG)
-def test_the_command_in_the_message_reads_the_file(
+def test_the_options_in_the_message_read_the_file(
     form: str, flag: str, name: str, tmp_path: Path
 ) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     (tmp_path / name).write_bytes(FORMS[form])
-    told = run([*RUN_LOCAL, *filter(None, [flag]), name], tmp_path, cwd=tmp_path)
+    words = [*RUN_LOCAL, *filter(None, [flag]), name]
+    told = run(words, tmp_path, cwd=tmp_path)
     assert (told.code, told.out) == (1, b""), told.err
-    assert typed(told, tmp_path) == PAIR, told.err
+    assert succeed([*words, *options_in(told)], tmp_path, cwd=tmp_path).out == PAIR, told.err
 
 
 @pytest.mark.parametrize("program", [MAPPER, INLINE, [*NEARDUP, "truth"]])
@@ -79,7 +81,7 @@ def test_json_lines_are_no_texts_on_any_engine(program: Any, tmp_path: Path) -> 
     path.write_bytes(FORMS["other json lines"])
     told = run([*program, "--input=text", path], tmp_path)
     assert told.code == 1
-    assert "not lines of text: it looks like JSON lines; type: " in told.err
+    assert "a.txt: looks like JSON lines; add: " in told.err
     assert "--input jsonl --text body --id key" in told.err
 
 
@@ -117,7 +119,7 @@ def test_what_may_be_texts_is_read_with_a_warning(
     path = tmp_path / "a.txt"
     path.write_bytes(text)
     told = succeed([*RUN_LOCAL, "--input=text", path], tmp_path)
-    assert f"Are these lines of text: it looks like {like}" in told.err
+    assert f"a.txt: looks like {like}" in told.err
     assert options in told.err
 
 
@@ -128,14 +130,7 @@ def test_where_nothing_reads_it_no_command_is_printed(tmp_path: Path) -> None:
         told = run([*RUN_LOCAL, *flags, path], tmp_path)
         assert told.code == 1
         assert "JSON lines, in which no field has a text" in told.err
-        assert "type: " not in told.err
-
-
-def test_lines_of_text_named_jsonl_are_read_from_standard_input(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b"a\tto be or not\nb\tto be or not\n")
-    told = run([*RUN_LOCAL, "a.jsonl"], tmp_path, cwd=tmp_path)
-    assert "type: ./run_local.sh --input text - < a.jsonl" in told.err
-    assert typed(told, tmp_path) == PAIR
+        assert "add: " not in told.err
 
 
 def test_with_max_bad_1_anything_is_read(tmp_path: Path) -> None:
@@ -151,19 +146,74 @@ def test_a_few_broken_lines_do_not_hide_json() -> None:
     assert seen(b"", "text").like == seen(b"\n", "csv").like == ""
 
 
-@pytest.mark.parametrize("form", ["other json lines", "csv"])
-def test_a_file_packed_under_another_name_is_unpacked_and_tried(form: str, tmp_path: Path) -> None:
-    (tmp_path / "in it").write_bytes(gzip.compress(FORMS[form]))
-    for flags in ([], ["--input=text"]):
-        told = run([*RUN_LOCAL, *flags, "in it"], tmp_path, cwd=tmp_path)
-        assert "in it: is compressed with gzip; type: gzip -dc " in told.err
-        assert typed(told, tmp_path) == PAIR, told.err
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("name", ["in it", "-"])
+def test_a_file_packed_under_another_name_is_read(name: str, suffix: str, tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with packing(packed, suffix) as file:
+        file.write(FORMS["json lines"])
+    (tmp_path / "in it").write_bytes(packed.getvalue())
+    words = [*RUN_LOCAL, "--input=jsonl", name]
+    assert succeed(words, tmp_path, packed.getvalue(), cwd=tmp_path).out == PAIR
+    told = run(words[:-2] + [name], tmp_path, packed.getvalue(), cwd=tmp_path)
+    assert options_in(told) == ["--input", "jsonl"]
 
 
-def test_an_archive_that_is_packed_has_no_command(tmp_path: Path) -> None:
+def test_binary_data_has_no_options(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(gzip.compress(bytes(1024)))
     told = run([*RUN_LOCAL, "a.bin"], tmp_path, cwd=tmp_path)
-    assert told.err == "run_local.sh: a.bin: is compressed with gzip, with no text in it\n"
+    assert told.err.endswith("run_local.sh: a.bin: looks like binary data\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "cp1252"])
+def test_another_encoding_is_found(encoding: str, tmp_path: Path) -> None:
+    text = "".join(f"{row['id']}\tle café, {row['text']}\n" for row in USUAL)
+    (tmp_path / "a b").write_bytes(text.encode(encoding))
+    for flags in ([], ["--input=text"]):
+        words = [*RUN_LOCAL, *flags, "a b"]
+        told = run(words, tmp_path, cwd=tmp_path)
+        assert f"a b: looks like text in {encoding}; add: " in told.err
+        assert succeed([*words, *options_in(told)], tmp_path, cwd=tmp_path).out == PAIR
+
+
+@pytest.mark.parametrize(
+    ("data", "like", "options"),
+    [
+        (b"1,to be or not\n2,to be and so on\n", "a table without", "--input csv --id 1 --text 2"),
+        (b"The Text,User-Id\nto be or not to be,1\nto be and so on,2\n", "The Text User-Id",
+         "--input csv --text 'The Text' --id User-Id"),
+        (b"a\tone\nb\ttwo\n", "text", "--input text"),
+        (b"id\ttext\na\tone\nb\ttwo\n", "the columns id text", "--input tsv"),
+        (b"0ad\tgame, of war\n", "text", "--input text"),
+        (b"a 1 2:0.5 3\n", "shingles with weights", "--weights own"),
+        (b"It was a sunny day, and all was well.\n", "text without ids", "--input text"),
+        (b"a,1, 2,3\n", "shingles between commas", ""),
+        (b'[\n {"id": 1,\n "text": "to be"}\n]\n', "JSON, but not one object a line", ""),
+        (b"\x7fELF \x02 words\n", "", ""),
+        (b"lonely\n", "", ""),
+        *(
+            (b"a %0*xF\n" % (bits // 4 - 1, bits), f"fingerprints of {bits} bits",
+             f"--input fingerprints --bits {bits}")
+            for bits in (64, 128, 256, 512, 1024)
+        ),
+    ],
+)  # fmt: skip
+def test_what_lines_look_like(data: bytes, like: str, options: str) -> None:
+    look = seen(data, "shingles")
+    assert like in look.like
+    assert bool(like) == bool(look.like)
+    assert shlex.join(look.options or []) == options
+
+
+def test_tasks_are_told_to_convert_what_they_refuse(tmp_path: Path) -> None:
+    """mapper.py refuses --input csv, so the advice is the command that makes JSON lines."""
+    (tmp_path / "a b.csv").write_bytes(FORMS["other csv"])
+    told = run([*MAPPER, "--input=text", "-"], tmp_path, FORMS["other csv"])
+    line = "type: python3 -m neardup convert --input csv --text body --id key FILE… > records.jsonl"
+    assert line in told.err
+    words = shlex.split(line)[4:-3]
+    made = succeed([*NEARDUP, *words, "a b.csv"], tmp_path, cwd=tmp_path).out
+    assert made.count(b"body") == len(OTHER)
 
 
 def test_parquet_under_another_name_is_read_with_its_fields(tmp_path: Path) -> None:
@@ -172,8 +222,28 @@ def test_parquet_under_another_name_is_read_with_its_fields(tmp_path: Path) -> N
     for name in "a.jsonl", "a.csv", "a b.txt":
         parquet.write_table(arrow.Table.from_pylist(OTHER), tmp_path / name)
         told = run([*RUN_LOCAL, name], tmp_path, cwd=tmp_path)
-        assert "is a Parquet file; type: " in told.err
-        assert typed(told, tmp_path) == PAIR, told.err
+        assert "is a Parquet file; add: " in told.err
+        words = [*RUN_LOCAL, *options_in(told), name]
+        assert succeed(words, tmp_path, cwd=tmp_path).out == PAIR, told.err
     parquet.write_table(arrow.Table.from_pylist([{"n": 7}]), tmp_path / "n.txt")
     told = run([*RUN_LOCAL, "n.txt"], tmp_path, cwd=tmp_path)
     assert told.err.endswith("n.txt: is a Parquet file, but no column has a text\n")
+
+
+@pytest.mark.parametrize("words", ["--shingle bag", "--weights own"])
+def test_options_that_exclude_the_advice_are_named(words: str, tmp_path: Path) -> None:
+    (tmp_path / "a b").write_bytes(FORMS["other json lines"])
+    told = run([*RUN_LOCAL, *words.split(), "a b"], tmp_path, cwd=tmp_path)
+    options, without = told.err.rstrip().partition("add: ")[2].split(", without ")
+    assert without == words
+    found = succeed([*RUN_LOCAL, *shlex.split(options), "a b"], tmp_path, cwd=tmp_path)
+    assert found.out == PAIR
+
+
+def test_convert_looks_at_tables(tmp_path: Path) -> None:
+    """`convert` needs no column, but JSON lines are not a table; a table of one column is one."""
+    (tmp_path / "a b.csv").write_bytes(FORMS["json lines"])
+    told = run([*NEARDUP, "convert", "a b.csv"], tmp_path, cwd=tmp_path)
+    assert told.err.endswith("a b.csv: looks like JSON lines; add: --input jsonl\n")
+    (tmp_path / "c.csv").write_bytes(b"text\nto be or\nnot to be\n")
+    assert succeed([*NEARDUP, "convert", "c.csv"], tmp_path, cwd=tmp_path).out.count(b"\n") == 2

@@ -15,7 +15,7 @@ from tests.support.cases import crossed
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 WORDS = [f"word{i}" for i in range(40)]
-TYPED = re.compile(r"; type: (.*)$", re.MULTILINE)
+TYPED = re.compile(r"; add: (.*)$", re.MULTILINE)
 Rows = list[dict[str, Any]]
 
 
@@ -54,10 +54,12 @@ def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path
     told = run([*RUN_LOCAL, *flags.split(), path], tmp_path)
     assert (told.code, told.out) == (1, b"")
     assert told.err.count("\n") == 1, told.err
-    assert "it has lang, uuid, body; type: ./run_local.sh" in told.err
+    assert "it has lang, uuid, body; add: " in told.err
     line = shlex.split(TYPED.search(told.err)[1])
-    assert line[1:5] == ["--text", "body", "--id", "uuid"]
-    assert succeed([*RUN_LOCAL, *line[1:]], tmp_path).out == b"u38\tu39\t1.000000\n"
+    assert line == ["--text", "body", "--id", "uuid"]
+    assert (
+        succeed([*RUN_LOCAL, *flags.split(), path, *line], tmp_path).out == b"u38\tu39\t1.000000\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_rows_without_an_id_are_numbered_where_a_task_needs_one(tmp_path: Path) 
     assert succeed([*RUN_LOCAL, path], tmp_path).out == b"39\t40\t1.000000\n"
     told = run([*RUN_LOCAL, "--id", "key", path], tmp_path)
     assert "has no field 'key'" in told.err
-    assert "to number the rows, type: ./run_local.sh --id '' " in told.err
+    assert "to number the rows, add: --id '' " in told.err
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def test_every_line_counts_and_each_record_has_its_own(kind, end, drawn):
             expected.append((b"v%d" % i, first_place(2) + i))
         else:
             text.append(others[number % len(others)])
-    settings = settings_of(*flags)
+    settings = settings_of(*flags, "--max-bad=1")
     data = io.BytesIO(end.join([*text, b""]))
     counters = Counters("test")
     found = list(chain(*map(ids_and_places, parsed(blocks(data), settings, counters))))

@@ -88,7 +88,7 @@ def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
 def test_an_id_like_that_of_another_row_is_refused(
     ids: list[str], remedy: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(StageError, match=rf"is also that of a row without an id; type: {remedy}"):
+    with pytest.raises(StageError, match=rf"is also that of a row without an id; add: {remedy}"):
         ids_of(jsonl(tmp_path / "x.jsonl", *ids))
 
 
@@ -115,5 +115,5 @@ def test_ids_that_come_late(tmp_path: Path) -> None:
         "a",
         str(end + 2),
     ]
-    with pytest.raises(StageError, match=rf"line {end}: the id '17' .* type: .*--id ''"):
+    with pytest.raises(StageError, match=rf"line {end}: the id '17' .* add: --id ''"):
         ids_of(jsonl(tmp_path / "x.jsonl", *many, "17"))

@@ -161,7 +161,7 @@ def test_kept_halves_are_written_as_they_were(tmp_path: Path) -> None:
     kept = succeed([*RUN_LOCAL, "--output=kept", path], tmp_path)
     assert kept.out == lines[0] + lines[2] + lines[5]
     refused = run([*RUN_LOCAL, "--output=kept", path, "-o", tmp_path / "x.csv"], tmp_path)
-    assert "half a surrogate pair, which csv cannot hold; type: " in refused.err
+    assert "half a surrogate pair, which csv cannot hold; add: " in refused.err
     assert (refused.code, "x.jsonl" in refused.err) == (1, True)
 
 

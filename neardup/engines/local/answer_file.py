@@ -283,11 +283,7 @@ def about_run(
         measure=settings.request.measure,
         scheme=settings.name,
         promise=settings.scheme.promise,
-        counts={
-            what: n
-            for what, n in sorted(counts.items())
-            if not what.startswith((summary.LIKE, summary.SEEMS))
-        },
+        counts={n: counts[n] for n in sorted(counts) if not n.startswith(summary.SEEMS)},
         seconds={stage: round(spent, 3) for stage, spent in summary.seconds_of(reports).items()},
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
         took=round(time.time() - started, 3),

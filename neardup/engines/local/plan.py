@@ -19,7 +19,7 @@ from neardup.engines.local.spilled_buckets import files_for
 from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW
-from neardup.reading.compressed import OPENERS, suffix_of
+from neardup.reading.compressed import is_packed
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
             name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
             for i, name in enumerate(names)
         ]
-        packed = [file for file in files if suffix_of(file) in OPENERS]
+        packed = list(filter(is_packed, files))
         size = total_size(files) + (PACKED - 1) * total_size(packed)
         jobs = workers_for(jobs, size)
         partitions = external_group.partitions_for(size)
