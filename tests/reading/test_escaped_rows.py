@@ -182,7 +182,7 @@ def test_rows_of_one_width_with_other_quotes_stop_the_run(row: str, flags: list[
     """Read as RFC 4180, a half of a record would be a record, or a text would be cut."""
     with pytest.raises(StageError, match="differ in their number of fields") as error:
         check_widths(f"id,text\n1,{row}\n2,plain\n".encode(), "a.csv", UNKNOWN)
-    assert f"type: {shlex.join(flags)}; or, to leave out bad rows: " in str(error.value)
+    assert f"add: {shlex.join(flags)}; or, to leave out bad rows, " in str(error.value)
 
 
 @pytest.mark.parametrize(
