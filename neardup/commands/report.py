@@ -124,32 +124,20 @@ def main() -> None:
 def _command_line() -> argparse.Namespace:
     parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, SHORT)
     parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
-    parser.add_argument(
-        "--records",
-        metavar="FILE",
-        action="append",
-        help="the input of the run; may be repeated (default: as .PAIRS.neardup.json lists it)",
-    )
-    parser.add_argument("--removed", metavar="FILE", help=SHORT["--removed"])
-    parser.add_argument("--audit", metavar="FILE", help=SHORT["--audit"])
-    parser.add_argument(
-        "--pictures",
-        action="store_true",
-        help="show the pictures themselves; ids are their paths, as `neardup images` writes them",
-    )
-    parser.add_argument("--videos", action="store_true", help=SHORT["--videos"])
-    parser.add_argument(
-        "--common",
-        metavar="FILE",
-        help="with --videos: the file that `neardup videos --common` wrote",
-    )
-    parser.add_argument(
-        "--folder",
-        metavar="FOLDER",
-        action="append",
-        help="with --videos: a folder that contains the videos; may be repeated (default: the "
-        "current folder)",
-    )
+    records = f"{SHORT['--records']} (default: as .PAIRS.neardup.json lists it)"
+    common = "with --videos: the file that `neardup videos --common` wrote"
+    folder = "with --videos: a folder that contains the videos; may be repeated (default: the "
+    for flag, metavar, action, about in (
+        ("--records", "FILE", "append", records),
+        ("--removed", "FILE", "store", SHORT["--removed"]),
+        ("--audit", "FILE", "store", SHORT["--audit"]),
+        ("--common", "FILE", "store", common),
+        ("--folder", "FOLDER", "append", f"{folder}current folder)"),
+    ):
+        parser.add_argument(flag, metavar=metavar, action=action, help=about)
+    paths = "; ids are their paths, as `neardup images` writes them"
+    for flag, more in (("--pictures", paths), ("--videos", "")):
+        parser.add_argument(flag, action="store_true", help=SHORT[flag] + more)
     parser.add_argument("-o", metavar="FILE", required=True, help=SHORT["-o"])
     args = parser.parse_intermixed_args()
     args.files = args.records

@@ -96,15 +96,18 @@ def main() -> None:
     costs = [choices.cost(survey, each, asked) for each in choices.choices(measure, name, recall)]
     about, notes = _about(survey, sample), _notes(survey, name)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
-    flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
-    words = [word for flag in flags for word in flag.split("=", 1)]
-    command = shlex.join([*job_command(), *words, *plain_names(["--", *args.files])])
+    command = _job([*asked, *choices.best(costs).choice.flags], args.files)
     few = shingle_lengths.few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
     for hint in _hints(sample, options, survey, seed, args.files):
         print(hint)
     if not measure.directed:
         print("\nIt prints pairs; add --output kept for the records without near-duplicates.")
+
+
+def _job(flags: Iterable[str], files: Iterable[str]) -> str:
+    words = [word for flag in flags for word in flag.split("=", 1)]
+    return shlex.join([*job_command(), *words, *plain_names(["--", *files])])
 
 
 def _pairs(sample: line_sample.LineSample, options: table.Options, seed: int) -> float:
@@ -127,7 +130,8 @@ def _hints(
     if options.shingle is not None:
         given = options.clean.split(",") if options.clean else []
         for name, marks in CLEANINGS.items():
-            if name not in given and any(map(marks.search, filter(_is_line, sample.lines))):
+            lines = (line for line in sample.lines if isinstance(line, bytes))  # rows that are read
+            if name not in given and any(map(marks.search, lines)):
                 tried.append(("--clean", ",".join([*given, name])))
     t = survey.measure.threshold
     if Fraction(t.num, t.den) > 2 * BELOW and survey.measure.resemblance:
@@ -137,15 +141,8 @@ def _hints(
         there = _pairs(sample, asked, seed)
         if there > here:
             found = f"about {choices.number(there)} similar pairs instead of {choices.number(here)}"
-            words = [
-                word for each in exact_answers.pair_options(asked) for word in each.split("=", 1)
-            ]
-            command = shlex.join([*job_command(), *words, *plain_names(["--", *files])])
+            command = _job(exact_answers.pair_options(asked), files)
             yield f"\nWith {flag} {value} it would find {found}:\n\n    {command}"
-
-
-def _is_line(line: object) -> bool:
-    return isinstance(line, bytes)  # a row that cannot be read is none
 
 
 def _command_line() -> argparse.Namespace:

@@ -66,7 +66,8 @@ def contained_rows(
         kept = wanted(x, y)
         x, y = x[kept], y[kept]
         for low, high in chunks(rows.sizes[x] + rows.sizes[y], PAIR_STEP):
-            pairs = _compared(rows, weights, x[low:high], y[low:high])
+            ends = x[low:high], y[low:high]
+            pairs = RowPairs(*ends, totals(_weighed(shared(rows, *ends), weights)))
             reached = _reach(pairs, total, measure, threshold)
             found.append(RowPairs(*(column[reached] for column in pairs)))
     return RowPairs(*map(np.concatenate, zip(*found)))
@@ -107,10 +108,6 @@ def _prefixes(rows: Ragged, total: np.ndarray, num: int, den: int) -> Ragged:
     row = np.repeat(np.arange(len(rows)), rows.sizes)
     rest = before[rows.offsets[1:]][row] - before[:-1]
     return rows.where(rest >= needed[row])
-
-
-def _compared(rows: Ragged, weights: np.ndarray, x: np.ndarray, y: np.ndarray) -> RowPairs:
-    return RowPairs(x, y, totals(_weighed(shared(rows, x, y), weights)))
 
 
 def _reach(pairs: RowPairs, total: np.ndarray, measure: str, t: Threshold) -> np.ndarray:

@@ -70,7 +70,7 @@ class PrintSources:
             self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         ids = [path_id(file.path) for file in files]
         largest_first = sorted(files, key=lambda file: -file.size)  # the end is short then
-        for outcome in counted(results(largest_first, *_of(reader), begin)):
+        for outcome in counted(results(largest_first, *reader, begin)):
             found = self._tally.kept(outcome)
             if found is not None:
                 self._keep(with_file(found, outcome.file))
@@ -131,10 +131,6 @@ class PrintSources:
             self._tally.leave_out(TOO_SHORT, path_of(video.id))
         if video.facts.get("damaged"):
             self._tally.leave_out("damaged part of a video", path_of(video.id))
-
-
-def _of(reader: Reader) -> tuple[Work, ResultCache, int]:
-    return reader.work, reader.cache, reader.jobs
 
 
 def with_file(video: VideoPrint, file: FoundFile) -> VideoPrint:
