@@ -183,10 +183,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
-    """Return (first rows of a table as JSON lines, 0, the share read or None); see `First`.
-
-    Overlong rows are left out, and not counted: hence 0.
-    """
+    """Return (first rows as JSON lines, 0, the share read or None), without overlong rows."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0

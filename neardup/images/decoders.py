@@ -94,10 +94,7 @@ def _fill(
     new: Callable[[], _Process[Item]],
     size: tuple[int, int],
 ) -> None:
-    """Send waiting items to processes; start processes while there are items for them.
-
-    size: the number of processes, and of items sent to one.
-    """
+    """Send items to processes; start some; size: the number of processes, and of items for one."""
     for depth in range(1, size[1] + 1):  # to all of them one, and then another
         for k in range(size[0]):
             if k < len(pool) and len(pool[k].items) >= depth:

@@ -279,10 +279,7 @@ def _counters() -> Counters:
 
 
 def _in_order(given: UserRecords | UserVectors) -> list[int]:
-    """Return the positions of the records in the order of their ids.
-
-    Strings are ordered by code points, integers by value, and all others as they are given.
-    """
+    """Return positions by id: strings by code points, integers by value, others as given."""
     if given.ids is None:
         return list(range(len(given)))
     ids: list[Any] = given.ids

@@ -180,10 +180,7 @@ def _weights(
 
 
 def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """Return the numbers (uint64) whose digits precede positions `ends`.
-
-    Eight digits are read at a time, from the right, as in `shingle_lines.decimals`.
-    """
+    """Return the numbers (uint64) whose digits precede `ends`, reading eight digits at a time."""
     padded = np.concatenate((np.zeros(16, np.uint8), digits))
     windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[8:]  # the 8 before each
     numbers = np.empty(len(ends), dtype=np.uint64)

@@ -122,10 +122,7 @@ def of_row(row: Row, fields: Fields, bits: int) -> list[bytes]:
 
 
 def _hexadecimal(value: Any, bits: int) -> bytes:
-    """Convert a fingerprint in base64 to hexadecimal; return other ASCII text, trimmed.
-
-    FlawError for other values, and for malformed base64.
-    """
+    """Convert base64 to hexadecimal, or trim other ASCII text; FlawError for other values."""
     if not isinstance(value, str) or not value.isascii():
         raise FlawError(flaws.NOT_A_FINGERPRINT)
     text = value.strip().encode()

@@ -84,10 +84,7 @@ def line_of_row(row: Row, tables: Sequence[LineTable]) -> bytes:
 
 
 def _value(value: Any, kind: type) -> Any:
-    """Convert a value to the type of a column.
-
-    If that is impossible: ValueError, KeyError or OverflowError.
-    """
+    """Convert a value to the type of a column; else ValueError, KeyError or OverflowError."""
     if kind is bool:
         return BOOLEANS[str(value).lower()]
     if kind is not str and value in (None, ""):

@@ -106,10 +106,7 @@ def batches_of_lines(
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
-    """Return the next blocks of `source`, concatenated: at least `size` bytes unless it ends.
-
-    So the unfinished lines are not scanned again with each block.
-    """
+    """Return the next `size` bytes of `source`, or more, so that few lines are scanned twice."""
     blocks = [next(source, b"")]
     while size > sum(map(len, blocks)) and blocks[-1]:
         blocks.append(next(source, b""))
@@ -154,10 +151,7 @@ def _out_of_order(line_number: int) -> StageError:
 def _spill(
     start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters, line_number: int
 ) -> tuple[int, bytes]:
-    """Write the bucket that begins with `start`, from line `line_number` on, to `file`.
-
-    Returns its number of lines, and what follows it in the last block read.
-    """
+    """Write the bucket that begins with `start` to `file`; return its lines and what follows."""
     count = 0
     for block in chain([start], source):
         _, ends, high, low = lines_of(block, line_number + count)  # raises if they are damaged

@@ -171,10 +171,7 @@ class PairJoin:
                     yield self.lines.format(a, b, similarity)
 
     def _first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Mark the pairs of sets whose smallest common key is the bucket's key (bool).
-
-        left, right: int64.
-        """
+        """Mark the pairs of sets (int64) whose smallest common key is the bucket's key (bool)."""
         own_key = batch.keys[left] ^ np.uint64(self.mark)
         band = own_key >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)

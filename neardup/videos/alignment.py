@@ -168,10 +168,7 @@ def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
 
 
 def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
-    """Return at most `most` seeds and their weights: those with the most votes, in input order.
-
-    A seed is a pair of matching frames.
-    """
+    """Return at most `most` seeds, those with the most votes, and their weights, in input order."""
     if len(seeds) > most:
         chosen = np.sort(np.argsort(-near * weights_of(seeds), kind="stable")[:most])
         seeds, near = seeds[chosen], near[chosen]
@@ -198,10 +195,7 @@ def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
 
 
 def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
-    """Yield the runs on a line in time that are long enough, and do not seem to match by chance.
-
-    A run overlaps at least one seed (a pair of matching frames).
-    """
+    """Yield the runs on a line that overlap a seed, are long enough, and do not match by chance."""
     i, j = _meeting(a, b, line.rate, line.offset)
     bits = distances(a, i, b, j)
     near = bits <= _widest(bits)

@@ -223,10 +223,7 @@ def _of_neighbours(bars: Integers, mode: Literal["edge", "constant"]) -> Integer
 
 
 def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[Integers, Integers]:
-    """Return the certain and the possible bars of boxes, in quarters of pixels: (n, 2) each.
-
-    side: 0 for the first and last rows of a box, 1 for columns.
-    """
+    """Return the certain and the possible bars (n, 2), in quarters of pixels; side: 0 for rows."""
     sure, most = np.zeros((2, len(boxes), 2), np.int64)
     for (top, bottom, left, right), here in _groups(boxes):
         rows = slice(-(-top // PARTS), bottom // PARTS)
@@ -288,10 +285,7 @@ def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:
 
 
 def _quality(pictures: Bytes, box: Box) -> Integers:
-    """Return the quality (n,), 0 … 100, of a box of pictures, scaled as if it were a whole picture.
-
-    Differences below a hundredth are not counted, as in `perceptual_hash.quality`.
-    """
+    """Return the quality (n,), 0 … 100, of a box of pictures, as `perceptual_hash.quality` does."""
     inside = box.pixels(pictures)
     total = np.zeros(len(pictures), np.int64)
     for a, b in ((inside[:, 1:], inside[:, :-1]), (inside[:, :, 1:], inside[:, :, :-1])):
