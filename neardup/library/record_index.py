@@ -283,21 +283,12 @@ def _add_segment(
     index: Path, name: str, batches: Iterable[Batch], settings: Settings, counts: TokenCounts | None
 ) -> dict[str, Any]:
     """Write a segment, if it has records, with token counts if given; return its manifest entry."""
-    folder = index / f"{index_manifest.UNFINISHED}{name}"
-    folder.mkdir()
-    try:
+    with index_manifest.new_segment(index, name) as folder:
         if counts:
             segment.write_checked(folder / segment.COUNTS, format_all(counts))
         entry = _write(folder, with_keys(portions(batches, settings), settings, Counters("")))
-        index_manifest.to_disk(folder)
-        if entry["records"]:
-            os.replace(folder, index / name)
-            index_manifest.to_disk(index)
-        else:
+        if not entry["records"]:
             shutil.rmtree(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     return {"name": name, "files": ["records of a program"], **entry}
 
 

@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,22 @@ def to_disk(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def new_segment(index: Path, name: str) -> Iterator[Path]:
+    """Context manager: a folder for a segment, which gets its name at the end unless removed."""
+    folder = index / f"{UNFINISHED}{name}"
+    folder.mkdir()
+    try:
+        yield folder
+        if folder.exists():
+            to_disk(folder)
+            os.replace(folder, index / name)
+            to_disk(index)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def sweep_unfinished(index: Path, manifest: Manifest) -> None:

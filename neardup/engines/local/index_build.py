@@ -6,7 +6,6 @@ files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, unde
 
 import argparse
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -115,17 +114,9 @@ def add_segment(
     plan: Plan, name: str, index: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     """Write a segment of an index; return the settings with token counts, and a manifest entry."""
-    folder = index / f"{index_manifest.UNFINISHED}{name}"
-    try:
-        folder.mkdir()
+    with index_manifest.new_segment(index, name) as folder:
         settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
-        index_manifest.to_disk(folder)
-        os.replace(folder, index / name)
-        index_manifest.to_disk(index)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     return settings, {"name": name, "files": plan.names, **entry}
 
 

@@ -22,11 +22,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import IO, Callable
+from typing import Callable
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file, memory_join
@@ -98,7 +98,7 @@ def main(
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
-        page = stack.enter_context(written_whole("--report", args.report, read))
+        page = args.report and stack.enter_context(whole_or_not("--report", args.report, read))
         with interrupted(left), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)
             stages = steps(options, settings, bool(segments), args.memory)
@@ -243,13 +243,6 @@ def check_outputs(args: argparse.Namespace, options: table.Options, form: InputF
     if args.report is not None:
         check_report(args.report, options)
     answer_file.check_answer(args, form)
-
-
-def written_whole(
-    option: str, name: "str | None", inputs: list[str]
-) -> AbstractContextManager["IO[bytes] | None"]:
-    """Context manager: open the file that an option names, or yield None without a name."""
-    return whole_or_not(option, name, inputs) if name else nullcontext()
 
 
 def check_report(name: str, options: table.Options) -> None:
