@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
     OUTPUT_FILES,
+    PATHS,
     Answer,
     check_outputs,
     file_answer,
@@ -86,7 +86,6 @@ NUL_HELP = (
     "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
     "byte, for xargs -0; for kept members of archives, the archive; removed ones are left out"
 )
-FIRST_ID = re.compile(rb'\{"id": ?"([^"\\]+)"')  # as `json_line` writes it
 GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
 SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
@@ -143,7 +142,7 @@ def main() -> None:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally, guess, not args.lines))
-        old = run.others(options.against, walk, FIRST_ID, folder)
+        old = run.others(options.against, walk, _old_id, folder, args.output in PATHS)
         options = replace(options, against=tuple(old))
         if tally.results:
             find(lines, args, options, walk, answer)
@@ -198,6 +197,14 @@ def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
 def _kept_id(line: bytes) -> bytes:
     id_: str = json.loads(line)[DEFAULT_ID]
     return id_.encode() + b"\n"
+
+
+def _old_id(line: bytes) -> str:
+    """Return the id in a JSON line, or "" if there is none."""
+    with suppress(ValueError, RecursionError):  # a bad line, which the run reports
+        row = json.loads(line)
+        return str(row.get(DEFAULT_ID, "")) if isinstance(row, dict) else ""
+    return ""
 
 
 def json_lines(

@@ -5,7 +5,6 @@ folders ── files ── fingerprints ── lines, the one to keep first ─
 
 import argparse
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -78,7 +77,6 @@ AGAINST_HELP = (
     "old pictures, a file written by --output fingerprints: find only pairs with a new picture; "
     "old pictures are never removed; may be repeated"
 )
-FIRST_WORD = re.compile(rb"([^ \t\n]+)")
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 
 Pictures are compared by content, not by name.  Each gets a 256-bit fingerprint; those of
@@ -132,7 +130,7 @@ def main() -> None:
         answer = stack.enter_context(file_answer(*how, null=args.null))
         for path, why in walk.closed:
             tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
-        old = list(run.others(args.against, walk, FIRST_WORD, folder))
+        old = list(run.others(args.against, walk, _first_word, folder))
         with progress.shown(args.verbosity):
             found = fingerprints(
                 files,
@@ -240,6 +238,10 @@ def _table(args: argparse.Namespace) -> LineTable:
     columns = answer_table(args.output, bool(args.against), False, False).columns
     with_bits = {} if args.output in (*PATHS, "clusters") else {"bits": int}
     return fields_table(id=str) if args.output == "kept" else fields_table(**columns, **with_bits)
+
+
+def _first_word(line: bytes) -> str:
+    return b"".join(line.split()[:1]).decode("utf-8", "replace")
 
 
 def _kept_id(line: bytes) -> bytes:

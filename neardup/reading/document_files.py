@@ -39,7 +39,6 @@ from neardup.reading.archives import (
 )
 from neardup.reading.cleaning import whole
 from neardup.reading.compressed import (
-    MAGIC_BYTES,
     OPENERS,
     SIGNATURES,
     opened,
@@ -147,8 +146,8 @@ def _outcomes(
     archive = Archive(path, file.size, allow)
     try:
         with open(path, "rb") as raw:
-            start = raw.read(MAGIC_BYTES)
-        packed, is_zip = packed_as(start), bool(ZIP.search(path))
+            start = raw.read(BLOCK)
+        packed, is_zip = packed_as(start), bool(ZIP.search(path)) and not is_tar(start)
         if not packed and (is_zip or ZIP_START.match(start)):
             yield from _texts(zip_members(archive, is_zip), limit, text)
             return

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from neardup.options.settings import Settings, counts_first, of_fingerprints, stays_exact
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options, read
 from neardup.reading.compressed import kind_by_name
@@ -97,6 +99,13 @@ class Manifest:
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
         """Return the segments of the index; their files get numbers from `first_file` on."""
         return [Segment(index / about["name"], about, first_file) for about in self.segments]
+
+
+def ids_in(index: Path) -> Iterator[bytes]:
+    """Yield the ids of all records of an index."""
+    for segment in Manifest.of(index).segments_at(index, 0):
+        for _, batch in segment.batches(np.arange(len(segment))):
+            yield from batch.ids
 
 
 def _checksum(contents: dict[str, Any]) -> int:

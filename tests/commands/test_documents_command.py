@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import zipfile
 from itertools import combinations
@@ -201,6 +202,31 @@ def test_deleting_by_the_answer_reaches_only_files_that_were_compared(tmp_path: 
             words = f"--output={output}", "-0", "--keep", keep
             result = documents(tmp_path, *words, top)
             assert {name for name in result.out.decode().split("\0") if name} == expected
+
+
+@pytest.mark.slow
+def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
+    """Nor one whose name is escaped in JSON, or whose old record is in an index."""
+    top = tmp_path / "docs"
+    top.mkdir()
+    for number, name in enumerate(('it"s.txt', "back\\slash.txt", "line\nend.txt")):
+        (top / name).write_text(" ".join(f"word{number}{k}" for k in range(60)))
+    documents(tmp_path, "--output=lines", "-o", tmp_path / "old.jsonl", top)
+    removed = documents(
+        tmp_path, "--output=removed", "-0", "--against", tmp_path / "old.jsonl", top
+    )
+    assert removed.out == b""
+    assert "3 in --against, and read anew (" in removed.err
+    index = tmp_path / "old.index"
+    succeed([*NEARDUP, "index", tmp_path / "old.jsonl", "--to", index], tmp_path)
+    words = [*NEARDUP, "documents", "--output=removed", "-0", "--against", index]
+    refused = run([*words, top], tmp_path)
+    assert (refused.code, refused.out) == (2, b"")
+    assert "would be removed as a copy of itself" in refused.err
+    (tmp_path / "new").mkdir()
+    shutil.copy(top / 'it"s.txt', tmp_path / "new")
+    new = succeed([*words, tmp_path / "new"], tmp_path)
+    assert new.out == os.fsencode(tmp_path / "new" / 'it"s.txt') + b"\0"
 
 
 @pytest.mark.slow

@@ -243,6 +243,7 @@ def test_office_files_are_not_archives(tmp_path: Path) -> None:
 
 def test_what_is_not_what_its_name_says(tmp_path: Path) -> None:
     """Text is text under any name; binary data and nothing are damaged where a name says more."""
+    assert names_of(read(tar_of(tmp_path / "b.zip", "n")), tmp_path / "b.zip") == ["!n"]
     for name in ("a.gz", "a.tar", "a.tar.xz", "a.bz2"):
         (tmp_path / name).write_text("to be")
         assert names_of(read(tmp_path / name), tmp_path / name) == [""]

@@ -155,22 +155,33 @@ def answer_for(
 
 
 def others(
-    names: Sequence[str], walk: Walk, id_: "re.Pattern[bytes]", folder: Path
+    names: Sequence[str],
+    walk: Walk,
+    id_of: Callable[[bytes], str],
+    folder: Path,
+    removes: bool = False,
 ) -> Iterator[str]:
     """Copy files of old lines to `folder`, without the files that are read anew; yield the names.
 
-    A file is not a copy of itself.  id_: a pattern whose group is the path in a line.
+    A file is not a copy of itself.  UsageError for an index with such files, if the run `removes`.
+    id_of: returns the id in a line, or "".
     """
     for number, name in enumerate(names):
         if not os.path.isfile(name):  # an index
+            for id_ in index_manifest.ids_in(Path(name)) if removes and is_index(name) else ():
+                if walk.knows(path_of(id_.decode())):
+                    raise UsageError(
+                        f"--against {name}: has {id_.decode()}, which is one of the files to "
+                        "compare, too, and would be removed as a copy of itself; name other files "
+                        "to compare, or instead of the index the JSON lines that it was made of"
+                    )
             yield name
             continue
         copy = folder / f"old{number}{suffix_of(plain_name(name))}"
         with opened(name, name) as source, copy.open("wb") as sink:
             for line in source:
-                found = id_.match(line)
-                path = path_of(found[1].decode("utf-8", "replace")) if found else b""
-                if found and walk.knows(path):
+                path = path_of(id_of(line))
+                if path and walk.knows(path):
                     walk.skip(READ_ANEW, path)
                 else:
                     sink.write(line)
