@@ -18,6 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
 from errno import ENOENT
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -114,13 +115,17 @@ class Walk:
             else:
                 yield from self._file(path, status)
 
-    def knows(self, path: bytes) -> bool:
-        """Return whether a path leads to a file that was already yielded."""
-        try:
-            status = os.stat(path)
-        except (OSError, ValueError):
-            return False
-        return (status.st_dev, status.st_ino) in self._known
+    def knows(self, path: bytes, named_in: str = "") -> bool:
+        """Return whether a path leads to a file that was already yielded.
+
+        named_in: a file that has the path, which may be relative to that file's folder, too.
+        """
+        for folder in {b"", os.path.dirname(os.fsencode(named_in.rstrip("/")))}:
+            with suppress(OSError, ValueError):
+                status = os.stat(os.path.join(folder, path))
+                if (status.st_dev, status.st_ino) in self._known:
+                    return True
+        return False
 
     def check_new(self, option: str, name: str | None) -> None:
         """Raise UsageError if the file that an option names is one that was yielded."""

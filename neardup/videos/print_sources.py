@@ -98,7 +98,7 @@ class PrintSources:
         old: set[str] = set()
         for name in names:
             for video in self._of_file_of_prints(name):
-                if video.id in old or self._known(video.id):
+                if video.id in old or self._known(video.id, name):
                     self._tally.leave_out(NAMED_TWICE, path_of(video.id))
                 else:
                     old.add(video.id)
@@ -116,9 +116,9 @@ class PrintSources:
                 why = "with another version of neardup; make it again with --output prints"
                 self._tally.fail(f"{name}: {video.id}", Failure(OTHER_VARIANTS, why))
 
-    def _known(self, id_: str) -> bool:
+    def _known(self, id_: str, named_in: str = "") -> bool:
         """Return whether a video was read, under this id or another name of its file."""
-        return id_ in self._ids or self.walk.knows(path_of(id_))
+        return id_ in self._ids or self.walk.knows(path_of(id_), named_in)
 
     def _keep(self, video: VideoPrint) -> None:
         self._variants = self._variants or video.variants

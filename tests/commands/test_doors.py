@@ -223,6 +223,11 @@ def test_old_files_stay_and_are_no_copies_of_themselves(
         assert all(len(each) == 2 for each in ids)
     removed = door_on(tmp_path, door, top / "first", against, "--output=removed", "-0")
     assert len(removed.out.split(b"\0")[:-1]) == 1
+    name = "old.jsonl" if door == "documents" else "old"
+    door_on(tmp_path, door, "my files/first", f"--output={kind}", "-o", name)
+    above = f"--against=../../{name}"
+    inside = door_on(top / "first", door, ".", above, "--output=removed", "-0")
+    assert len(inside.out.split(b"\0")[:-1]) == 1
     kept = door_on(tmp_path, door, f"{top}/other.{KINDS[door]}", against, "--output=kept", "-0")
     assert kept.out == os.fsencode(f"{top}/other.{KINDS[door]}") + b"\0"
 

@@ -169,7 +169,7 @@ def others(
     for number, name in enumerate(names):
         if not os.path.isfile(name):  # an index
             for id_ in index_manifest.ids_in(Path(name)) if removes and is_index(name) else ():
-                if walk.knows(path_of(id_.decode())):
+                if walk.knows(path_of(id_.decode()), name):
                     raise UsageError(
                         f"--against {name}: has {id_.decode()}, which is one of the files to "
                         "compare, too, and would be removed as a copy of itself; name other files "
@@ -181,7 +181,7 @@ def others(
         with opened(name, name) as source, copy.open("wb") as sink:
             for line in source:
                 path = path_of(id_of(line))
-                if path and walk.knows(path):
+                if path and walk.knows(path, name):
                     walk.skip(READ_ANEW, path)
                 else:
                     sink.write(line)
