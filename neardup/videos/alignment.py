@@ -33,7 +33,7 @@ from neardup.sets.ragged import chunks, spans
 from neardup.videos.frame_spans import STILL, one_picture
 from neardup.videos.runs import Run, VideoPair
 from neardup.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
-from neardup.videos.video_prints import DIGEST, VideoPrint, compared, length_of
+from neardup.videos.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
 
 NEAR = 40  # bits in which the frames of a seed may differ
 WIDE, SPREAD = (42, 56), 36  # bits: WIDE limits the seeds' median + SPREAD
@@ -128,7 +128,8 @@ def pair_of(
     share = shares[0] if lengths[0] <= lengths[1] else shares[1]
     parts = of_a.within([(run.a_from, run.a_to) for run in runs])
     still = one_picture(parts.spans, parts.hashes[:, 0]) and not _equal_files(of_a, of_b)
-    return VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still)
+    ends = end_of(of_a.length), end_of(of_b.length)
+    return VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still, ends)
 
 
 def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:

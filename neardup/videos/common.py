@@ -14,14 +14,17 @@ Letters: n frames, m seeds; a *cluster* is a video with its copies.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.images.keep_rules import number
 from neardup.sets.ragged import Forest, distinct, starts_of_runs
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.runs import CommonStretch
+from neardup.videos.video_prints import end_of
 
 HOLE = 2000  # milliseconds: common frames with a shorter hole between them are one place
 LEAST = 1.0  # seconds of a stretch that is reported
@@ -110,6 +113,8 @@ def _grouped(store: FrameStore, places: SharedPlaces, forest: Forest) -> Iterato
         first, last = places.first[part], places.last[part]
         videos = store.owner[first].tolist()
         begins, ends = store.spans[first, 0] / 1000, store.spans[last, 1] / 1000
+        lengths = [number(store.facts[video], "seconds") or inf for video in videos]
+        ends = np.minimum(ends, [end_of(length) for length in lengths])
         rows = sorted(zip(videos, begins.tolist(), ends.tolist()))
         if len(set(videos)) > 1:
             yield CommonStretch(float(np.median(ends - begins)), tuple(rows))

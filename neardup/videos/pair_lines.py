@@ -59,13 +59,17 @@ class PairRun(NamedTuple):
 def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
     """Return a pair's matching stretches, with rounded numbers; ids: the ids of all videos.
 
+    The last frame of a print may be shown for longer than the video lasts: that is left out.
+
     >>> pair = VideoPair(1, 0, False, (Run(2.04, 0, 2.04, 61, 63.04, 1, 8),), 2.04, 0.5, 0.5, 0.1)
     >>> pair_runs(pair, ["b", "a"])[0][:7]
     ('a', 'b', 2.0, 0.0, 2.0, 61, 63.0)
     """
     rows = []
+    a, b = pair.ends
     for run in pair.runs:
-        times = [round(max(0.0, seconds), 1) for seconds in run[:5]]
+        exact = run.seconds - max(0.0, run.a_to - a), *run[1:5]
+        times = [round(max(0.0, min(each)), 1) for each in zip(exact, (a, a, a, b, b))]
         of_pair = round(pair.share, 2), round(run.rate, 3), pair.mirrored, pair.one_picture
         rows.append(PairRun._make((ids[pair.a], ids[pair.b], *times, *of_pair)))
     return rows

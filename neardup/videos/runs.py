@@ -9,6 +9,7 @@ Units: seconds, as floats.
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 
@@ -49,6 +50,7 @@ class VideoPair(NamedTuple):
     share_a: float  # of a's seconds with frames that vote, 0 to 1; `share` is this one or the next
     share_b: float
     one_picture: bool = False  # most of the runs show a still: no evidence for a copy
+    ends: tuple[float, float] = (inf, inf)  # of a and b, in whole tenths: no line is of later times
 
     @property
     def share_of_longer(self) -> float:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from math import floor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from neardup.images.keep_rules import number
 from neardup.runtime.program import StageError, WireError
 
+LONGEST = 1e9  # seconds
 WORDS = 4  # of 64 bits, of a fingerprint
 HEX_DIGITS = 64
 MAX_VARIANTS = 32  # one bit of a uint32 for each
@@ -49,6 +51,15 @@ def length_of(video: VideoPrint) -> float:
     """Return a video's length in seconds, from its facts or else from the end of its last span."""
     last = float(video.spans[-1, 1]) / 1000 if len(video.spans) else 0.0
     return number(video.facts, "seconds") or last
+
+
+def end_of(seconds: float) -> float:
+    """Return the last whole tenth of a second in a video of so many seconds.
+
+    >>> end_of(5.08), end_of(12.3)
+    (5.0, 12.3)
+    """
+    return floor(min(max(seconds, 0.0), LONGEST) * 10 + 1e-6) / 10
 
 
 def owns(variants: tuple[str, ...]) -> int:

@@ -19,6 +19,7 @@ from neardup.videos.pair_lines import (
     row_of,
 )
 from neardup.videos.runs import Run, VideoPair
+from neardup.videos.video_prints import end_of
 
 LINE = b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t0\n"
 
@@ -92,3 +93,9 @@ def test_other_rows_are_refused(change: dict[str, object]) -> None:
 def test_times_before_the_start_are_the_start() -> None:
     pair = VideoPair(0, 1, False, (Run(3, -0.04, 2.96, 5, 8, 1, 12),), 3, 1, 1, 1)
     assert format_run(*pair_runs(pair, ["a", "b"])).startswith(b"a\tb\t3.0\t0.0-3.0\t5.0-8.0\t")
+
+
+def test_no_stretch_is_longer_than_its_video() -> None:
+    run = Run(5.4, 0.0, 5.4, 2.0, 7.4, 1.0, 20)
+    pair = VideoPair(0, 1, False, (run,), 5.4, 1.0, 1.0, 0.7, ends=(end_of(5.24), end_of(7.38)))
+    assert format_run(*pair_runs(pair, ["a", "b"])).startswith(b"a\tb\t5.2\t0.0-5.2\t2.0-7.3\t")
