@@ -114,6 +114,7 @@ SHORT = {
 
 
 FOLDER_HELP = "a folder (read with its subfolders), a video, or a file written by --output prints"
+ONE_PICTURE_HELP = "also remove copies of a still picture, whose sound may differ"
 EXACT_HELP = "find every pair of frames whose hashes differ in at most 40 bits; many times slower"
 CACHE_HELP = "fingerprints of earlier runs (default: ~/.cache/neardup/videos.sqlite)"
 THRESHOLD_HELP = (
@@ -200,7 +201,7 @@ def _answer(
     answer, decision = files["-o"], None
     if args.report or args.output in DECISIONS:
         least = asked.join.threshold if args.output in DECISIONS else float(TO_REMOVE)
-        decision = video_decisions.decide(found, asked.keep, least, folder)
+        decision = video_decisions.decide(found, asked.keep, least, folder, args.one_picture)
     if args.report:
         gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
         pairs = answer_of(video_decisions.runs_of(found, links=False), gone)
@@ -217,7 +218,7 @@ def _answer(
         answer.write(map(format_run, runs))
         return video_decisions.summary(found)
     if args.output == "clusters":
-        clusters = video_decisions.clusters(found, asked.keep, folder)
+        clusters = video_decisions.clusters(found, asked.keep, folder, args.one_picture)
         answer.write(clusters)
         count = len({line.partition(b"\t")[0] for line in clusters})
         said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"
@@ -241,6 +242,7 @@ def _command_line() -> argparse.Namespace:
     for flag, about in (
         ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
         ("--exact", EXACT_HELP),
+        ("--one-picture", ONE_PICTURE_HELP),
     ):
         parser.add_argument(flag, action="store_true", help=about)
     kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())

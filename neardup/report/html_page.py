@@ -26,6 +26,7 @@ DOUBTS = {  # what `originals` finds, in plain words
     "256 colours": "reduced to 256 colours",
     "clipped": "too bright or too dark in parts",
     "text": "overlaid with text",
+    "one picture": "of one picture, with other sound",
     "speed": "played at another speed",
 }
 # Control characters, marks of direction (which can disguise a text), surrogates.

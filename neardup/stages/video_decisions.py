@@ -15,7 +15,7 @@ from neardup.images import originals
 from neardup.images.keep_rules import Rule
 from neardup.runtime.summary import many
 from neardup.videos import video_answers
-from neardup.videos.pair_lines import PairRun, pair_runs
+from neardup.videos.pair_lines import ONE_PICTURE, PairRun, pair_runs
 from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.video_answers import Videos
 
@@ -50,18 +50,24 @@ def runs_of(found: FoundPairs, links: bool) -> list[PairRun]:
     return [run for pair in pairs for run in pair_runs(pair, ids)]
 
 
-def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path) -> Decision:
+def decide(
+    found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path, one_picture: bool
+) -> Decision:
     """Decide which new videos are kept; `folder` is for a temporary file.
 
     A video is removed if at least the share `threshold` of it is in a kept video that comes before
-    it in the order of the rules `keep`.  Old videos are kept.
+    it in the order of the rules `keep`.  Old videos are kept, and videos of one picture are, unless
+    `one_picture`: then these removals are doubtful.
     """
     videos = found.videos
     order, ranks = _order(found, keep)
-    pairs = video_answers.ranked(found.pairs, videos, ranks, threshold)
+    pairs = video_answers.ranked(found.pairs, videos, ranks, threshold, one_picture)
+    stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
     gone, doubtful = {}, 0
     for rank, kept, share in pair_list.removed(pairs, videos.old, folder):
         words = originals.doubt(videos.facts[order[kept]], videos.facts[order[rank]])
+        if {order[kept], order[rank]} in stills:
+            words = ",".join(filter(None, [ONE_PICTURE, words]))
         gone[order[rank]] = f"{videos.ids[order[kept]]}\t{share:.6f}\t{words}"
         doubtful += bool(words)
     new = range(videos.old, len(videos.ids))
@@ -72,11 +78,13 @@ def decide(found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Pa
     )
 
 
-def clusters(found: FoundPairs, keep: Sequence[Rule], folder: Path) -> list[bytes]:
+def clusters(
+    found: FoundPairs, keep: Sequence[Rule], folder: Path, one_picture: bool
+) -> list[bytes]:
     """Return lines FIRST TAB ID for videos in clusters; FIRST: the cluster's first id by `keep`."""
     videos = found.videos
     order, ranks = _order(found, keep)
-    pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0)
+    pairs = video_answers.ranked(found.pairs, videos, ranks, 0.0, one_picture)
     return [
         f"{videos.ids[order[first]]}\t{videos.ids[order[rank]]}\n".encode()
         for first, rank in sorted(pair_list.clusters(pairs, folder))
@@ -94,7 +102,7 @@ def summary(found: FoundPairs) -> list[str]:
     more = len(found.common) - len(lines)
     more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
     still = len({(pair.a, pair.b) for pair in found.pairs if pair.one_picture})
-    stills = f", {still:,} of one picture, which are never removed" * bool(still)
+    stills = f", {still:,} of one picture (removed only with --one-picture)" * bool(still)
     return [f"{many(pairs, 'pairs')} {among}{stills}", *lines, *more_of_them]
 
 

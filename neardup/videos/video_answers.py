@@ -77,14 +77,18 @@ def _is_usual(fps: float) -> bool:
 
 
 def ranked(
-    pairs: Sequence[VideoPair], videos: Videos, ranks: Sequence[int], threshold: float
+    pairs: Sequence[VideoPair],
+    videos: Videos,
+    ranks: Sequence[int],
+    threshold: float,
+    one_picture: bool = False,
 ) -> Iterator[tuple[int, int, float]]:
     """Yield (later rank, earlier rank, share of the later video) of pairs with a sufficient share.
 
     Pairs in which the share of the later video is below the threshold are left out, and so are
-    those of one picture: nothing else shows that they are copies.
+    those of one picture, unless asked for: nothing else shows that they are copies.
     """
-    for pair in (pair for pair in pairs if not pair.one_picture):
+    for pair in (pair for pair in pairs if one_picture or not pair.one_picture):
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
         share = share_of(pair, second, videos.shown)
         if share >= threshold:

@@ -81,11 +81,14 @@ def test_episodes_with_one_cover_are_never_removed(tmp_path: Path) -> None:
     a, b, c = (path_id(os.fsencode(f"ep {name}.mp4")) for name in ("1", "1 (1)", "2"))
     marked = ["1.000", "0", "one picture"]
     assert kinds == {(b, a): ["1.000", "0"], (b, c): marked, (a, c): marked}
-    assert "3 pairs among 3 videos, 2 of one picture, which are never removed" in found.err
+    assert "3 pairs among 3 videos, 2 of one picture (removed only with --one-picture)" in found.err
     removed = rows(videos(tmp_path, top, "--output", "removed"), top)
     assert [set(row[:2]) for row in removed] == [{a, b}]
     clusters = videos(tmp_path, top, "--output", "clusters")
     assert {row[1] for row in rows(clusters, top)} == {a, b}
+    asked = rows(videos(tmp_path, top, "--one-picture", "--output", "removed"), top)
+    assert {row[3].split(",")[0] for row in asked if c in row[:2]} == {"one picture"}
+    assert {id_ for row in asked for id_ in row[:2]} == {a, b, c}
     videos(tmp_path, top / "ep 2.mp4", "--output", "prints", "-o", tmp_path / "old.prints")
     new = videos(tmp_path, top, "--against", tmp_path / "old.prints", "--output", "removed")
     assert [set(row[:2]) for row in rows(new, top)] == [{a, b}]
