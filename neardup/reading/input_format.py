@@ -39,13 +39,7 @@ from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
-from neardup.runtime.program import (
-    NUMBER_ROWS,
-    StageError,
-    UsageError,
-    not_one_of,
-    to_add,
-)
+from neardup.runtime.program import NUMBER_ROWS, StageError, UsageError, not_one_of, to_add
 from neardup.runtime.summary import DOCUMENTS
 from neardup.sets.bit_vectors import DEFAULT_BITS
 from neardup.sets.ragged import Ragged

@@ -33,15 +33,7 @@ from neardup.reading.looks import misread
 from neardup.reading.row_ids import check_ids, with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
-from neardup.runtime.summary import (
-    HALVED,
-    MAX_BAD,
-    OLD_BAD,
-    OLD_RECORDS,
-    SEEMS,
-    SHUFFLED,
-    SINGLE,
-)
+from neardup.runtime.summary import HALVED, MAX_BAD, OLD_BAD, OLD_RECORDS, SEEMS, SHUFFLED, SINGLE
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch

@@ -32,10 +32,7 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.pair_join import PairJoin
 
 DEFAULT_MEMORY = 2 << 30  # at most; else a quarter of the machine's
-CONTAINER_LIMITS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 UNITS = {unit: 1 << shift for unit, shift in zip("KMGT", (10, 20, 30, 40))}
 HELP = (
     "maximum memory of a join in memory, which runs that find every pair use if their records fit "
