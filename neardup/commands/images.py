@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Callable
 
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
@@ -208,8 +207,7 @@ def find(
         doubts.extend(filter(None, [found := doubt(id_, kept)]))
         return b"%b\t%b\n" % (line.rstrip(b"\n"), found.encode())
 
-    forms: dict[str, Callable[[bytes], bytes]] = {"pairs": with_bits, "links": with_bits}
-    forms.update(kept=_kept_id, removed=doubted)
+    forms = dict(pairs=with_bits, links=with_bits, kept=_kept_id, removed=doubted)
     inputs = lines, answer, args.folders
     more = [path_id(path).encode() + b"\n" for path in sorted(flat)] * (args.output == "kept")
     count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt, more)

@@ -56,7 +56,7 @@ from neardup.videos.pair_lines import RUNS, format_run
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
 from neardup.videos.video_files import Reading
-from neardup.videos.video_join import MEASURES, JoinOptions, find
+from neardup.videos.video_join import JoinOptions, find
 
 PROGRAM = "python3 -m neardup videos"
 PRINTS, DECISIONS = "prints", ("kept", "removed")
@@ -273,12 +273,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.output == "shingles":
         line = f"{PROGRAM} {shlex.join(args.folders)}"
         raise UsageError(f"--output shingles: to find pairs of videos, type: {line}")
-    for flag, value, values in (
-        ("--output", args.output, OUTPUTS),
-        ("--measure", args.measure, MEASURES),
-    ):
-        if value not in values:
-            raise UsageError(f"{flag}: {not_one_of(value, values)}")
+    if args.output not in OUTPUTS:
+        raise UsageError(f"--output: {not_one_of(args.output, OUTPUTS)}")
     check_outputs(args, args.output)
     if args.at_least and args.measure != "common":
         raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")

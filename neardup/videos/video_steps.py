@@ -122,9 +122,7 @@ def _met(
 ) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
     """Yield (id, video, rows of its seeds or requests) for each video in sorted lines.
 
-    A row has `count` fields or more.
-
-    StageError if a video has no print, or two.
+    A row has `count` fields or more.  StageError if a video has no print, or two.
     """
     for key, group in groupby(lines, first_field):
         rows = _rows(group, count, what)
