@@ -15,7 +15,7 @@ from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, job_command
-from neardup.runtime.summary import QUIET
+from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme
 from neardup.schemes.fingerprints import Hamming
 from neardup.stages.pairs import parsed
@@ -71,8 +71,9 @@ def main() -> None:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
     blocks = settings.blocks(args.files) if "-" not in args.files else []
     first = next(iter(blocks), Block("line ", 1, line_sample.as_block(sample.lines)))
-    list(parsed([first], settings, Counters("tune", "", "", QUIET)))  # checks what it looks like
-    estimates.check_readable(sample, settings.parse)
+    counters = Counters("tune", "", "", QUIET)
+    list(parsed([first], settings, counters))
+    judged(counters.counts, Fraction(1))
     assert not isinstance(measure, Hamming)
     if settings.form.shingle and options.shingle is None:
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)

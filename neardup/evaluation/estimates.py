@@ -21,7 +21,6 @@ from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins.inverted_index import InvertedIndex
 from neardup.reading.input_check import Parser
 from neardup.runtime.program import StageError
-from neardup.runtime.summary import BAD, MAX_BAD, judged
 from neardup.sets.ragged import Batch, Ragged, distinct
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
@@ -139,13 +138,6 @@ def candidate_counts(
         verified += float(weight @ may_reach(measure, maps, sizes, left, right))
         seen += len(left)
     return CandidateCounts(candidates, verified, seen)
-
-
-def check_readable(sample: LineSample, parse: Parser) -> None:
-    """Raise StageError if no sampled line is a record; the message gives a reason."""
-    _, bad = parse(as_block(sample.lines))
-    if bad and len(bad) == len(sample.lines):
-        judged({f"{BAD}{bad[0].reason}": len(bad)}, MAX_BAD)
 
 
 @dataclass(frozen=True)

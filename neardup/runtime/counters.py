@@ -54,7 +54,6 @@ class Counters:
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id
-        self.of_rows = False  # whether records are rows of a table, which can be numbered
         self._one_id: bytes | None = None  # the most frequent id of the first batch
         self._of_one_id = 0
 
@@ -150,7 +149,6 @@ class Counters:
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),
             "one_id": one_id.decode("utf-8", "backslashreplace"),
-            "of_rows": self.of_rows,
             "started": self.started,
             "ended": time.time(),
         }

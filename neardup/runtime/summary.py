@@ -260,9 +260,8 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
     others = ", or one of a few" * any(i != id_ for _, i in ids)
     which = f"the id {shown(id_.encode(), 100)}{others}"
     on = f"{found:,}" if found == records else f"at least {found:,}"
-    advice = "if lines do not begin with an id, number them, as `nl -ba -w1` does"
-    if any(report.get("of_rows") for report in reports):
-        advice = f"name another field with --id, or number the rows; {TO_NUMBER}"
+    rows, lines = f"rows, {TO_NUMBER}", "lines, as `nl -ba -w1` does"
+    advice = f"if these are not their ids, name a field with --id, or number {rows}, or {lines}"
     return [f"{on} of {records:,} records have {which}; {advice}"]
 
 

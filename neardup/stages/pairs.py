@@ -102,7 +102,6 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     counters.max_bad = settings.max_bad
     shingle = settings.form.shingle
     may_be_short = shingle is not None and shingle.unit != "spot"  # may have one shingle
-    counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)

@@ -256,14 +256,14 @@ def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options:
     path.write_bytes(b"".join(ONE_ID))
     result = run([*RUN_LOCAL, *options, str(path)], tmp_path)
     assert "Only records with the same id are similar enough, and these do not" in result.err
-    assert "number the rows; add: --id '' " in result.err
+    assert "or number rows, add: --id '' " in result.err
     assert len(run([*RUN_LOCAL, "--id", "", str(path)], tmp_path).lines()) == 66
 
 
 def test_one_id_in_a_pipe(tmp_path: Path) -> None:
     """In a pipe, the mapper prints a command that numbers the rows; the reducer prints none."""
     mapped = run([*MAPPER, "--input", "jsonl"], tmp_path, b"".join(ONE_ID))
-    assert "number the rows; add: --id '' " in mapped.err
+    assert "or number rows, add: --id '' " in mapped.err
     lines = in_order(mapped.out)
     reduced = run(REDUCER, tmp_path, lines)
     assert reduced.err.endswith(
@@ -276,7 +276,7 @@ def test_one_id_in_tasks_which_cannot_number_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_bytes(b"x\tto be or not to be\n" * 12)
     result = run([*INLINE, "--id=1", "--text=2", str(path)], tmp_path)
-    line = "python3 -m neardup convert --id '' FILE… > records.jsonl)\n"
+    line = "python3 -m neardup convert --id '' FILE… > records.jsonl"
     assert f"for job.py and clusters, type: {line}" in result.err
     convert = [*NEARDUP, "convert", "--id", "", "--text", "2", str(path)]
     records = tmp_path / "records.jsonl"
