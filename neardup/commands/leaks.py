@@ -226,7 +226,7 @@ class LeakSearch:
                 for record, _ in self._records(block, counters, None):
                     self._note(record, counters)
             if not counters.counts.get("records") and not bad_lines(counters.counts):
-                raise UsageError(f"--test {_escaped(name)}: has no test record")
+                raise UsageError(f"--test {_escaped(name)}: no record in this file")
             try:
                 judged(counters.counts, self.settings.max_bad)
             except StageError as error:

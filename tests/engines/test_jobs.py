@@ -115,7 +115,7 @@ def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Pat
 
 def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path: Path) -> None:
     own = tmp_path / "own.tsv"
-    own.write_text("")
+    own.write_text("s00000000000000000003\t1\n")
     flags = ["--counts", own, "--scheme=prefix", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed)
     pairs, _ = result.out.decode().splitlines()
