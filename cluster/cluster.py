@@ -2,7 +2,7 @@
 """A Hadoop cluster on this machine: HDFS, YARN with two NodeManagers, and the history server.
 
     cluster/cluster.py up               fetch Hadoop (once), start every daemon, wait for them
-    cluster/cluster.py status           list the daemons, and the addresses of their web pages
+    cluster/cluster.py status           list the daemons, their web pages, and the line to type next
     cluster/cluster.py down             stop every daemon
     cluster/cluster.py run COMMAND …    up; run COMMAND with HADOOP_HOME and HADOOP_CONF_DIR; down
 
@@ -127,6 +127,14 @@ def alone() -> Iterator[None]:
         yield
 
 
+def shown() -> bool:
+    """Print the status and, if all daemons are running, the line to type next; return whether."""
+    if running := status():
+        home = shlex.quote(str(HOME))
+        print(f'\nexport HADOOP_HOME={home} HADOOP_CONF_DIR={home}/conf PATH={home}/bin:"$PATH"')
+    return running
+
+
 def run(command: list[str]) -> int:
     """Run a command and return its exit code; end the command if this program ends early."""
     process = subprocess.Popen(command, env=environment(), start_new_session=True)
@@ -147,15 +155,13 @@ def main(arguments: list[str]) -> int:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     command, rest = (arguments or [""])[0], arguments[1:]
     if command == "status" and not rest:
-        return 0 if status() else 3
+        return 0 if shown() else 3
     if command == "run" and rest:
         with alone(), running(stay=False):
             return run(rest)
     if command == "up" and not rest:
         with alone(), running(stay=True):
-            status()
-        home = shlex.quote(str(HOME))
-        print(f'\nexport HADOOP_HOME={home} HADOOP_CONF_DIR={home}/conf PATH={home}/bin:"$PATH"')
+            shown()
         return 0
     if command == "down" and not rest:
         with alone():

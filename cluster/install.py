@@ -62,7 +62,7 @@ def fetch() -> None:
             return
     if not shutil.which("mvn"):
         raise ClusterError("needs Maven; on Debian and Ubuntu: apt-get install maven")
-    print("cluster.py: fetching Hadoop (100 MB) from Maven's registry", file=sys.stderr)
+    print("fetching Hadoop (100 MB) from Maven's registry, once", file=sys.stderr)
     new = HOME / "lib.new"
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
@@ -105,6 +105,7 @@ def share_classes() -> None:
     """
     if CLASSES.exists():
         return
+    print("running a small job, once, so that later ones start faster", file=sys.stderr)
     folder = HOME / "data" / "classes"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
