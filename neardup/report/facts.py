@@ -76,14 +76,14 @@ class PairGraph:
         nodes = sorted(numbers)
         place = np.empty(len(nodes), np.int64)
         place[[numbers[node] for node in nodes]] = np.arange(len(nodes))
-        couples = np.sort(place[np.array(ends, np.int64)].reshape(-1, 2), axis=1)
+        rows = np.sort(place[np.array(ends, np.int64)].reshape(-1, 2), axis=1)
         similarities = np.array(likeness, np.int64)
-        order = np.lexsort((-similarities, couples[:, 1], couples[:, 0]))
-        order = order[couples[order, 0] != couples[order, 1]]
-        couples = couples[order]
+        order = np.lexsort((-similarities, rows[:, 1], rows[:, 0]))
+        order = order[rows[order, 0] != rows[order, 1]]
+        rows = rows[order]
         first = np.ones(len(order), bool)
-        first[1:] = (couples[1:] != couples[:-1]).any(axis=1)
-        left, right = couples[first].T
+        first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+        left, right = rows[first].T
         forest = Forest(len(nodes))
         forest.join_all(left, right)
         roots = forest.roots(np.arange(len(nodes))).astype(np.int64)
@@ -120,8 +120,8 @@ class Cluster(NamedTuple):
 @dataclass(frozen=True)
 class Chains:
     clusters: int  # with a chain
-    apart: int  # couples in a cluster that are not pairs
-    couples: int  # in a cluster
+    apart: int  # possible pairs in a cluster that are not pairs
+    possible: int  # pairs in a cluster
     searched: int  # clusters
     longest: list[Found]  # the pairs of the longest chain found
 
@@ -267,8 +267,8 @@ def _chains(graph: PairGraph) -> Chains:
     count = len(graph.nodes)
     sizes = np.bincount(graph.roots, minlength=count)
     pairs = np.bincount(graph.roots[graph.left], minlength=count)
-    couples = sizes * (sizes - 1) // 2
-    chained = np.flatnonzero(couples > pairs)
+    possible = sizes * (sizes - 1) // 2
+    chained = np.flatnonzero(possible > pairs)
     chained = chained[np.argsort(-sizes[chained], kind="stable")]
     walked = np.cumsum(pairs[chained]) - pairs[chained]
     searched = chained[walked < MOST_WALKED]
@@ -277,8 +277,8 @@ def _chains(graph: PairGraph) -> Chains:
     longest = max((_farthest(links, end) for end in ends), key=len, default=[])
     return Chains(
         len(chained),
-        int((couples - pairs).sum()),
-        int(couples.sum()),
+        int((possible - pairs).sum()),
+        int(possible.sum()),
         len(searched),
         [graph.pair(links[a][b]) for a, b in zip(longest, longest[1:])],
     )

@@ -31,7 +31,7 @@ _COMMON = re.compile(
 )
 
 
-class Couple(NamedTuple):
+class Paired(NamedTuple):
     """Two videos, by their ids, and what they have in common."""
 
     a: str
@@ -47,7 +47,7 @@ class Couple(NamedTuple):
     def seconds(self) -> float:
         return sum(run.seconds for run in self.runs)
 
-    def swapped(self) -> Couple:
+    def swapped(self) -> Paired:
         return self._replace(a=self.b, b=self.a, runs=[run.swapped() for run in self.runs])
 
 
@@ -61,7 +61,7 @@ class Group(NamedTuple):
 
     size: int
     kept: str
-    couples: list[Couple]  # a: kept
+    pairs: list[Paired]  # a: kept
 
 
 class VideoAnswer(NamedTuple):
@@ -76,8 +76,8 @@ class VideoAnswer(NamedTuple):
     largest: list[Group]
 
     @property
-    def first(self) -> list[Couple]:
-        return [couple for group in self.largest for couple in group.couples]
+    def first(self) -> list[Paired]:
+        return [pair for group in self.largest for pair in group.pairs]
 
 
 class Place(NamedTuple):
@@ -128,49 +128,47 @@ def answer_of(
     >>> answer = answer_of([PairRun("b", "c", *numbers, False), PairRun("a", "c", *numbers, True)])
     >>> answer.pairs, answer.videos, answer.seconds, answer.mirrored
     (2, 3, 16.0, 1)
-    >>> [(group.size, group.kept, [c.b for c in group.couples]) for group in answer.largest]
+    >>> [(group.size, group.kept, [c.b for c in group.pairs]) for group in answer.largest]
     [(3, 'c', ['b', 'a'])]
     """
     numbers: dict[str, int] = {}
-    couples: dict[tuple[str, str, bool], Couple] = {}
+    pairs: dict[tuple[str, str, bool], Paired] = {}
     for run in runs:
         for id_ in (run.a, run.b):
             numbers.setdefault(id_, len(numbers))
-        new = Couple(run.a, run.b, run.share, run.mirrored, run.one_picture, [])
-        couples.setdefault((run.a, run.b, run.mirrored), new).runs.append(run.run)
-    ends = np.array([(numbers[each.a], numbers[each.b]) for each in couples.values()], np.int64)
+        new = Paired(run.a, run.b, run.share, run.mirrored, run.one_picture, [])
+        pairs.setdefault((run.a, run.b, run.mirrored), new).runs.append(run.run)
+    ends = np.array([(numbers[each.a], numbers[each.b]) for each in pairs.values()], np.int64)
     forest = Forest(len(numbers))
     forest.join_all(*ends.reshape(-1, 2).T)
     roots = forest.roots(np.arange(len(numbers)))
     first, sizes = np.unique(roots, return_counts=True)
     largest = np.argsort(-sizes, kind="stable")[:GROUPS].tolist()
-    grouped: dict[int, list[Couple]] = {int(first[k]): [] for k in largest}
-    for (a, _, _), couple in couples.items():
-        grouped.get(int(roots[numbers[a]]), []).append(couple)
+    grouped: dict[int, list[Paired]] = {int(first[k]): [] for k in largest}
+    for (a, _, _), pair in pairs.items():
+        grouped.get(int(roots[numbers[a]]), []).append(pair)
     room = FIRST // max(len(largest), 1)
     return VideoAnswer(
-        len(couples),
+        len(pairs),
         len(numbers),
         len(first),
-        sum(couple.seconds for couple in couples.values()),
-        sum(couple.mirrored for couple in couples.values()),
-        sum(any(speed(run.rate) for run in couple.runs) for couple in couples.values()),
+        sum(pair.seconds for pair in pairs.values()),
+        sum(pair.mirrored for pair in pairs.values()),
+        sum(any(speed(run.rate) for run in pair.runs) for pair in pairs.values()),
         len(gone),
         sum(bool(doubt) for _, doubt in gone.values()),
         [_group(int(sizes[k]), grouped[int(first[k])], gone, room) for k in largest],
     )
 
 
-def _group(
-    size: int, couples: list[Couple], gone: Mapping[str, tuple[str, str]], room: int
-) -> Group:
-    """Return a group with the best couple of each video and the one kept, at most `room`."""
-    degree = Counter(id_ for couple in couples for id_ in (couple.a, couple.b))
+def _group(size: int, pairs: list[Paired], gone: Mapping[str, tuple[str, str]], room: int) -> Group:
+    """Return a group with the best pair of each video and the one kept, at most `room`."""
+    degree = Counter(id_ for pair in pairs for id_ in (pair.a, pair.b))
     kept = {id_: gone[id_][0] for id_ in degree if id_ in gone}
     named = Counter(id_ for id_ in kept.values() if id_ in degree)
     head = (named or degree).most_common(1)[0][0]
-    both = [each for couple in couples for each in (couple, couple.swapped())]
-    beside: dict[str, Couple] = {}
+    both = [each for pair in pairs for each in (pair, pair.swapped())]
+    beside: dict[str, Paired] = {}
     for each in sorted(both, key=lambda each: (each.a != kept.get(each.b, head), -each.share)):
         if each.b != head:
             removed = kept.get(each.b) == each.a

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from neardup.images.results import Failure
 from neardup.report.html_page import filled
-from neardup.report.video_answer import GROUPS, LATEST, Couple, Place, Stretch, VideoAnswer, speed
+from neardup.report.video_answer import GROUPS, LATEST, Paired, Place, Stretch, VideoAnswer, speed
 from neardup.report.video_sights import Seen
 from neardup.videos.moments import Sight
 from neardup.videos.runs import Run
@@ -48,18 +48,18 @@ class Lines(NamedTuple):
 class Shown(NamedTuple):
     """The contents of the page for a pair; `strips`: the moments shown for its first runs."""
 
-    couple: Couple
+    pair: Paired
     lines: Lines
     strips: list[list[Moment]]
 
 
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
     """Return the page of an answer; `source`: the answer's file; `seen`: the videos' pictures."""
-    groups = [(each, [_shown(pair, seen) for pair in each.couples]) for each in answer.largest]
+    groups = [(each, [_shown(pair, seen) for pair in each.pairs]) for each in answer.largest]
     excess = sum(
-        pair.seconds - shown.couple.seconds
+        pair.seconds - shown.pair.seconds
         for group, pairs in groups
-        for pair, shown in zip(group.couples, pairs)
+        for pair, shown in zip(group.pairs, pairs)
     )
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
@@ -95,51 +95,51 @@ def middle(place: Place) -> float:
     return (place.start + place.end) / 2
 
 
-def _strips(couple: Couple) -> list[list[tuple[float, float]]]:
+def _strips(pair: Paired) -> list[list[tuple[float, float]]]:
     """Return the times (in a, in b) at which each of the first runs of a pair is shown."""
-    return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(couple.runs[:RUNS])]
+    return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(pair.runs[:RUNS])]
 
 
-def times_of(couples: Sequence[Couple], common: Sequence[Stretch]) -> dict[str, list[float]]:
+def times_of(pairs: Sequence[Paired], common: Sequence[Stretch]) -> dict[str, list[float]]:
     """Return the times at which the page shows each video, by id."""
     times: dict[str, list[float]] = defaultdict(list)
-    for couple in couples:
-        for a, b in chain.from_iterable(_strips(couple)):
-            times[couple.a].append(a)
-            times[couple.b].append(b)
+    for pair in pairs:
+        for a, b in chain.from_iterable(_strips(pair)):
+            times[pair.a].append(a)
+            times[pair.b].append(b)
     for stretch in common[:GROUPS]:
         for place in stretch.places[:PLACES]:
             times[place.id].append(middle(place))
     return times
 
 
-def _shown(couple: Couple, seen: Seen) -> Shown:
-    a, b = couple.a, couple.b
+def _shown(pair: Paired, seen: Seen) -> Shown:
+    a, b = pair.a, pair.b
     strips = [
         [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
-        for strip in _strips(couple)
+        for strip in _strips(pair)
     ]
-    couple = within(couple, seen.seconds(a), seen.seconds(b))
-    lines = time_lines(couple.runs[:LISTED], seen.seconds(a), seen.seconds(b))
-    return Shown(couple, lines, strips)
+    pair = within(pair, seen.seconds(a), seen.seconds(b))
+    lines = time_lines(pair.runs[:LISTED], seen.seconds(a), seen.seconds(b))
+    return Shown(pair, lines, strips)
 
 
-def within(couple: Couple, a: float, b: float) -> Couple:
+def within(pair: Paired, a: float, b: float) -> Paired:
     """Return a pair without what exceeds its videos, of `a` and `b` seconds (0 if unknown).
 
     The last frame of a video may be shown for longer than the file lasts.
 
     >>> run = Run(5.4, 0.0, 5.4, 2.0, 7.4, 1.0, 20)
-    >>> within(Couple("a", "b", 1.0, False, False, [run]), 5.2, 7.3).runs[0][:5]
+    >>> within(Paired("a", "b", 1.0, False, False, [run]), 5.2, 7.3).runs[0][:5]
     (5.2, 0.0, 5.2, 2.0, 7.3)
     """
     a, b = a or LATEST, b or LATEST
     runs, left = [], min(a, b)
-    for run in couple.runs:
+    for run in pair.runs:
         times = min(run.a_from, a), min(run.a_to, a), min(run.b_from, b), min(run.b_to, b)
         runs.append(Run(min(run.seconds, left), *times, run.rate, run.frames))
         left -= runs[-1].seconds
-    return couple._replace(runs=runs)
+    return pair._replace(runs=runs)
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:

@@ -25,7 +25,7 @@ Pairs = list[Found]
 
 
 def drawn(seed: int) -> Pairs:
-    """Return pairs that form clusters (couples, chains, dense ones); some pairs also as (b, a)."""
+    """Return pairs that form clusters (single, chains, dense ones); some pairs also as (b, a)."""
     draw = random.Random(seed)
     pairs: Pairs = []
     for cluster in range(draw.randint(1, 60)):
@@ -109,15 +109,15 @@ def test_the_most_and_the_least_similar(seed: int) -> None:
 def test_chains(seed: int) -> None:
     pairs = drawn(seed)
     graph, found = graph_of(pairs), facts(pairs).chains
-    chained, apart, couples, diameter = 0, 0, 0, 0
+    chained, apart, possible, diameter = 0, 0, 0, 0
     for members in nx.connected_components(graph):
         part = graph.subgraph(members)
         missing = len(members) * (len(members) - 1) // 2 - part.number_of_edges()
         chained += missing > 0
         apart += missing
-        couples += missing + part.number_of_edges()
+        possible += missing + part.number_of_edges()
         diameter = max(diameter, nx.diameter(part))
-    assert (found.clusters, found.apart, found.couples) == (chained, apart, couples)
+    assert (found.clusters, found.apart, found.possible) == (chained, apart, possible)
     assert found.searched == chained
     if chained:
         way = nx.Graph((pair.a, pair.b) for pair in found.longest)
@@ -132,7 +132,7 @@ def test_chains(seed: int) -> None:
 def test_the_graphs_have_chains_and_cliques() -> None:
     chains = [facts(drawn(seed)).chains for seed in range(30)]
     assert any(chain.clusters for chain in chains)
-    assert any(chain.apart < chain.couples for chain in chains)
+    assert any(chain.apart < chain.possible for chain in chains)
 
 
 def test_no_pair_at_all() -> None:

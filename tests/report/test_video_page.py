@@ -232,10 +232,10 @@ def test_groups_come_first_each_video_beside_the_kept_one(folder: Path) -> None:
     runs = [*first, CLIP, CLIP._replace(b="films/c.mp4", share=0.9)]
     answer = answer_of(runs)
     assert [(each.size, each.kept) for each in answer.largest] == [(12, "x0"), (3, "films/a.mp4")]
-    assert [couple.b for couple in answer.largest[1].couples] == ["films/c.mp4", "films/b.mp4"]
+    assert [pair.b for pair in answer.largest[1].pairs] == ["films/c.mp4", "films/b.mp4"]
     kept = answer_of(runs, {"films/a.mp4": ("films/b.mp4", "")}).largest[1]
-    assert next((pair.a, pair.b) for pair in kept.couples) == ("films/b.mp4", "films/a.mp4")
-    assert kept.couples[0].runs == [CLIP.run.swapped()]
+    assert next((pair.a, pair.b) for pair in kept.pairs) == ("films/b.mp4", "films/a.mp4")
+    assert kept.pairs[0].runs == [CLIP.run.swapped()]
     words = text_of(page(*runs))
     assert "2 of 2 groups, the largest first." in words
     assert words.index("12 videos like x0") < words.index("3 videos like films/a.mp4")
