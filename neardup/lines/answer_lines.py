@@ -183,14 +183,14 @@ def _decided(line: bytes) -> re.Match[bytes]:
     return found
 
 
-class Removed(NamedTuple):
+class Removal(NamedTuple):
     id: bytes  # of the removed record
     kept: bytes  # the record that it duplicates
     similarity: str  # or "-"
     doubt: str = ""  # of `neardup images`: see `originals.doubt`
 
 
-def parse_removed(line: bytes) -> Removed:
+def parse_removed(line: bytes) -> Removal:
     r"""Parse a line of --output removed; WireError for any other line.
 
     >>> parse_removed(b"b.png\ta.png\t0.976562\tmirrored\n").doubt
@@ -201,4 +201,4 @@ def parse_removed(line: bytes) -> Removed:
             f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
         )
     id_, kept, *more = line.rstrip(b"\t\n").split(b"\t")
-    return Removed(id_, kept, *(each.decode() for each in more))
+    return Removal(id_, kept, *(each.decode() for each in more))

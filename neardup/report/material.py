@@ -18,7 +18,7 @@ from typing import Callable
 from neardup.evaluation.exact_answers import options_of, refuse_others
 from neardup.evaluation.fingerprint_elements import block_difference
 from neardup.evaluation.pair_elements import shown_records, word_difference
-from neardup.lines.answer_lines import Removed, parse_removed
+from neardup.lines.answer_lines import Removal, parse_removed
 from neardup.lines.answer_tables import DOUBTED, REMOVED, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
@@ -137,7 +137,7 @@ class RemovedRecords:
     count: int
     chained: int  # removed by a chain alone
     doubtful: int
-    first: list[Removed]  # doubtful ones first
+    first: list[Removal]  # doubtful ones first
     kept: int  # records that they duplicate
     reasons: list[tuple[bytes, int]]  # the most frequent of these
 
@@ -147,7 +147,7 @@ def read_removed(file: str, doubt: Doubt | None = None) -> RemovedRecords:
 
     doubt: returns why the removal of an id for another one is doubtful, or ""
     """
-    first: dict[bool, list[Removed]] = {True: [], False: []}  # doubtful ones, and others
+    first: dict[bool, list[Removal]] = {True: [], False: []}  # doubtful ones, and others
     chained, doubtful, reasons = 0, 0, Counter[bytes]()
     for gone in parsed_lines([file], parse_removed, (DOUBTED, REMOVED)):
         if doubt:
@@ -211,7 +211,7 @@ class Material:
             return differ(self.texts[a], self.texts[b])
         return []
 
-    def removed_difference(self, gone: Removed) -> Parts:
+    def removed_difference(self, gone: Removal) -> Parts:
         """Compare a removed record with the record that it duplicates."""
         old = Node(gone.kept) not in self.texts
         return self.difference(Node(gone.id), Node(gone.kept, old))

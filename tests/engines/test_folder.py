@@ -135,6 +135,7 @@ def test_what_was_killed_before_it_had_anything_is_swept(tmp_path: Path) -> None
 def test_an_empty_folder_of_a_user_stays(tmp_path: Path) -> None:
     for name in "neardup.run.x", "neardup.run.2026_may":
         (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o755)  # those of a killed run are 0700
     sweep(tmp_path)
     assert len(os.listdir(tmp_path)) == 2
 

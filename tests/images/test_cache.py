@@ -316,6 +316,7 @@ def test_a_file_of_another_user(tmp_path: Path) -> None:
 
     as_nobody(use, tmp_path)
     tmp_path.chmod(0o755)
+    path.chmod(0o600)
     assert opened(path).get(FILE) == FILE.path
 
 

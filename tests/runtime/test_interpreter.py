@@ -65,7 +65,7 @@ def lacks(result: Result, *packages: str) -> bool:
     return bool(
         result.code == 1
         and result.out == b""
-        and re.fullmatch(rf"\S+: needs {need}, which \S+ lacks; {HINT} .*\n", result.err)
+        and re.fullmatch(rf"\S+: needs {need}, which /.+ lacks; {HINT} .*\n", result.err)
     )
 
 

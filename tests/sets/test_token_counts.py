@@ -323,7 +323,9 @@ def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
-@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
+@pytest.mark.parametrize(
+    "command", [[*RUN_LOCAL, "--memory=0"], INLINE], ids=["run_local", "inline"]
+)
 def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "records.txt"
     path.write_bytes(b"a 1 2 3\nbad\nb 1 2 3\n")
