@@ -81,7 +81,7 @@ def _rule(name: str) -> Rule:
     if name == "straight":
         return lambda _, facts: len(facts.get("changes", ()))
     if name == "firsthand":
-        return lambda _, facts: originals.generations(facts)
+        return lambda _, facts: originals.firsthand(facts)
     value, sign = VALUES[name[4:]], -1 if name.startswith("max") else 1
     return lambda _, facts: sign * value(facts)
 

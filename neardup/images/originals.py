@@ -1,16 +1,16 @@
 """Which of several similar pictures or videos is the original, from what can be measured in them.
 
-    detail      significant coefficients of the cosine transform (8 × 8), in the whole picture
+    detail      decibels of the spectrum above noise, over all frequencies of the whole picture
     pixels      inside plain borders
+    step        of the quantisation of a JPEG file, and that of one which the picture was before
     changes     what a picture has and a similar one has not: borders, text, fewer colours, …
 
-**Detail.**  A coefficient is significant above 3 levels and above 3 standard deviations of the
-noise, which is that of the plainest tenth of the tiles: so noise hides detail, and adds none.  An
-enlarged picture has more blocks with fewer significant coefficients, and its amplitudes grow with
-its sides, as the limit does then.  Coefficients that a stronger compression made 0 do not count.
+**Detail** is counted in waves across the picture, so an enlarged picture has not more of it.  The
+spectrum is that of the strongest twentieth of the tiles, less what the plainest tenth have: noise
+adds nothing.
 
-**Enlarged pictures** have a spectrum that falls steeply (10 dB within 35 % of the frequency), where
-that of lenses and of sharp edges falls slowly.
+**JPEG** leaves multiples of its steps.  Those of a strong compression can still be seen after a
+weak one, or in a lossless file: such a file was made from another.
 
 Facts are compared within a group of similar pictures, since what is normal depends on the subject.
 """
@@ -18,6 +18,7 @@ Facts are compared within a group of similar pictures, since what is normal depe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log10
 from typing import Any
 
 import numpy as np
@@ -29,68 +30,80 @@ Facts = dict[str, Any]
 Levels = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
-VERSION = 1  # must change with the facts
+VERSION = 2  # must change with the facts
 TILE, TILES = 32, 500  # pixels a side, and the number of tiles that are looked at
-LIMITS = np.array([1.5, 3, 6, 12, 24, 48])  # of significant coefficients, levels
-SIGNIFICANT, SIGMAS = (
-    3.0,
-    3.0,
-)  # levels, in the smallest picture of a group; standard deviations of the noise
-STEEP, WITHIN = 10.0, 1.35  # decibels, and the ratio of two frequencies
+WEB = 3  # the coding of formats into which web sites convert pictures
+OF_PLAIN = 2.5  # how far the noise of the strongest tiles is above that of the plainest
 WIDEST, NEAR, FAR = 0.42, 8, 24  # share of a side; levels of a border, and of the edge behind it
 GRID = 4  # cells a side
 _WINDOW = np.hanning(TILE + 1)[:TILE].astype(np.float32)
 _WAVE = np.arange(8)
 _COSINES = np.cos(np.pi * _WAVE[:, None] * (2 * _WAVE + 1) / 16) / 2
 _COSINES[0] /= np.sqrt(2)
+WAVES = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1))  # of a block, for its steps
+STEPS, LARGEST = np.arange(3, 81), 240  # levels
+_VALUES = np.arange(-LARGEST, LARGEST + 1)
+_COUNTS = np.abs(_VALUES) > 0.4 * STEPS[:, None]
+_PHASES = np.cos(2 * np.pi * _VALUES / STEPS[:, None]) * _COUNTS
+IN_PHASE, FEWEST = 0.4, 60  # mean cosine, and values, of a step
 
 
 def facts_of(grey: Levels) -> Facts:
     """Measure a grey picture (height, width), at its full size; {} without a tile inside borders.
 
-    inside: the shares of the sides inside borders; shares: of coefficients above LIMITS; noise, in
-    levels; cut: share of the frequencies below a steep fall; sharpness: of middle against low
-    frequencies, dB; cells: energy in a grid of 4 × 4; levels: mean, and standard deviation.
+    inside: the shares of the sides inside borders; spectrum: power above noise, levels², of 0 … 16
+    waves in a tile; noise, in levels; grain: power of the upper frequencies, dB; cells:
+    energy in a grid of 4 × 4; levels: mean, and standard deviation; small: 8 × 8 pixels.
     """
     top, bottom, left, right = box_of(grey)
     shape, whole = grey.shape, shrunk(grey[np.newaxis]).reshape(8, 8, 8, 8).mean(axis=(1, 3))
-    grey = grey[top:bottom, left:right]
-    high, wide = (side // TILE for side in grey.shape)
-    if not high * wide:
+    inside = grey[top:bottom, left:right]
+    tiles, row, column = _tiles(inside)
+    if not len(tiles):
         return {}
-    places = np.unique(np.linspace(0, high * wide - 1, min(TILES, high * wide)).astype(int))
-    row, column = places // wide, places % wide
-    cut = grey[: high * TILE, : wide * TILE].reshape(high, TILE, wide, TILE)
-    tiles = cut[row, :, column].astype(np.float32)
-    small = shrunk(grey[np.newaxis])
+    small = shrunk(inside[np.newaxis])
     tiles -= tiles.mean(axis=(1, 2), keepdims=True)
     across, down = (_power(some) for some in (tiles, tiles.transpose(0, 2, 1)))
-    peaks = [np.percentile(power, 95, axis=0) for power in (across, down)]
-    plain = np.percentile(np.concatenate((across, down)), 10, axis=0)
-    size, on_grid = (np.abs(_COSINES @ _blocks(tiles, by) @ _COSINES.T) for by in (4, 0))
-    traces = (on_grid < 1).mean() - (size < 1).mean()
-    size = np.sort(size, axis=None)
-    cell, energy = row * GRID // high * GRID + column * GRID // wide, across + down
+    power = np.sort(np.concatenate((across, down)), axis=0)
+    plain, strong = power[len(power) // 10], power[-(len(power) // 20 + 1) :].mean(axis=0)
+    cell, energy = row * GRID + column, across + down
     cells = np.bincount(cell, energy[:, 2:7].sum(axis=1), GRID**2)
-    both = peaks[0] + peaks[1] + 1e-3
     return {
-        "inside": [grey.shape[1] / shape[1], grey.shape[0] / shape[0]],
-        "shares": (1 - np.searchsorted(size, LIMITS, "right") / size.size).tolist(),
+        "inside": [inside.shape[1] / shape[1], inside.shape[0] / shape[0]],
+        "spectrum": np.round(np.maximum(strong - OF_PLAIN * plain, 0), 3).tolist(),
         "noise": float(np.sqrt(plain[12:].mean())),
-        "cut": _cut(peaks[0]) * _cut(peaks[1]),
-        "sharpness": float(10 * np.log10(both[4:7].mean() / both[1])),
+        "grain": float(10 * np.log10(power[:, 8:].mean() + 1e-3)),
         "cells": (cells / np.maximum(np.bincount(cell, minlength=GRID**2), 1)).tolist(),
         "levels": [float(small.mean()), float(small.std())],
-        "traces": float(traces),
         "small": np.rint(whole).astype(int).ravel().tolist(),
     }
 
 
-def _blocks(tiles: Floats, by: int) -> Floats:
-    """Return the blocks of 8 × 8 pixels of tiles, `by` pixels beside those of JPEG."""
-    tiles = tiles[:, by : TILE - by, by : TILE - by]
-    many = tiles.shape[1] // 8
-    return tiles.reshape(-1, many, 8, many, 8).transpose(0, 1, 3, 2, 4).reshape(-1, 8, 8)
+def _tiles(grey: Levels) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Return at most TILES tiles of a picture, and the row and the column of the cell of each."""
+    high, wide = (side // TILE for side in grey.shape)
+    places = np.unique(np.linspace(0, high * wide - 1, min(TILES, high * wide)).astype(int))
+    row, column = places // max(wide, 1), places % max(wide, 1)
+    cut = grey[: high * TILE, : wide * TILE].reshape(high, TILE, wide, TILE)
+    cells = row * GRID // max(high, 1), column * GRID // max(wide, 1)
+    return cut[row, :, column].astype(np.float32), *cells
+
+
+def seen_step(grey: Levels) -> float:
+    """Return the mean step of the WAVES of JPEG that a picture shows; 0 if most have none."""
+    blocks = (
+        _tiles(grey)[0].reshape(-1, 4, 8, 4, 8).transpose(0, 1, 3, 2, 4).reshape(-1, 8, 8) - 128
+    )
+    waves = np.einsum("ij,njk->nik", _COSINES, blocks)  # no BLAS: it may hang in a forked process
+    waves = np.einsum("nik,lk->nil", waves, _COSINES)
+    waves = np.clip(np.rint(waves), -LARGEST, LARGEST).astype(int)
+    found = []
+    for y, x in WAVES:
+        counts = np.bincount(waves[:, y, x] + LARGEST, minlength=len(_VALUES))
+        many, phases = ((some * counts).sum(axis=1) for some in (_COUNTS, _PHASES))
+        good = (many >= FEWEST) & (phases > IN_PHASE * many)
+        found.append(int(STEPS[good].max(initial=0)))
+    return float(np.mean(found)) if np.median(found) else 0.0
 
 
 def average(samples: Sequence[Facts]) -> Facts:
@@ -104,7 +117,6 @@ def average(samples: Sequence[Facts]) -> Facts:
     every = {name: np.array([of[name] for of in known]) for name in known[0]}
     means = {name: values.mean(axis=0) for name, values in every.items()}
     means["inside"] = np.quantile(every["inside"], 0.3, axis=0)
-    means["cut"] = np.median(every["cut"])
     return {name: np.round(value, 4).tolist() for name, value in means.items()}
 
 
@@ -112,14 +124,6 @@ def _power(tiles: Floats) -> Floats:
     """Return the power of the frequencies along the rows of tiles, in levels²: (n, 17)."""
     waves = np.fft.rfft(tiles * _WINDOW, axis=2)
     return np.asarray((np.abs(waves) ** 2).mean(axis=1) / (_WINDOW**2).sum(), np.float32)
-
-
-def _cut(power: NDArray[Any]) -> float:
-    """Return the share of the frequencies below a steep fall of their power; 1 without one."""
-    decibels, at = 10 * np.log10(power + 0.3), np.arange(len(power))
-    behind = np.interp(WITHIN * at, at, decibels)
-    steep = np.flatnonzero((decibels - behind > STEEP)[4:14] & (decibels[4:14] > 3))
-    return float(1.12 * (steep[0] + 4) / (len(power) - 1)) if len(steep) else 1.0
 
 
 def box_of(grey: Levels) -> tuple[int, int, int, int]:
@@ -152,30 +156,34 @@ def pixels(facts: Facts) -> float:
     return float(facts.get("width", 0)) * float(facts.get("height", 0)) * wide * high
 
 
-def detail(facts: Facts, smallest: float, contrast: float, calm: float) -> float:
-    """Return the number of significant coefficients of a picture in a group.
+def detail(facts: Facts, floor: float, smallest: float, contrast: float) -> float:
+    """Return the decibels of the spectrum of a picture above a floor, times waves in the picture.
 
-    smallest, contrast, calm: the least pixels, deviation of levels, and noise, of the group.
+    smallest, contrast: the least pixels, and deviation of levels, of the pictures to compare.
     """
-    scale = (pixels(facts) / max(smallest, 1)) ** 0.5
-    limit = SIGNIFICANT * scale * (facts["levels"][1] + 1) / (contrast + 1)
-    noise = facts["noise"] if facts["noise"] > 2 * calm + 1 else calm
-    limit = max(limit, SIGMAS * noise)
-    logs = np.log(np.array(facts["shares"]) + 1e-6)
-    return float(pixels(facts) * np.exp(np.interp(np.log(limit), np.log(LIMITS), logs)))
+    floor *= (pixels(facts) / max(smallest, 1)) ** 0.5
+    floor *= ((facts["levels"][1] + 1) / (contrast + 1)) ** 2
+    above = np.log10(np.maximum(np.array(facts["spectrum"]) / floor, 1))
+    return float(pixels(facts) * (np.arange(len(above)) * above).sum())
 
 
-SAME_DETAIL, SAME_PIXELS, SAME_TRACES = 1.45, 1.05, 0.02  # ratios, and a difference
+def _floor(of: Facts) -> float:
+    """Return the power, in levels², that the compression of a JPEG file may have added."""
+    return float(1 + 5e-4 * of.get("step", 0) ** 2)
+
+
+SAME_DETAIL, SAME_PIXELS, SAME_STEPS, SAME_POWER = 1.3, 1.05, 1.1, 0.01  # ratios; decibels
 FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
 MOVED = (0.15, 0.6)  # standard deviations of levels: the least difference between two framings
-CUT, LESS, MOST = 0.72, 0.2, 2.0  # shares of frequencies; ratio of details of an enlarged one
-TRACES = 0.025  # excess of zeros on the grid of JPEG
+ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
 POOR = 60.0  # mean step of a JPEG file of quality 45
-SHARPER = (2.0, 6.0)  # decibels; by more, the other one is blurred
-IN_A_CELL, OTHERS = 0.4, 1.15  # of the mean energy; ratio of half of the cells
+SHARPER = (2.5, 12.0, 4.0)  # decibels: least and most; how much more, of high frequencies
+IN_A_CELL, OTHERS = 0.4, 1.15  # of the mean energy; ratio of 7 cells in 10
 GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
-CLIPPED = 0.004  # share of the values that are 0 or 255
-BRIGHTER, OF_CONTRAST, OF_COLOUR = 6.0, 1.12, 1.2  # levels; ratios of deviations, of saturations
+REFERENCES = 32  # pictures of a group
+AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
+CLIPPED = 0.004  # share of the values that are the largest
+BRIGHTER, OF_CONTRAST, OF_COLOUR = 6.0, 1.08, 1.2  # levels; ratios of deviations, of saturations
 
 
 def _same_size(a: Facts, b: Facts) -> bool:
@@ -185,7 +193,13 @@ def _same_size(a: Facts, b: Facts) -> bool:
 
 
 def _is_framed(a: Facts, b: Facts) -> bool:
-    return _moved(a, b) > MOVED[0] and min(a["inside"]) < min(b["inside"]) - FRAMED
+    less = min(a["inside"]) < min(b["inside"]) - FRAMED
+    return less and _moved(a, b) > MOVED[0] and abs(_shape(a) / _shape(b) - 1) < 0.03
+
+
+def _shape(of: Facts) -> float:
+    (wide, high), x, y = of["inside"], of.get("width", 0), of.get("height", 0)
+    return float((x * wide + 1) / (y * high + 1))
 
 
 def _moved(a: Facts, b: Facts) -> float:
@@ -195,111 +209,157 @@ def _moved(a: Facts, b: Facts) -> float:
 
 
 def _is_enlarged(a: Facts, b: Facts) -> bool:
-    larger = pixels(a) > 1.1 * pixels(b)
-    soft = a["cut"] < min(CUT, b["cut"] - LESS)
-    return bool(soft and a["edges"] < (MOST if larger else 0.95) * b["edges"])
+    """Return whether a larger picture has no more detail: a filter leaves traces, FAINT ones."""
+    larger = pixels(a) > ENLARGED[0] * pixels(b) and b.get("step", 0) < POOR
+    if not larger or (a.get("dated") and not b.get("dated")):
+        return False
+    faint = FAINT * float(np.mean(b["spectrum"][11:15]))
+    floor, contrast = max(_floor(a), _floor(b), faint), min(of["levels"][1] for of in (a, b))
+    of_a, of_b = (detail(of, floor, pixels(b), contrast) for of in (a, b))
+    return of_a < ENLARGED[1] * of_b
 
 
 def _is_compressed(a: Facts, b: Facts) -> bool:
-    poor = a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0))
-    return bool(poor and (pixels(a) > 1.1 * pixels(b) or a["detail"] < 1.1 * b["detail"]))
+    return bool(a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0)))
 
 
 def _has_text(a: Facts, b: Facts) -> bool:
     """Return whether few parts of a picture have more in them than in `b`, and most the same."""
-    if not _same_size(a, b) or _moved(a, b) > MOVED[1] or other_colours(a, b):
+    if not _same_size(a, b) or _moved(a, b) > MOVED[1]:
         return False
     of_a, of_b = (np.array(of["cells"]) + 1 for of in (a, b))
     of_a = of_a / np.median(of_a / of_b)
     ratio = np.maximum(of_a / of_b, of_b / of_a)
     more = ((of_a - of_b > IN_A_CELL * of_b.mean()) & (of_a > 1.5 * of_b)).any()
-    return bool(more and np.median(ratio) < OTHERS)
+    return bool(more and np.quantile(ratio, 0.6) < OTHERS)
 
 
 def _is_sharper(a: Facts, b: Facts) -> bool:
-    sharper = SHARPER[0] < a["sharpness"] - b["sharpness"] < SHARPER[1]
-    return _same_size(a, b) and sharper and b["cut"] >= a["cut"] and a["detail"] < 2 * b["detail"]
+    """Return whether the upper frequencies of `a` are louder than those of `b`, all as much."""
+    power, power_b = (np.array(of["spectrum"]) + _floor(of) / 3 for of in (a, b))
+    louder = 10 * np.log10(power / power_b)[1:15]
+    louder -= louder[0]
+    middle, (least, most, more) = louder[3:6].mean(), SHARPER
+    flat = louder.max() < most and louder[9:].mean() < middle + more
+    return bool(_same_size(a, b) and middle > least and flat)
 
 
 def _is_grey(of: Facts) -> bool:
     return bool(of.get("colour", COLOURED) < GREY)
 
 
+def _is_reduced(a: Facts, b: Facts) -> bool:
+    """Return whether `a` has a palette for what was not drawn with few colours."""
+    if not a.get("palette") or b.get("palette", True):
+        return False
+    other = b["digest"] != a["digest"]
+    return bool(a["dithered"] or (other and generation(b) == (0, FINE)))
+
+
+def _is_clipped(a: Facts, b: Facts) -> bool:
+    more = a.get("clipped", 0) > 1.2 * b.get("clipped", 1) + CLIPPED
+    return more and other_colours(a, b) and not _is_grey(b) and not _is_noisier(b, a)
+
+
+def _is_noisier(a: Facts, b: Facts) -> bool:
+    return bool(a["noise"] > 2 * b["noise"] + 2)
+
+
+def _has_noise(a: Facts, b: Facts) -> bool:
+    """Return whether `a` has more noise, less above it, and was not compressed less than `b`."""
+    more = _same_size(a, b) and _is_noisier(a, b) and a["strength"] >= b["strength"]
+    return more and sum(a["spectrum"][8:]) < sum(b["spectrum"][8:])
+
+
 CHANGES = {  # what `a` is, beside `b`
     "framed": _is_framed,
     "enlarged": _is_enlarged,
     "compressed": _is_compressed,
-    "256 colours": lambda a, b: a.get("palette", False) and not b.get("palette", True),
-    "grey": lambda a, b: (
-        _is_grey(a) and b.get("colour", 0) > COLOURED and b["noise"] < 2 * a["noise"] + 2
-    ),
-    "clipped": lambda a, b: (
-        a.get("clipped", 0) > b.get("clipped", 1) + CLIPPED
-        and other_colours(a, b)
-        and not _is_grey(b)
-    ),
+    "256 colours": _is_reduced,
+    "grey": lambda a, b: _is_grey(a) and b.get("colour", 0) > COLOURED and not _is_noisier(b, a),
+    "clipped": _is_clipped,
     "text": _has_text,
     "sharpened": _is_sharper,
+    "noise": _has_noise,
 }
 
 
 def compare(group: Sequence[Facts]) -> None:
-    """Add "detail", "grain" and "changes" to the facts of the members of a group.
+    """Add "detail", "strength" and "changes" to the facts of the members of a group.
 
-    changes: words for what a member is beside another one, and those that are there already.
-    Details that differ by less than SAME_DETAIL from the largest are set to it.
+    changes: words for what a member is beside another one, and those that are there already.  Each
+    is compared with the REFERENCES that have most detail.  Details that differ by less than
+    SAME_DETAIL from the largest are set to it, and so are those of members that were not measured.
     """
-    measured = [of for of in group if of.get("shares")]
+    measured = [of for of in group if of.get("spectrum")]
+    for of in group:
+        of["changes"], of["pixels"] = of.get("changes", []), pixels(of)
     if not measured:
         return
     smallest, contrast = (min(map(f, measured)) for f in (pixels, lambda of: of["levels"][1]))
-    fine = [of["noise"] for of in measured if of.get("step", 0) < POOR]
-    least = smallest, contrast, min(fine or [of["noise"] for of in measured])
     for of in measured:
-        of["detail"] = detail(of, *least)
-        of["edges"] = detail({**of, "noise": 0}, *least)
+        of["detail"] = detail(of, _floor(of), smallest, contrast)
+        of["generation"], of["strength"] = generation(of)
+        of["power"] = of["grain"] - 20 * log10(of["levels"][1] + 1)
+    by_detail = sorted(measured, key=lambda of: -of["detail"])
+    distinct = {_key(of): of for of in by_detail}
+    some = list(distinct.values())[:REFERENCES]
+    words = {
+        key: [word for word, is_ in CHANGES.items() if any(is_(of, b) for b in some if b is not of)]
+        for key, of in distinct.items()
+    }
+    lossy = {of.get("digest") for of in measured if of["generation"] and of.get("step")}
     for of in measured:
-        more = [w for w, is_ in CHANGES.items() if any(is_(of, b) for b in measured if b is not of)]
-        of["changes"] = [*of.get("changes", []), *more]
-        same = (b for b in measured if b.get("generation") == 1 and _same_levels(of, b))
-        if of.get("generation") == 0 and (of["traces"] > TRACES or any(same)):
+        of["changes"] += words[_key(of)]
+        if not of["generation"] and of.get("digest", 0) in lossy:
             of["generation"] = 2  # made from a JPEG file
-        of["pixels"] = pixels(of)
-    for many in {len(of["changes"]) for of in measured}:
-        some = [of for of in measured if len(of["changes"]) == many]
-        _level(some, "detail", lambda value, best: value * SAME_DETAIL >= best, max)
-        _level(some, "pixels", lambda value, best: value * SAME_PIXELS >= best, max)
-        _level(some, "traces", lambda value, best: value - SAME_TRACES <= best, min)
+    for of in group:
+        of.setdefault("detail", by_detail[0]["detail"])
+    for many in {len(of["changes"]) for of in group}:
+        same = [of for of in group if len(of["changes"]) == many]
+        _level(same, "detail", lambda value, best: value * SAME_DETAIL >= best, max)
+        _level(same, "pixels", lambda value, best: value * SAME_PIXELS >= best, max)
+        _level(same, "strength", lambda value, best: value <= SAME_STEPS * best, min)
+        _level(same, "power", lambda value, best: value + SAME_POWER >= best, max)
 
 
-def generations(facts: Facts) -> tuple[int, float]:
-    """Return how often a file was compressed, as far as it shows; the least is the original's.
+def _key(of: Facts) -> tuple[Any, ...]:
+    """Return what equal pictures have in common: they have the same changes, but for relations."""
+    return of.get("digest", id(of)), *map(of.get, ("colour", "step", "palette", "dated"))
 
-    0 is lossless, 1 is JPEG or HEIF, and 2 is made from such a file; then the traces of JPEG.
+
+def generation(facts: Facts) -> tuple[int, float]:
+    """Return the coding of a picture (`pictures.CODECS`, or 2 for twice), and its largest step."""
+    own, seen = facts.get("low", 0.0), facts.get("seen", 0.0)
+    times = 2 if seen > AGAIN * own + 1 else facts.get("coding", 0)
+    return times, max(own, seen, FINE)
+
+
+def firsthand(facts: Facts) -> tuple[float, ...]:
+    """Return the order of pictures or videos with as much detail; the original's is the least.
+
+    A copy has lost the date at which it was taken, is in a format of the web, has a larger step of
+    quantisation or traces of one before, or less power of the upper frequencies.
     """
-    if "generation" not in facts:  # a video: each compression leaves fewer small coefficients
-        return 0, -facts.get("shares", [0.0])[0]
-    return facts["generation"], facts.get("traces", 0.0)
+    lost, web = not facts.get("dated", True), facts.get("coding") == WEB
+    steps = facts.get("strength", 0.0), facts.get("generation", 0)
+    return lost, web, *steps, -facts.get("power", 0.0)
 
 
 def doubt(kept: Facts, removed: Facts) -> str:
     """Return why a removal is doubtful, words with commas, or "": changes of the picture kept."""
     words = list(kept.get("changes", ()))
     toned = {"grey", "clipped"} & {*words, *removed.get("changes", ())}
-    return ",".join(words + ["colours"] * (not toned and other_colours(kept, removed)))
+    words += ["colours"] * (not toned and other_colours(kept, removed))
+    unknown = bool(kept.get("spectrum")) != bool(removed.get("spectrum"))
+    return ",".join(words + ["not measured"] * unknown)
 
 
 def _level(some: Sequence[Facts], name: str, is_same: Any, of_all: Any) -> None:
     """Set a fact to the best of all, where it is about the same."""
-    best = of_all((of[name] for of in some), default=0)
-    for of in some:
+    best = of_all((of[name] for of in some if name in of), default=0)
+    for of in (of for of in some if name in of):
         of[name] = best if is_same(of[name], best) else of[name]
-
-
-def _same_levels(a: Facts, b: Facts) -> bool:
-    return bool(np.abs(np.subtract(a["shares"], b["shares"])).max() < 0.001) and (
-        abs(a["traces"] - b["traces"]) < 0.01
-    )
 
 
 def other_colours(a: Facts, b: Facts) -> bool:

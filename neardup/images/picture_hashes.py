@@ -47,6 +47,7 @@ HASH_BYTES = perceptual_hash.BITS // 8
 FEWEST_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
+OTHERS = 64  # pictures of a group with which each of it is compared
 TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are not cached
 
 
@@ -199,7 +200,7 @@ def facts_of_file(file: FoundFile, of: Fingerprint) -> Facts:
     """Return the facts of a picture that need no decoding: its size, bytes and date."""
     date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(file.mtime_ns // 10**9))
     size = {"width": of.width, "height": of.height}
-    return {**size, "bytes": file.size, "date": of.date or date}
+    return {**size, "bytes": file.size, "date": of.date or date, "dated": bool(of.date)}
 
 
 def compared(
@@ -225,13 +226,15 @@ def relate(group: Sequence[Facts], hashes: Sequence[bytes], variants: Variants) 
     """
     words = np.frombuffer(b"".join(hashes), np.uint64).reshape(len(group), -1, HASH_BYTES // 8)
     turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)
+    chosen = np.unique(np.linspace(0, len(group) - 1, OTHERS).astype(int))
+    bare = np.array([min(of.get("inside", [1])) > 1 - originals.FRAMED for of in group])[chosen]
     for k, facts in enumerate(group):
-        bits = popcount(words[:, :, :] ^ words[k, 0]).sum(axis=2)  # (n, V)
+        bits = popcount(words[chosen] ^ words[k, 0]).sum(axis=2)  # (at most OTHERS, V)
         best = bits.argmin(axis=1)
         which, cut = best % len(turned), best // len(turned)
-        others = np.arange(len(group)) != k
-        centre = (cut > 0) & (bits.min(axis=1) + NEARER < bits[:, which].diagonal()) & others
-        bare = [min(of.get("inside", [1])) > 1 - originals.FRAMED for of in group]
+        others = chosen != k
+        whole = bits[np.arange(len(chosen)), which]
+        centre = (cut > 0) & (bits.min(axis=1) + NEARER < whole) & others
         facts["changes"] = ["cropped"] * bool((centre & bare).any())
         if (which[others] > 0).sum() > (which[others] == 0).sum():
             usual = np.bincount(which[others & (which > 0)]).argmax()

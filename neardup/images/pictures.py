@@ -26,6 +26,7 @@ import os
 import re
 import sys
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
@@ -55,7 +56,12 @@ LARGEST_MEASURED, COLOURS = (
     200,
 )  # pixels a side, to compare copies; of which colours are taken
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
-CODECS = {"JPEG": 1, "MPO": 1, "HEIF": 1, "WEBP": 2, "AVIF": 2, "JPEG2000": 2}  # for `generations`
+CODECS = {
+    "JPEG": 1,
+    "MPO": 1,
+    "HEIF": 1,
+    **dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB),
+}
 Size = tuple[int, int]
 MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 # Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
@@ -187,7 +193,9 @@ def measured(path: bytes) -> originals.Facts:
 def _measured(image: Image.Image) -> originals.Facts:
     """Measure a picture: as `originals.facts_of`, and what its file and its colours tell.
 
-    step: the mean quantisation of JPEG; colour: mean saturation; clipped: share of 0 and 255.
+    step: the mean quantisation of JPEG, and of its low frequencies (low); colour: mean saturation;
+    clipped: share of the largest values; dithered: the palette is full, or few pixels are equal;
+    seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey.
     """
     from PIL import Image
 
@@ -198,14 +206,19 @@ def _measured(image: Image.Image) -> originals.Facts:
     flat = np.diff(grey, axis=1) == 0
     still = image.mode == "P" and getattr(image, "n_frames", 1) == 1  # animations are GIF files
     full = still and len(image.getcolors() or ()) > 250
-    steps = getattr(image, "quantization", None)
+    tables = getattr(image, "quantization", None) or {0: [0] * 64}
+    steps = np.reshape(tables[0] if 0 in tables else next(iter(tables.values())), (8, 8))
     return {
         **originals.facts_of(grey),
-        "palette": still and (full or bool(flat.mean() < FLAT)),
+        "seen": originals.seen_step(grey),
+        "digest": zlib.crc32(np.ascontiguousarray(grey).data),
+        "palette": still,
+        "dithered": full or bool(flat.mean() < FLAT),
         "colour": float(np.ptp(values, axis=2).mean()),
-        "clipped": float(((values == 0) | (values == 255)).mean()),
-        "step": float(np.mean(next(iter(steps.values())))) if steps else 0.0,
-        "generation": CODECS.get(image.format or "", 0),
+        "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
+        "step": float(steps.mean()),
+        "low": float(np.mean([steps[at] for at in originals.WAVES])),
+        "coding": CODECS.get(image.format or "", 0),
     }
 
 

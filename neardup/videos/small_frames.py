@@ -41,6 +41,14 @@ class Shrinker:
         """Return a frame as luma at its full size, uint8 (height, width)."""
         return turned(_plane(self._scaled(frame, frame.width, frame.height)), turn_of(frame))
 
+    def colour(self, frame: VideoFrame) -> float:
+        """Return the mean saturation of a frame, 0 … 255; 255 if swscale cannot convert it."""
+        try:
+            small = frame.reformat(SIDE, SIDE, "rgb24").to_ndarray().astype(np.int16)
+        except (ValueError, NotImplementedError):
+            return 255.0
+        return float(np.ptp(small, axis=2).mean())
+
     def _scaled(self, frame: VideoFrame, width: int = SIDE, height: int = SIDE) -> VideoFrame:
         scaler = self._scaler if width == SIDE else self._other
         size = (width, height, "gray")

@@ -20,7 +20,7 @@ from neardup.sets.ragged import Forest
 from neardup.videos.runs import CommonStretch, VideoPair
 
 SAME_SPEED = 0.005  # how far the rate of a run may be from 1
-USUAL = (12, 12.5, 15, 18, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120)  # fps
+USUAL = (10, 12, 12.5, 15, 18, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120)  # fps
 
 
 class Videos(NamedTuple):

@@ -168,7 +168,8 @@ class _Frames:
 
     def _sample(self, frame: Any) -> None:
         """Measure a frame; take half as many as before when there are enough."""
-        self.samples.append(originals.facts_of(self._shrinker.whole(frame)))
+        facts = originals.facts_of(self._shrinker.whole(frame))
+        self.samples.append({**facts, "colour": self._shrinker.colour(frame)} if facts else {})
         if len(self.samples) == SAMPLES:
             self.samples, self._every = self.samples[::2], 2 * self._every
 

@@ -150,7 +150,39 @@ def test_every_mode_is_measured(mode: str, scene: Image.Image, tmp_path: Path) -
     )
     image.save(file := tmp_path / ("x.tif" if mode == "CMYK" else "x.png"))
     facts = pictures.measured(os.fsencode(file))
-    assert 0.05 < facts["shares"][1] < 1
+    assert facts["spectrum"][1] > 1
+
+
+def test_what_was_not_measured_does_not_lose_for_that(scene: Image.Image, tmp_path: Path) -> None:
+    """A picture that could not be measured counts as one with as much detail, and is doubtful."""
+    scene.save(tmp_path / "z.png")
+    scene.resize((192, 144)).save(tmp_path / "a.png")
+    facts, _ = compare([tmp_path / "a.png", tmp_path / "z.png"])
+    bare: Facts = {"width": WIDE, "height": HIGH, "bytes": 9}
+    small = {name: facts[0][name] for name in facts[0] if name not in ("detail", "changes")}
+    group = [small, bare]
+    originals.compare(group)
+    assert in_order(group, ["a", "z"], keep_rules(PICTURES)) == [1, 0]
+    assert doubt(*group) == doubt(*group[::-1]) == "not measured"
+
+
+def test_thousands_of_equal_pictures_take_linear_time(scene: Image.Image, tmp_path: Path) -> None:
+    scene.save(tmp_path / "z.png")
+    found = FoundFile(os.fsencode(tmp_path / "z.png"), 1, 10**18)
+    print_, one = fingerprint(found, ALL), pictures.measured(found.path)
+    group: list[Facts] = [{"width": WIDE, "height": HIGH} for _ in range(2000)]
+    measure = lambda files: (Outcome(file, one, False) for file in files)  # noqa: E731
+    pairs: Any = [(found._replace(path=b"%d" % k), print_) for k in range(2000)]
+    compared(group, pairs, ALL, measure)
+    assert all(of["changes"] == [] for of in group)
+
+
+def test_traces_of_a_stronger_compression_are_seen(scene: Image.Image, tmp_path: Path) -> None:
+    scene.save(tmp_path / "z.jpg", quality=60)
+    Image.open(tmp_path / "z.jpg").save(tmp_path / "a.jpg", quality=97)
+    (first, again), order = compare([tmp_path / "z.jpg", tmp_path / "a.jpg"])
+    assert order == [0, 1]
+    assert (first["generation"], again["generation"]) == (1, 2)
 
 
 def test_a_tiny_picture_has_no_measures() -> None:
