@@ -1,6 +1,7 @@
 """`tune`: recommend a setting for a file, from a sample of it."""
 
 import argparse
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -8,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from neardup.evaluation import choices, estimates, exact_answers, line_sample, shingle_lengths
+from neardup.joins.bitmap_joins import join_by
 from neardup.options import table
 from neardup.options.command_parser import FOR_SETS, plain_names
 from neardup.reading.blocks import Block
@@ -18,6 +20,7 @@ from neardup.runtime.program import UsageError, job_command
 from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme
 from neardup.schemes.fingerprints import Hamming
+from neardup.sets.ragged import Ragged
 from neardup.stages.pairs import parsed
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
@@ -29,12 +32,16 @@ lengths of shingles are also compared, unless --shingle is given.
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
 FLAGS = [flag for flag in exact_answers.SHARED if flag not in exact_answers.PRINTS]
-MOST_SAMPLED = 20_000
+USUAL, MOST_SAMPLED = "3000", 20_000
+# Of the input's bytes, without --sample: a run of all of them should cost twice as much.
+SHARE, LEAST_BYTES = 100, 1 << 16
 SHOWN = 6  # bandings
 # What a cleaning removes, as the lines of a sample show it.
+BEYOND_ASCII = re.compile(rb"[\x80-\xff]|\\u[0-9a-fA-F]{4}")
 CLEANINGS = {
     "html": re.compile(rb"</?[A-Za-z][^<>]*>"),
-    "accents": re.compile(rb"[\x80-\xff]|\\u[0-9a-fA-F]{4}"),
+    "accents": BEYOND_ASCII,
+    "width": BEYOND_ASCII,
 }
 BELOW = Fraction(1, 10)  # how far below the threshold pairs are counted, too
 SIMILARITIES = [k / 10 for k in range(1, 10)]
@@ -64,23 +71,32 @@ def main() -> None:
         raise UsageError(f"--input {FINGERPRINTS}: {FOR_SETS}")
     settings, measure = exact_answers.exact_settings(options)
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
-    size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
+    size = table.integer("--sample", args.sample or USUAL, 2, MOST_SAMPLED)
     exact_answers.check_files(args.files)
-    sample = line_sample.draw(args.files, size, seed, settings.form)
+    most = line_sample.MOST_BYTES
+    if args.sample is None:
+        here = sum(os.path.getsize(name) for name in args.files if os.path.isfile(name))
+        most = min(max(here // SHARE, LEAST_BYTES), most)
+    sample = line_sample.draw(args.files, size, seed, settings.form, most)
     if settings.form.fields:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
     blocks = settings.blocks(args.files) if "-" not in args.files else []
     first = next(iter(blocks), Block("line ", 1, line_sample.as_block(sample.lines)))
+    if isinstance(first.data, bytes):  # its start is enough
+        start = first.data[: first.data.rfind(b"\n", 0, 1 << 18) + 1]
+        first = first._replace(data=start or first.data)
     counters = Counters("tune", "", "", QUIET)
     list(parsed([first], settings, counters))
     judged(counters.counts, Fraction(1))
     assert not isinstance(measure, Hamming)
+    pairs = SimilarPairs(sample)
     if settings.form.shingle and options.shingle is None:
-        texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)
+        most = shingle_lengths.MOST_TEXT if args.sample else shingle_lengths.USUAL_TEXT
+        texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed, most)
         lengths = shingle_lengths.compared(texts, measure, recall, seed)
         print("\n".join([*shingle_lengths.in_words(lengths, measure, len(texts)), ""]))
         best = replace(options, shingle=shingle_lengths.best_length(lengths).name)
-        usual, other = _pairs(sample, options, seed), _pairs(sample, best, seed)
+        usual, other = pairs.of(options), pairs.of(best)
         if other < usual:
             more = f"{choices.number(usual)} similar pairs, and not {choices.number(other)}"
             print(f"But the default --shingle finds about {more}; so it is kept.\n")
@@ -94,13 +110,13 @@ def main() -> None:
         options = replace(options, input=settings.form.input)
     options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
     asked = exact_answers.pair_options(options)
-    costs = [choices.cost(survey, each, asked) for each in choices.choices(measure, name, recall)]
+    costs = choices.costs(survey, choices.choices(measure, name, recall), asked, SHOWN)
     about, notes = _about(survey, sample), _notes(survey, name)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
     command = _job([*asked, *choices.best(costs).choice.flags], args.files)
     few = shingle_lengths.few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
-    for hint in _hints(sample, options, survey, seed, args.files):
+    for hint in _hints(sample, options, pairs, args.files):
         print(hint)
     if not measure.directed:
         print("\nIt prints pairs; add --output kept for the records without near-duplicates.")
@@ -111,35 +127,47 @@ def _job(flags: Iterable[str], files: Iterable[str]) -> str:
     return shlex.join([*job_command(), *words, *plain_names(["--", *files])])
 
 
-def _pairs(sample: line_sample.LineSample, options: table.Options, seed: int) -> float:
-    """Return the estimated number of similar pairs in the input with these options."""
-    settings, measure = exact_answers.exact_settings(options)
-    assert not isinstance(measure, Hamming)
-    survey = estimates.Survey.of(sample, settings.parse, measure, seed)
-    return float(survey.likeness.matches.sum())
+class SimilarPairs:
+    """Estimates of the number of similar pairs in the input, by a sample that is parsed once."""
+
+    def __init__(self, sample: line_sample.LineSample) -> None:
+        self._sample = sample
+        self._parsed: dict[tuple[str, ...], tuple[Ragged, estimates.Weights]] = {}
+
+    def of(self, options: table.Options) -> float:
+        settings, measure = exact_answers.exact_settings(options)
+        assert not isinstance(measure, Hamming)
+        form = tuple(settings.form.key_options().values())
+        if form not in self._parsed:
+            batch, weights, _ = estimates.parsed(self._sample, settings.parse)
+            self._parsed[form] = batch.sets, weights
+        sets, weights = self._parsed[form]
+        joined = join_by(measure, sets)
+        return float(weights.of(joined.left, joined.right).sum())
 
 
 def _hints(
     sample: line_sample.LineSample,
     options: table.Options,
-    survey: estimates.Survey,
-    seed: int,
+    pairs: SimilarPairs,
     files: list[str],
 ) -> Iterator[str]:
     """Yield, for each option that would find more pairs by the sample, how many, and a command."""
-    here, tried = float(survey.likeness.matches.sum()), []
-    if options.shingle is not None:
+    here, tried = pairs.of(options), []
+    settings, measure = exact_answers.exact_settings(options)
+    assert not isinstance(measure, Hamming)
+    if settings.form.shingle:
         given = options.clean.split(",") if options.clean else []
         for name, marks in CLEANINGS.items():
             lines = (line for line in sample.lines if isinstance(line, bytes))  # rows that are read
             if name not in given and any(map(marks.search, lines)):
                 tried.append(("--clean", ",".join([*given, name])))
-    t = survey.measure.threshold
-    if Fraction(t.num, t.den) > 2 * BELOW and survey.measure.resemblance:
+    t = measure.threshold
+    if Fraction(t.num, t.den) > 2 * BELOW and measure.resemblance:
         tried.append(("--threshold", f"{float(Fraction(t.num, t.den) - BELOW):.3g}"))
     for flag, value in tried:
         asked = options.with_values({flag: value})
-        there = _pairs(sample, asked, seed)
+        there = pairs.of(asked)
         if there > here:
             found = f"about {choices.number(there)} similar pairs instead of {choices.number(here)}"
             command = _job(exact_answers.pair_options(asked), files)
@@ -151,7 +179,8 @@ def _command_line() -> argparse.Namespace:
     exact_answers.add_files(parser)
     recall = "the minimum recall at the threshold"
     exact_answers.add_option(parser, "--recall", "P", str(banding.DEFAULT_RECALL), recall)
-    exact_answers.add_option(parser, "--sample", "N", "3000", "maximum size of the sample")
+    about = f"maximum size of the sample (default: {USUAL}, and a {SHARE}th of the input's bytes)"
+    parser.add_argument("--sample", metavar="N", help=about)
     exact_answers.add_option(parser, "--seed", "N", "0", "seed of the sample, 0 to 2^64-1")
     return parser.parse_args()
 

@@ -7,13 +7,13 @@ setting with the least work is recommended; of equal ones, the one that sends th
 Letters: b bands, r rows.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_counts
-from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.lines.keyed_lines import KEY_WIDTH
 from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.schemes import SCHEMES, banding, minhash
@@ -24,7 +24,7 @@ from neardup.similarity.measures import SetMeasure
 MOST_BANDS = 64
 ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, the expected number is used for banding
 ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, similarities are assumed to be uniform
-MODEL = 1000  # steps
+MODEL = 200  # steps
 
 
 def number(value: float) -> str:
@@ -97,7 +97,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
     """Estimate the recall and cost of a setting; `asked`: the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
-    part, counts = survey.counted() if counts_first(options) else (survey, None)
+    part, counts = survey.counted if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme
     keys = scheme.keys(part.batch.sets)
     found = _candidate_counts(part, scheme, keys)
@@ -109,7 +109,7 @@ def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
         len(keys.values) * each,
         found.candidates,
         found.verified,
-        shuffled=sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each,
+        shuffled=float(keys.sizes @ (part.line_sizes + KEY_WIDTH)) * each,
         counted=survey.tokens if counts else 0,
     )
 
@@ -145,6 +145,19 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
         pairs = np.ones(MODEL)
     missed = float(pairs @ [1 - scheme.recall(s) for s in similarity.tolist()] / pairs.sum())
     return scheme.recall(t), min(1 - missed, banding.NEARLY_ONE) if missed else 1.0
+
+
+def costs(survey: Survey, some: Iterable[Choice], asked: list[str], enough: int) -> list[Cost]:
+    """Estimate the costs of settings; leave out bandings whose keys alone are too much work.
+
+    At least `enough` settings are returned.
+    """
+    found: list[Cost] = []
+    for choice in some:
+        bands = int(choice.name.split(" × ")[0]) if "×" in choice.name else 0
+        if len(found) < enough or bands * survey.records <= best(found).work:
+            found.append(cost(survey, choice, asked))
+    return found
 
 
 def best(costs: list[Cost]) -> Cost:

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins.inverted_index import InvertedIndex
+from neardup.lines.keyed_lines import encode_sets
 from neardup.reading.input_check import Parser
 from neardup.runtime.program import StageError
 from neardup.sets.ragged import Batch, Ragged, distinct
@@ -140,6 +142,17 @@ def candidate_counts(
     return CandidateCounts(candidates, verified, seen)
 
 
+def parsed(sample: LineSample, parse: Parser) -> tuple[Batch, Weights, int]:
+    """Return a sample's records, their weights, and how many lines are bad.
+
+    StageError if there are fewer than two records.
+    """
+    batch, bad = parse(as_block(sample.lines))
+    good = np.ones(len(sample.lines), dtype=bool)
+    good[[*(line.number for line in bad), *batch.without_shingles]] = False
+    return batch, Weights.of_sample(sample, good), len(bad)
+
+
 @dataclass(frozen=True)
 class Survey:
     batch: Batch  # the sampled records that were compared
@@ -152,19 +165,16 @@ class Survey:
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
         """Parse and compare a sample; StageError if it has fewer than two records."""
-        batch, bad = parse(as_block(sample.lines))
-        good = np.ones(len(sample.lines), dtype=bool)
-        out = [*(line.number for line in bad), *batch.without_shingles]
-        good[out] = False
-        n, weights = len(batch.ids), Weights.of_sample(sample, good)
+        batch, weights, bad = parsed(sample, parse)
+        n, out = len(batch.ids), bad + len(batch.without_shingles)
         _, holders = distinct(batch.sets.values)
         fit = n * min(1.0, (MOST_SHARED / max(int(holders @ holders), 1)) ** 0.5)
         # In random order: a part of them is a sample, too.
         order = np.random.default_rng(seed).permutation(n)[: max(2, int(fit))]
         batch, weights = batch.take(order), weights.take(order)
         found = likeness(batch.sets, measure, weights)
-        whole = sample.whole and len(order) == n and n + len(out) == round(sample.total)
-        return cls(batch, weights, whole, len(bad), measure, found)
+        whole = sample.whole and len(order) == n and n + out == round(sample.total)
+        return cls(batch, weights, whole, bad, measure, found)
 
     def __len__(self) -> int:
         return len(self.batch.ids)
@@ -174,11 +184,18 @@ class Survey:
         """The estimated number of records in the whole input."""
         return len(self) * self.weights.records
 
+    @cached_property
+    def line_sizes(self) -> np.ndarray:
+        """The bytes of each record in a keyed line, after the key: int64 (n,)."""
+        some = zip(self.batch.sets.sizes.tolist(), self.batch.ids, encode_sets(self.batch.sets))
+        return np.array([len(b"\t%08d\t%b\t%b\n" % record) for record in some], np.int64)
+
     @property
     def tokens(self) -> float:
         """The estimated number of tokens in the whole input."""
         return len(self.batch.sets.values) * self.weights.records
 
+    @cached_property
     def counted(self) -> tuple[Survey, TokenCounts]:
         """Return a survey and token counts, each of half the sample unless it is the whole input.
 

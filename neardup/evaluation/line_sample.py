@@ -33,6 +33,7 @@ from neardup.sets.ragged import distinct
 
 CELL_BYTES = 1 << 12  # a disk reads no smaller unit
 LEAST_CELLS = 750  # so that short lines are drawn from all parts of the file, too
+ENOUGH = 100  # lines, which are read whatever the limit in bytes
 MOST_BYTES = 16 << 20  # read from all files together
 MOST_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
@@ -65,8 +66,17 @@ def as_block(lines: list[bytes]) -> Any:
     return lines if any(isinstance(line, FlawedRow) for line in lines) else b"".join(lines)
 
 
-def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """Sample at most `lines` lines of files (`-`: stdin), or rows of tables as JSON lines."""
+def draw(
+    files: list[str],
+    lines: int,
+    seed: int,
+    form: InputFormat = OF_LINES,
+    most_bytes: int = MOST_BYTES,
+) -> LineSample:
+    """Sample at most `lines` lines of files (`-`: stdin), or rows of tables as JSON lines.
+
+    Reading ends after `most_bytes` bytes, but not before ENOUGH lines of plain files.
+    """
     dice = np.random.default_rng(seed)
     in_cells = [
         name
@@ -81,11 +91,13 @@ def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) 
         with open(name, "rb") as file:
             refuse_no_lines(file.read(MAGIC_BYTES), name)
     if len(in_cells) == len(files):
-        return _from_cells(files, lines, dice)
-    return _from_start(files, lines, dice, form)
+        return _from_cells(files, lines, dice, most_bytes)
+    return _from_start(files, lines, dice, form, most_bytes)
 
 
-def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> LineSample:
+def _from_cells(
+    files: list[str], lines: int, dice: np.random.Generator, most_bytes: int
+) -> LineSample:
     sizes = np.array([os.path.getsize(name) for name in files], dtype=np.int64)
     ends = np.cumsum(-(-sizes // CELL_BYTES))  # file f has the cells ends[f-1] … ends[f]-1
     count = int(ends[-1])
@@ -93,7 +105,8 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
     cells: list[int] = []
     drawn = bytes_read = line_bytes = too_long = 0
     for cell in dice.choice(count, min(count, MOST_BYTES // CELL_BYTES), replace=False).tolist():
-        if (len(found) >= lines and drawn >= LEAST_CELLS) or bytes_read >= MOST_BYTES:
+        enough = bytes_read >= (most_bytes if len(found) >= ENOUGH else MOST_BYTES)
+        if enough or (len(found) >= lines and drawn >= LEAST_CELLS):
             break
         file = int(np.searchsorted(ends, cell, side="right"))
         first = int(ends[file - 1]) if file else 0
@@ -156,7 +169,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 
 
 def _from_start(
-    files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
+    files: list[str], lines: int, dice: np.random.Generator, form: InputFormat, most_bytes: int
 ) -> LineSample:
     """Sample lines from the start of each file; the limit in bytes is the same for each file."""
     found: list[bytes] = []
@@ -164,7 +177,7 @@ def _from_start(
     shares = []
     for name in files:
         first = partial(_first_lines if form.is_of_lines(name) else _first_rows, form)
-        here, long, share = first(name, MOST_BYTES // len(files))
+        here, long, share = first(name, most_bytes // len(files))
         found += here
         too_long += long
         total += len(here) / (share or 1)

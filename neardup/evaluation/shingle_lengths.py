@@ -15,8 +15,8 @@ better of the two is
     the one with the higher similarity, if it is a pair by neither
 
 Letters: k units a shingle, n shingles of a usual (median) record.
-Cost: 15 times the shingles of half a million characters, an exact join of each, and 5,000 random
-pairs, or as many as have four million characters.
+Cost: 15 times the shingles of half a million characters, an exact join of each, and 2,000 random
+pairs, or as many as have a million characters.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,7 @@ import numpy as np
 from neardup.evaluation.choices import short
 from neardup.evaluation.estimates import Weights
 from neardup.evaluation.line_sample import LineSample, as_block
-from neardup.joins import JOINS
-from neardup.joins.inverted_index import all_against_all
+from neardup.joins.bitmap_joins import join_by
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.schemes import banding
@@ -38,9 +37,9 @@ from neardup.sets.ragged import Ragged, shared_sizes
 from neardup.similarity.measures import SetMeasure
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}
-MOST_TEXT = 1 << 19  # characters
-PAIRS_DRAWN = 5000  # pairs; fewer if texts are long
-PAIRS_TEXT = 1 << 22  # characters
+MOST_TEXT, USUAL_TEXT = 1 << 19, 1 << 15  # characters, with and without --sample
+PAIRS_DRAWN = 2000  # pairs; fewer if texts are long
+PAIRS_TEXT = 1 << 20  # characters
 OF_HUNDRED = 99
 USUAL_BANDS = 16
 
@@ -51,8 +50,10 @@ class Texts:
     weights: Weights
 
     @classmethod
-    def of_sample(cls, sample: LineSample, form: InputFormat, seed: int) -> "Texts":
-        """Clean the texts of a sample; StageError if there are fewer than two."""
+    def of_sample(
+        cls, sample: LineSample, form: InputFormat, seed: int, most: int = MOST_TEXT
+    ) -> "Texts":
+        """Clean up to `most` characters; StageError if there are fewer than two texts."""
         cleaned = [""] * len(sample.lines)
         for line in form.texts(as_block(sample.lines)):
             cleaned[line.number] = form.clean(line.text)
@@ -60,7 +61,7 @@ class Texts:
         found, weights = np.flatnonzero(good), Weights.of_sample(sample, good)
         order = np.random.default_rng(seed).permutation(len(found))
         ends = np.cumsum([len(cleaned[i]) for i in found[order].tolist()])
-        order = order[: max(2, int(np.searchsorted(ends, MOST_TEXT, "right")))]
+        order = order[: max(2, int(np.searchsorted(ends, most, "right")))]
         return cls([cleaned[i] for i in found[order].tolist()], weights.take(order))
 
     def __len__(self) -> int:
@@ -122,21 +123,15 @@ def _length(
     measure: SetMeasure,
     recall: float,
 ) -> Length:
-    rows = [shingler(text) for text in texts.texts]
-    sizes = np.array([len(row) for row in rows], dtype=np.int64)
-    # Ranks instead of hashes: small numbers are faster.
-    _, ranks = np.unique(np.concatenate(rows), return_inverse=True)
-    sets = Ragged.from_unsorted(ranks.astype(np.uint64), sizes)
+    sets = Ragged.from_unsorted(*shingler.many(texts.texts))
     common = shared_sizes(sets, *random)
     alike = np.sort(common / (sets.sizes[random[0]] + sets.sizes[random[1]] - common))
     n = np.sort(sets.sizes)[[len(sets) // 2]]
     unchanged = np.maximum(n - shingler.width, 0)
     part, whole = measure.fraction(unchanged, n, n)
     least = measure.resemblance
-    joined = JOINS["ppjoin_plus"](sets, least) if least else all_against_all(sets, measure)
-    x, y = sets.sizes[joined.left], sets.sizes[joined.right]
-    found = measure.may_reach(joined.common, x, y)
-    pairs = float(texts.weights.of(joined.left, joined.right) @ found)
+    joined = join_by(measure, sets)
+    pairs = float(texts.weights.of(joined.left, joined.right).sum())
     records = texts.weights.records * len(texts)
     met = _met(alike, float(least), recall) * records * (records - 1) / 2 if least else 0.0
     return Length(
@@ -154,8 +149,8 @@ def _met(alike: np.ndarray, least: float, recall: float) -> float:
     """Return the expected share of random pairs that are dissimilar but share a key."""
     most = max(USUAL_BANDS, banding.bands_needed(least, 1, recall))
     bands, rows = banding.choose(least, recall, most)
-    dissimilar = alike[alike < least].tolist()
-    return sum(banding.recall(s, bands, rows) for s in dissimilar) / len(alike)
+    missed = np.exp(bands * np.log1p(-(alike[alike < least] ** rows)))
+    return float((1 - missed).sum()) / len(alike)
 
 
 def best_length(lengths: Sequence[Length]) -> Length:

@@ -228,9 +228,11 @@ class InputFormat(NamedTuple):
         if self.shingle is not None or self.bits:
             for number, id_, content, flaw, _ in self._records()(block):
                 if not flaw:
-                    words = [w.decode() if isinstance(w, bytes) else str(w) for w in content]
-                    text = content if isinstance(content, str) else " ".join(words)
-                    yield Text(number, id_, whole(text))
+                    if not isinstance(content, str):
+                        content = " ".join(
+                            w.decode() if isinstance(w, bytes) else str(w) for w in content
+                        )
+                    yield Text(number, id_, whole(content))
         else:
             for number, record in enumerate(block.splitlines()):
                 id_, *shingles = record.strip().split(None, 1) or [b""]

@@ -44,7 +44,7 @@ import numpy as np
 
 from neardup.reading.cleaning import plain
 from neardup.sets.hashing import combine, mix
-from neardup.sets.ragged import spans
+from neardup.sets.ragged import distinct, spans
 from neardup.sets.weighted_sets import numbered
 
 HASH_BYTES = 8
@@ -73,6 +73,9 @@ class WordHashes(dict[bytes, bytes]):
         fed.update(word)
         hash_ = self[word] = fed.digest()
         return hash_
+
+
+HASHES = WordHashes()  # of all shinglers
 
 
 def numbers(hashes: bytes) -> np.ndarray:
@@ -266,7 +269,7 @@ class Shingler:
     width: int
     bag: bool = False
     distance: int = 1  # from word to word of a spot
-    hashes: WordHashes = field(default_factory=WordHashes, compare=False, repr=False)
+    hashes: WordHashes = field(default_factory=lambda: HASHES, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> "Shingler":
@@ -334,7 +337,7 @@ def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, 
         windows = np.lib.stride_tricks.sliding_window_view(units, width)
         inside = spans(starts[long], counts[long])
         found[spans(places[long], counts[long])] = combine(windows.T, seed=width)[inside]
-    for size in np.unique(sizes[~long & (sizes > 0)]).tolist():
+    for size in distinct(sizes[~long & (sizes > 0)])[0].tolist():
         rows = np.flatnonzero(sizes == size)
         columns = units[starts[rows] + np.arange(size)[:, np.newaxis]]
         found[places[rows]] = combine(columns, seed=size)

@@ -38,7 +38,7 @@ from neardup.runtime import kernels
 from neardup.runtime.program import StageError
 from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import combine, mix, random_words
-from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.ragged import Ragged, chunks, distinct, first_of_run, spans
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
@@ -94,7 +94,8 @@ def first_tokens(
     prefixes = rarest(sets, counts, prefix_sizes(sets.sizes, threshold))
     if counts is None or not counts.complete:
         return prefixes
-    unknown = np.setdiff1d(sets.sizes, counts.sizes)
+    sizes, _ = distinct(sets.sizes)
+    unknown = sizes[np.append(counts.sizes, -1)[np.searchsorted(counts.sizes, sizes)] != sizes]
     if len(unknown):
         raise StageError(
             f"--counts: made from other input, in which no record has {unknown[0]} shingles; make "
@@ -315,9 +316,10 @@ class BySize(Scheme):
         rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
         found = []
-        for number in np.unique(way).tolist():
+        for number in distinct(way)[0].tolist():
             mine = np.flatnonzero(way == number)
             if not self.ways[number].grouped:  # both groups have the same keys
-                mine = mine[np.unique(rows[mine], return_index=True)[1]]
+                mine = mine[np.argsort(rows[mine], kind="stable")]
+                mine = mine[first_of_run(rows[mine])]
             found.append((self.ways[number], rows[mine], group[mine]))
         return found

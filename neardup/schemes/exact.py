@@ -43,7 +43,7 @@ from neardup.schemes.by_size import All, BySize, Groups, InAllGroups, Parts, gro
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.ragged import Ragged, shared_sizes
+from neardup.sets.ragged import Ragged, first_of_run, shared_sizes
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
@@ -321,7 +321,8 @@ def _equal(groups: Groups, group: int, sample: Ragged) -> float:
     if not len(left) or not ends[-1]:
         return min(1.0, parts * np.exp(-2 * low / parts))  # as if they had nothing in common
     limit = max(100, SAMPLED_TOKENS // (2 * int(sizes[left].mean())))
-    chosen = np.unique(np.linspace(0, ends[-1] - 1, min(limit, int(ends[-1]))).astype(np.int64))
+    chosen = np.linspace(0, ends[-1] - 1, min(limit, int(ends[-1]))).astype(np.int64)
+    chosen = chosen[first_of_run(chosen)]
     x = np.searchsorted(ends, chosen, "right")
     y = left[x] + 1 + chosen - (ends[x] - counts[x])
     x, y = order[left[x]], order[y]

@@ -9,6 +9,7 @@ import gzip
 import json
 import random
 import re
+import resource
 import shlex
 from itertools import combinations
 from pathlib import Path
@@ -470,13 +471,15 @@ def test_only_what_is_exact_is_said_to_miss_none(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_more_a_cleaning_or_a_lower_threshold_would_find(tmp_path: Path) -> None:
-    """Tags, accents and pairs just below the threshold are seen in the sample, with a command."""
+    """Tags, accents, full-width forms and pairs just below T are seen, with a command."""
     draw = random.Random(3)
     words = [a + b + c for a in "bdfg" for b in "aeiou" for c in "lmnrst"]
+    wide = {code: code + 0xFEE0 for code in range(ord("a"), ord("z") + 1)}
     rows = []
     for i in range(60):
         some = draw.choices(words, k=40)
-        other = "</b> ".join(some) if i % 2 else " ".join(some).replace("e", "é")
+        plain = " ".join(some)
+        other = (plain.replace(" ", "</b> "), plain.replace("e", "é"), plain.translate(wide))[i % 3]
         below = [*some[:3], "zzz", *some[4:]]
         for name, text in (("a", " ".join(some)), ("b", other), ("c", " ".join(below))):
             rows.append(json.dumps({"id": f"{name}{i}", "text": text}, ensure_ascii=False))
@@ -488,6 +491,33 @@ def test_what_more_a_cleaning_or_a_lower_threshold_would_find(tmp_path: Path) ->
         assert f" {flag} {value} " in line
         command = [*RUN_LOCAL, *shlex.split(line)[1:]]
         found[value] = succeed(command, tmp_path, cwd=tmp_path).out.count(b"\n")
-    assert set(found) == {"html", "accents", "0.8"}
+    assert set(found) == {"html", "accents", "width", "0.8"}
     usual = succeed([*RUN_LOCAL, *flags], tmp_path, cwd=tmp_path).out.count(b"\n")
     assert min(found.values()) > usual
+
+
+def test_shingles_get_no_advice_on_cleaning(tmp_path: Path) -> None:
+    (tmp_path / "sets.txt").write_text("é 1 2 3 3\ne 1 2 3 3\n", "utf-8")
+    out = succeed([*TUNE, "--shingle", "bag", "sets.txt"], tmp_path, cwd=tmp_path).out
+    assert b"--clean" not in out
+
+
+@pytest.mark.slow
+def test_it_costs_at_most_half_of_the_run(tmp_path: Path) -> None:
+    """The processor time of children: of a run of 100,000 short texts, and of `tune`."""
+    draw = random.Random(3)
+    words = [a + b + c for a in "bdfgklmn" for b in "aeiou" for c in "lmnrst"]
+    with open(tmp_path / "rows.jsonl", "w") as file:
+        for i in range(100_000):
+            file.write(json.dumps({"id": i, "text": " ".join(draw.choices(words, k=30))}) + "\n")
+
+    def seconds(*command: str) -> float:
+        def spent() -> float:
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return used.ru_utime + used.ru_stime
+
+        before = spent()
+        succeed([*NEARDUP, *command], tmp_path, cwd=tmp_path, process=True)
+        return spent() - before
+
+    assert seconds("tune", "rows.jsonl") <= seconds("run", "rows.jsonl") / 2
