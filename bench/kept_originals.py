@@ -37,7 +37,7 @@ HEAD = """# Originals
 Written by `python3 -m bench.kept_originals`, which says what is measured. *Lost, doubtful* are the
 lost ones that the answer marks as doubtful."""
 ALIKE = "--mirror --rotate --crops"
-PICTURES, VIDEOS = 24, 6  # originals
+PICTURES, VIDEOS = 24, 10  # originals
 LEAST, MOST = 150_000, 3_000_000  # pixels
 PARTS = ("mate.nature", "scikit-image", "scikit-learn", "ultralytics", "examples.data")
 WINDOWS = 4  # of the originals, pictures of windows
