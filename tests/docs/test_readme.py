@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-MOST_WORDS, MOST_WORDS_OF_DOCS = 2000, 20_000
+MOST_WORDS, MOST_WORDS_OF_DOCS = 2000, 21_000
 PATH = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
 Block = list[tuple[str, str]]  # (command, expected output)
