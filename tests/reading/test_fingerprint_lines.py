@@ -304,7 +304,7 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
     [
         ([], b"a %b\nb %b\n" % (A, B), "add: --input fingerprints --bits 64"),
         (["--input=fingerprints"], b"a %b\nb %b\n" % (A, B), "--input fingerprints --bits 64"),
-        (["--input=fingerprints"], b"a 12g4\nb 5g4\nc\n", "bits"),
+        (["--input=fingerprints"], b"a 12g4\nb 5g4\nc\n", "looks like text; add: --input text"),
         (
             ["--input=jsonl", "--fingerprint=h"],
             b'{"id": 1, "hash": "%b"}\n' % A,

@@ -336,7 +336,7 @@ def test_files_are_read_in_processes_with_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that claims too large a frame fails as out of memory; other files are read."""
-    monkeypatch.setattr(pictures, "MEMORY", 60 << 20)
+    monkeypatch.setattr(pictures, "MEMORY", 150 << 20)
     good = write_scene(tmp_path / "a.mp4", 1, 2)
     bad = claims(write_scene(tmp_path / "b.gif", 1, 1, 10, codec="gif"), 8_000)
     files = [found_file(path) for path in (good, bad)]
