@@ -133,7 +133,8 @@ def check_start(block: Block, good: int, bad: int, settings: Settings, counters:
 
     good, bad: how many lines of the block are records, and are not.  See `misread`.
     """
-    if block.line > 1 or settings.max_bad > MAX_BAD or not isinstance(block.data, bytes):
+    inside = block.line > 1 or " from byte " in block.place  # of a split
+    if inside or settings.max_bad > MAX_BAD or not isinstance(block.data, bytes):
         return
     kind, place = settings.form.input or "jsonl", block.place.removesuffix("line ")
     by_tasks = in_task() or counters.stage in ("mapper", "keys")

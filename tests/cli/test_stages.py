@@ -29,6 +29,16 @@ def read(blocks, *flags):
     return [id_ for batch in batches for id_ in batch.ids], counters
 
 
+def test_a_split_inside_a_file_may_begin_with_bad_lines():
+    """On Hadoop a split has no line numbers; only the start of a file shows another format."""
+    split = Block("hdfs://n/in.txt from byte 4096: line ", 1, b"1\ttext of words\n")
+    found, counters = read([split, Block("", 2, b"a 1\n")])
+    assert found == [b"a"]
+    assert counters.counts["bad lines: not an integer"] == 1
+    with pytest.raises(StageError, match="looks like text; add: --input text"):
+        read([split._replace(place="hdfs://n/in.txt: line ")])
+
+
 def test_records_and_bad_lines_are_counted():
     data = [b"a 1\nb\nc x\n", b"d -1\n\n", b"e 5\nf\n"]
     found, counters = read([Block("", 1, block) for block in data])
