@@ -54,7 +54,7 @@ recall of the pairs: {pairs}
 candidate pairs: share a key, and their sizes allow a pair; verified: left by bitmaps
 shuffled: what mapper.py writes
 work: keys, candidate pairs, and tokens if a scheme counts them first
-not compared, since they promise no recall at T: {others}"""
+no recall at T, so not compared: {others}"""
 OF_SEEN = "by the similarities of the {seen:,} pairs in the sample"
 OF_MODEL = (
     "as if all similarities from T to 1 were equally likely, since the sample\n"
