@@ -131,7 +131,7 @@ def _from_cells(
     in_one = int(_pairs(distinct(its_cells)[1]).sum())
     in_two = int(_pairs(len(kept))) - in_one
     scale = _pairs(total) / max(within * in_one + between * in_two, 1)
-    origin = "everything was read" if whole else f"{drawn:,} places all over the input were read"
+    origin = "everything was read" if whole else f"from {drawn:,} places of the input"
     some = [found[i] for i in kept.tolist()]
     return LineSample(
         some, its_cells, total, whole, too_long, origin, within * scale, between * scale

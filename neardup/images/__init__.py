@@ -2,5 +2,5 @@
 
 In: names of folders and files.
 Out: fingerprint lines `ID HEX[ HEX…]`, and counts of what was skipped and why.
-May import: runtime.
+May import: runtime, sets.
 """

@@ -69,9 +69,9 @@ def as_parquet(path: str, name: str) -> Iterator[Any]:
     with ExitStack() as stack:
         try:
             file = stack.enter_context(opened_parquet(path, name))
-        except StageError:
-            if os.path.isfile(path) and (other := seen(_first_lines(path), "parquet")).like:
-                raise StageError(f"{name}: {other.message()}") from None
+        except StageError as error:
+            if os.path.isfile(path) and (other := seen(_first_lines(path), "parquet")).options:
+                raise StageError(f"{error}; it {other.message()}") from None
             raise
         yield file
 

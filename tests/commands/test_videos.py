@@ -516,5 +516,5 @@ def test_without_pyav(folder: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script, "videos", str(folder)], capture_output=True, text=True
     )
-    assert "pip install 'av>=12'" in done.stderr
+    assert "pip install 'av>=12,<20'" in done.stderr
     assert "Traceback" not in done.stderr
