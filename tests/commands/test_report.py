@@ -172,7 +172,7 @@ def test_all_of_a_real_run(folder: Path) -> None:
     job = [*RUN_LOCAL, *flags, "--output=kept", f"--removed={folder}/gone.tsv"]
     assert succeed([*job, f"{folder}/records.txt"], folder).out.count(b"\n") == 3
     text = page(folder, *flags, "--removed={folder}/gone.tsv")
-    assert "1 record was removed (33.3 %); it duplicates 1 record that is kept." in text
+    assert "1 record was removed (33.3&nbsp;%); it duplicates 1 record that is kept." in text
 
 
 @pytest.mark.parametrize(

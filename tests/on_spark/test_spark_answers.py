@@ -194,7 +194,6 @@ def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
         ["--output=removed", "--keep=longest"],
         ["--output=removed", "--keep=prefer:[02468]$,longest"],
         ["--output=removed", "--rule=cluster"],
-        ["--output=removed", "--scheme=prefix", "--measure=containment", "--keep=smallest"],
         ["--output=kept"],
         ["--output=kept", "--against={old}"],
         ["--output=pairs", "--against={old}", "--between"],
