@@ -49,8 +49,8 @@ class EveryPair:
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
         """Return the pairs of sets that have at least one pair of records to compare."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
-        if self.first_only:  # new copies of an old set are removed because of it
-            new = ~old
+        if self.first_only and (self.nested or not self.between):
+            new = ~old  # an old copy is the reason for new ones
         may_keep = old[left]
         if self.nested:  # the left set, which is not the larger one
             may_keep &= batch.sets.sizes[left] == batch.sets.sizes[right]
