@@ -212,7 +212,7 @@ def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
 
 # Files.
 
-NO_FILES = ("reducer.py", "step.py share reduce", " sum", "example")
+NO_FILES = ("reducer.py", "step.py share reduce", " sum", "example", "curve")
 TAKES_FILES = [name for name in PROGRAMS if not name.endswith(NO_FILES)]
 NAMES = (
     *("-x.txt", "a[1].txt", f"{NO_TEXT}.txt", "a b.txt", "ä.txt", "a\nb.txt", "%s{}.txt", "--"),
