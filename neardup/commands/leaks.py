@@ -36,7 +36,7 @@ from neardup.reading.row_files import fields_table
 from neardup.reading.row_ids import row_id
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, to_add
+from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, printable, to_add
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
@@ -262,7 +262,9 @@ class LeakSearch:
                 partners = [test for id_ in partner_ids for test in tests.get(id_, ())]
                 yield from self._counted(list(self._leaks_of(record, partners, whole)), gone)
         if not counters.counts.get("records"):
-            raise UsageError("the training files have no record; name files of training records")
+            first, *others = map(printable, self.files)
+            more = f" and {len(others):,} other files" * bool(others)
+            raise UsageError(f"{first}{more}: no record; name files of training records")
 
     def _records(
         self, block: Block, counters: Counters, ids: "Collection[bytes] | None"
