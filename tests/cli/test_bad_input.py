@@ -149,7 +149,7 @@ def test_strict_says_so_once(tmp_path: Path) -> None:
     path.write_bytes(b"bad %b\n" % (b"x" * 1000) * 4000)
     result = run([*JOBS_2, "--strict", path], tmp_path)
     assert result.code == 1
-    assert len(result.messages()) == 1
+    assert len(result.err.splitlines()) == 1, result.err
     assert not result.left
 
 
