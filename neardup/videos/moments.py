@@ -26,7 +26,7 @@ from neardup.images.pictures import UNREADABLE, RefusedError
 from neardup.images.results import Failure
 from neardup.videos.containers import NO_FRAMES, opened
 from neardup.videos.decoding import Decoder
-from neardup.videos.small_frames import Turn, turn_of, turned
+from neardup.videos.small_frames import Turn, scaled, turn_of, turned
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -212,12 +212,13 @@ class _View(NamedTuple):
 
         scale = min(1.0, SIDE / max(self.width, self.height))
         across, down = (max(1, round(side * scale)) for side in self[:2])
-        small: Any = frame.reformat(across, down, "rgb24", interpolation="AREA").to_ndarray()
+        small: Any = scaled(frame, across, down, "rgb24", "AREA").to_ndarray()
         colours = [turned(small[:, :, colour], self.turn) for colour in range(3)]
         upright = np.ascontiguousarray(np.stack(colours, axis=-1))
         encoder: Any = av.CodecContext.create("mjpeg", "w")
         encoder.height, encoder.width = upright.shape[:2]
         encoder.pix_fmt, encoder.time_base = "yuvj420p", Fraction(1)
         encoder.options = {"qmin": QUALITY, "qmax": QUALITY}
-        picture = av.VideoFrame.from_ndarray(upright, "rgb24").reformat(format="yuvj420p")
+        encoder.thread_count = 1
+        picture = scaled(av.VideoFrame.from_ndarray(upright, "rgb24"), None, None, "yuvj420p")
         return b"".join(map(bytes, [*encoder.encode(picture), *encoder.encode(None)]))

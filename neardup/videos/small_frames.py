@@ -19,6 +19,7 @@ from neardup.videos.frame_hashes import SIDE
 
 if TYPE_CHECKING:
     from av import VideoFrame
+    from av.video.reformatter import VideoReformatter
 
 Turn = tuple[bool, bool, bool]  # rows and columns exchanged; then upside down; then mirrored
 UPRIGHT: Turn = (False, False, False)
@@ -44,7 +45,7 @@ class Shrinker:
     def colour(self, frame: VideoFrame) -> float:
         """Return the mean saturation of a frame, 0 … 255; 255 if swscale cannot convert it."""
         try:
-            small = frame.reformat(SIDE, SIDE, "rgb24").to_ndarray().astype(np.int16)
+            small = scaled(frame, SIDE, SIDE, "rgb24").to_ndarray().astype(np.int16)
         except (ValueError, NotImplementedError):
             return 255.0
         return float(np.ptp(small, axis=2).mean())
@@ -53,9 +54,31 @@ class Shrinker:
         scaler = self._scaler if width == SIDE else self._other
         size = (width, height, "gray")
         try:
-            return scaler.reformat(frame, *size, interpolation="AREA")
+            return scaled(frame, *size, interpolation="AREA", scaler=scaler)
         except (ValueError, NotImplementedError):  # swscale cannot convert some formats to grey
-            return scaler.reformat(frame.reformat(format="rgb24"), *size, interpolation="AREA")
+            colours = scaled(frame, None, None, "rgb24")
+            return scaled(colours, *size, interpolation="AREA", scaler=scaler)
+
+
+def scaled(
+    frame: VideoFrame,
+    width: int | None,
+    height: int | None,
+    format: str,
+    interpolation: str | None = None,
+    scaler: VideoReformatter | None = None,
+) -> VideoFrame:
+    """Return a frame of another size (None: the same) and pixel format, made by one thread.
+
+    Since PyAV 17 swscale starts a thread for each core.  Every core has a process already, and if
+    there is no memory for a thread, swscale waits for it for ever.
+    """
+    import av
+    from av.video.reformatter import VideoReformatter
+
+    one: Any = {"threads": 1} if int(av.__version__.split(".")[0]) >= 17 else {}
+    scaler = scaler or VideoReformatter()
+    return scaler.reformat(frame, width, height, format, interpolation=interpolation, **one)
 
 
 def _plane(frame: VideoFrame) -> NDArray[np.uint8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,17 @@ def test_black_is_0_and_white_is_255(format: str, black: int, white: int) -> Non
     assert grey.dtype == np.uint8
     assert grey.min() >= 125
     assert grey.max() <= 130
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
+def test_no_thread_is_started() -> None:
+    """There is a process for each core, and swscale hangs where memory for a thread is missing."""
+    before = os.listdir("/proc/self/task")
+    shrinker, frame = Shrinker(), flat("yuv420p", 90, (1280, 720))
+    shrinker.small(frame)
+    shrinker.whole(frame)
+    shrinker.colour(frame)
+    assert os.listdir("/proc/self/task") == before
 
 
 def test_a_stream_of_full_range_is_not_stretched(tmp_path: Path) -> None:
