@@ -22,8 +22,8 @@ from neardup.images.cache import ResultCache, Store
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, digest_of, path_id
 from neardup.images.results import Failure
 from neardup.images.tally import SHOWN_NAMES, Rules, Tally, listed
-from neardup.joins.contained_rows import CONTAINMENT, JACCARD
 from neardup.joins.folder_pairs import Below, FolderPair, FolderTree, similar_folders
+from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
 from neardup.options.command_parser import CommandParser, plain_names
 from neardup.options.table import read
 from neardup.reading.archives import UNREADABLE

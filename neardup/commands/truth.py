@@ -22,7 +22,7 @@ from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
 
 Join = Callable[[Ragged], inverted_index.Joined]
-FASTEST, FASTEST_WEIGHTED = "bitmap_join", "merge_opt"
+FASTEST, FASTEST_WEIGHTED = "bitmap_join", "all_pairs"
 DESCRIPTION = """Write all similar pairs, computed exactly, to compare the pairs of the job with.
 
 All records are held in memory.  The lines are those of a job that misses no pair; stderr reports

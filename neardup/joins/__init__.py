@@ -12,9 +12,9 @@ May import: runtime, sets, similarity.
 from typing import Callable
 
 from neardup.joins.bitmap_joins import bitmap_join
-from neardup.joins.inverted_index import Joined, nested_loop, weighted_nested_loop
-from neardup.joins.merge_opt import merge_opt, weighted_merge_opt
+from neardup.joins.inverted_index import Joined, nested_loop
 from neardup.joins.prefix_joins import all_pairs, ppjoin, ppjoin_plus
+from neardup.joins.weighted_joins import weighted_all_pairs, weighted_nested_loop
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 
@@ -27,10 +27,9 @@ JOINS: dict[str, Join] = {
     "ppjoin": ppjoin,
     "ppjoin_plus": ppjoin_plus,
     "bitmap_join": bitmap_join,
-    "merge_opt": merge_opt,
 }
 
 WEIGHTED_JOINS: dict[str, WeightedJoin] = {
     "nested_loop": weighted_nested_loop,
-    "merge_opt": weighted_merge_opt,
+    "all_pairs": weighted_all_pairs,
 }

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.joins.contained_rows import CONTAINMENT, contained_rows, totals
+from neardup.joins.weighted_joins import CONTAINMENT, contained_rows, totals
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import Size, Threshold
 

@@ -9,9 +9,8 @@ two binary searches for each asking token, and some nanoseconds for each hit.  A
 hits and cells, or those of one set.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -23,22 +22,15 @@ from neardup.similarity.measures import SetMeasure, Threshold
 STEP = 1 << 21
 SPARSE = 4  # cells for each hit, above which hits are sorted instead of counted in a table
 
-Similarity = Callable[[definitions.Weights, definitions.Weights], Fraction]
-# The measures of weighted rows: the similarity, to which power, and what a common token adds.
-DEFINITIONS: dict[str, tuple[Similarity, int, Callable[..., int]]] = {
-    "jaccard": (definitions.weighted_resemblance, 1, min),
-    "dice": (definitions.weighted_dice, 1, min),
-    "cosine": (definitions.squared_weighted_cosine, 2, int.__mul__),
-}
-
 
 @dataclass(frozen=True)
 class Joined:
     """The result of a join: pairs of row numbers, their overlaps, and counts of candidates.
 
-    left, right, common: int64 (P,), left < right; for weighted rows `common` is a sum of weights,
-    Python's integers (object).  candidates: filter → how many pairs it leaves, in order; the first
-    is "all", the pairs without an empty row, and the last "pairs", which is P.
+    left, right, common: int64 (P,), left < right; for weighted rows `common` is the numerator of
+    the similarity, if large as Python's integers (object).  candidates: filter → how many pairs it
+    leaves, in order; the first is "all", the pairs without an empty row, and the last "pairs",
+    which is P.
     """
 
     left: np.ndarray
@@ -80,31 +72,6 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
         if definitions.resemblance(sets[i], sets[j]) * threshold.den >= threshold.num
     ]
     return Joined.of(np.arange(len(sets)), np.array(found, np.int64), {"all": len(every)})
-
-
-def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """Return the pairs of weighted rows whose jaccard, dice or cosine reaches the threshold.
-
-    >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
-    >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
-    >>> joined = weighted_nested_loop(rows, "cosine", Threshold.parse("0.99"))
-    >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()
-    ([0], [1], [74])
-    """
-    similarity, power, term = DEFINITIONS[measure]
-    least = Fraction(threshold.num, threshold.den) ** power
-    ends, weights = rows.offsets.tolist(), rows.weighed()
-    sets = [
-        dict(zip(rows.values[low:high].tolist(), weights[low:high].tolist()))
-        for low, high in zip(ends, ends[1:])
-    ]
-    every = [(i, j) for i, j in combinations(range(len(sets)), 2) if sets[i] and sets[j]]
-    found = [
-        (i, j, sum(term(sets[i][token], sets[j][token]) for token in sets[i].keys() & sets[j]))
-        for i, j in every
-        if similarity(sets[i], sets[j]) >= least
-    ]
-    return Joined.of(np.arange(len(sets)), np.array(found, dtype=object), {"all": len(every)})
 
 
 @dataclass(frozen=True)

@@ -166,8 +166,7 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
         ),
         (
             "--join fast",
-            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin, ppjoin_plus, "
-            "bitmap_join, merge_opt",
+            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin, ppjoin_plus, bitmap_join",
         ),
         (
             "--measure hamming",
@@ -177,7 +176,7 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
         (
             "--weights tf --join ppjoin",
             "--join ppjoin: its filters count tokens, and with --weights tf some count for more; "
-            "use --join merge_opt",
+            "use --join all_pairs",
         ),
         (
             "--weights idf --measure overlap",
@@ -234,10 +233,10 @@ def test_weighted_truth_is_what_a_weighted_job_writes(
     by_lists = succeed([*TRUTH, *flags, *files], tmp_path)
     assert by_lists.out == job.out
     assert by_lists.out.count(b"\n") > 3
-    assert "left by merged" in by_lists.err
+    assert "left by prefix" in by_lists.err
     loop = succeed([*TRUTH, *flags, "--join", "nested_loop", *files], tmp_path)
     assert loop.out == job.out
-    assert "left by" not in loop.err
+    assert "left by a common shingle" in loop.err
 
 
 def test_idf_by_the_formula(tmp_path: Path) -> None:

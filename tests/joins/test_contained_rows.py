@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.joins.contained_rows import (
+from neardup.joins.weighted_joins import (
     CONTAINMENT,
     JACCARD,
     contained_rows,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from neardup.joins.contained_rows import CONTAINMENT, JACCARD
 from neardup.joins.folder_pairs import FolderPair, FolderTree, Folding, similar_folders
+from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
 from neardup.similarity.measures import Threshold
 
 SIZES = [1, 1, 2, 5, 100, 1000]

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.joins import JOINS, WEIGHTED_JOINS
-from neardup.joins.merge_opt import SUMS
 from neardup.sets.ragged import Ragged
 from neardup.similarity import measures
 from neardup.similarity.measures import Threshold
@@ -52,26 +51,21 @@ def similarity(x: Row, y: Row, measure: str) -> Fraction:
     return Fraction(dot * dot, sum(a * a for a, _ in both) * sum(b * b for _, b in both))
 
 
-def shared(x: Row, y: Row, measure: str) -> int:
-    term = int.__mul__ if measure == "cosine" else min
-    return sum(term(x[token], y[token]) for token in x.keys() & y.keys())
-
-
-def expected(rows: list[Row], measure: str, t: str) -> list[tuple[int, int, int]]:
+def expected(rows: list[Row], measure: str, t: str) -> list[tuple[int, int]]:
     return [
-        (i, j, shared(rows[i], rows[j], measure))
+        (i, j)
         for i, j in combinations(range(len(rows)), 2)
         if rows[i] and rows[j] and similarity(rows[i], rows[j], measure) >= power(t, measure)
     ]
 
 
-def join(name: str, rows: list[Row], measure: str, t: str) -> list[tuple[int, int, int]]:
+def join(name: str, rows: list[Row], measure: str, t: str) -> list[tuple[int, int]]:
     joined = WEIGHTED_JOINS[name](ragged(rows), measure, Threshold.parse(t))
     counts = list(joined.candidates.values())
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == len(joined.left)
     assert joined.left.dtype == joined.right.dtype == np.int64
-    return list(zip(joined.left.tolist(), joined.right.tolist(), joined.common.tolist()))
+    return list(zip(joined.left.tolist(), joined.right.tolist()))
 
 
 def families(seed: int, universe: int, largest: int, heaviest: int) -> list[Row]:
@@ -187,9 +181,8 @@ def test_where_all_weigh_the_same_they_are_plain_sets(name: str, measure: str, t
     least = measures.MEASURES[measure](Threshold.parse(t)).resemblance
     plain = JOINS["ppjoin_plus"](ragged(rows), least)
     pairs = join(name, rows, measure, t)
-    assert pairs == list(zip(plain.left.tolist(), plain.right.tolist(), plain.common.tolist()))
-    heavy = [dict.fromkeys(row, MOST) for row in rows]
-    assert [pair[:2] for pair in join(name, heavy, measure, t)] == [pair[:2] for pair in pairs]
+    assert pairs == list(zip(plain.left.tolist(), plain.right.tolist()))
+    assert join(name, [dict.fromkeys(row, MOST) for row in rows], measure, t) == pairs
 
 
 def test_plain_joins_do_not_look_at_weights() -> None:
@@ -211,30 +204,12 @@ def test_they_are_what_the_measure_verifies(measure: str) -> None:
         sets.take(np.array(full)), left, right
     )
     pairs = [(full[i], full[j]) for i, j in zip(found.left.tolist(), found.right.tolist())]
-    assert [pair[:2] for pair in join("merge_opt", rows, measure, "0.7")] == pairs
+    assert join("all_pairs", rows, measure, "0.7") == pairs
 
 
 @every_measure
 def test_the_bounds_leave_out_nearly_all_that_is_no_pair(measure: str) -> None:
     """The bounds leave out every non-pair, even if all rows share a token of low weight."""
     rows = [{0: 1, 1 + i // 2: 100, 1000 + i: 10} for i in range(200)]
-    joined = WEIGHTED_JOINS["merge_opt"](ragged(rows), measure, Threshold.parse("0.8"))
-    assert joined.candidates["pairs"] == joined.candidates["merged"] == 100
-
-
-@every_measure
-@given(rows=drawn_rows, t=st.sampled_from(["0.05", "1/3", "0.8", "1"]))
-def test_the_sums_bound_every_pair(measure: str, rows: list[Row], t: str) -> None:
-    sums = SUMS[measure](ragged(rows), Threshold.parse(t))
-    for x, y in combinations(range(len(sums.row)), 2):
-        weights = [dict(zip(sums.tokens[z], sums.weights[z])) for z in (x, y)]
-        total = sum(
-            sums.term(weights[0][token], weights[1][token])
-            for token in weights[0].keys() & weights[1].keys()
-        )
-        one, other = (rows[sums.row[z]] for z in (x, y))
-        assert x < sums.first[y] or sums.least(y) <= sums.needed(x, y)
-        if similarity(one, other, measure) >= power(t, measure):
-            assert x >= sums.first[y]
-            assert total >= sums.needed(x, y)
-            assert sums.exactly(x, y, total) == shared(one, other, measure)
+    joined = WEIGHTED_JOINS["all_pairs"](ragged(rows), measure, Threshold.parse("0.8"))
+    assert joined.candidates["pairs"] == joined.candidates["prefix"] == 100
