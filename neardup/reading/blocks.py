@@ -179,6 +179,7 @@ def read_files(
     pieces: Pieces = line_pieces,
     others: bool = False,
     among: Sequence[str] = (),
+    taken: Sequence[str] = (),
     passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
     """Yield the blocks of the given files (`-` is stdin; compressed files are unpacked).
@@ -186,17 +187,17 @@ def read_files(
     turns: the numbers of the blocks to yield (ascending, from 0), so that mappers can share files
     names: what messages call the files
     places: of their first lines
-    others, among: see `row_prefixes`
+    others, among: see `row_prefixes`; taken: names before these in an index
     passed: called with how many bytes of the files on disk have been read
     """
     turns = turns or itertools.count()
     number, mine, before = 0, next(turns), 0
     places = places or [first_place(i) for i in range(len(files))]
     names = names or files
-    among = among or names
-    several = others or len(among) > 1
-    prefixes = dict(zip(among, row_prefixes(among, others)))
-    of_files = frozenset() if in_task() else frozenset(prefixes.values())
+    several = others or len(among or names) > 1
+    among = [*taken, *dict.fromkeys(among or names)]
+    found = row_prefixes(among, others)
+    prefixes, of_files = dict(zip(among, found)), frozenset(() if in_task() else found)
     for path, name, first in zip(files, names, places):
         start = Start("" if name == "-" else f"{name}: ", 1, later=path != files[0])
         if name == "-" and in_task():
@@ -223,20 +224,23 @@ def row_prefixes(names: Sequence[str], others: bool = False) -> list[bytes]:
     """Return, for each file of a run, the prefix of the ids that rows without an id get.
 
     It is the part of the file's path in which the paths of all files differ.  With `others`
-    (records from elsewhere) it is the whole path.
+    (records from elsewhere) it is the whole path, and a number behind a name that comes again.
 
     >>> row_prefixes(["/data/a/1.csv", "/data/b/1.csv"])
     [b'a/1.csv:', b'b/1.csv:']
+    >>> row_prefixes(["-", "-"], others=True)
+    [b'-:', b'-#2:']
     """
     folders = [os.path.dirname(os.path.abspath(name)) for name in names if name != "-"]
     common = "" if others else os.path.commonpath(folders or ["/"])
-    prefixes = []
-    for name in names:
+    prefixes: dict[bytes, None] = {}
+    for number, name in enumerate(names, 1):
         if name != "-":
             name = os.path.relpath(name, common) if common else os.path.abspath(name)
         text = os.fsencode(name).decode("utf-8", "backslashreplace")
-        prefixes.append(f"{printable(text)}:".encode())  # as an id may be
-    return prefixes
+        prefix = printable(text).encode()  # as an id may be
+        prefixes[prefix + (b"#%d:" % number if prefix + b":" in prefixes else b":")] = None
+    return list(prefixes)
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:

@@ -107,6 +107,22 @@ def test_an_id_of_a_removed_and_of_a_kept_record_is_named(flags: list[str], tmp_
         assert "repeated" not in result.err
 
 
+def test_made_up_ids_of_an_index_are_never_made_again(tmp_path: Path) -> None:
+    """Two inputs from `-`, and a file that is added again after it has changed."""
+    index, name = tmp_path / "idx", tmp_path / "x.jsonl"
+    for source, more in (("-", []), ("-", ["--add"]), (name, ["--add"]), (name, ["--add"])):
+        rows = written([(None, "to be"), (None, "or not")], name).read_bytes()
+        flags = ["--input=jsonl", "--shingle=word:1", "--to", index, *more]
+        succeed([*NEARDUP, "index", *flags, source], tmp_path, rows)
+    found = succeed([*NEARDUP, "run", "--against", index, "-"], tmp_path, rows).out.splitlines()
+    ids = [b"-#2", b"-#3", b"%b" % bytes(name), b"%b#5" % bytes(name)]
+    assert found == sorted(
+        b"-:%d\t%b:%d\t1.000000\told" % (row, id_, row) for id_ in ids for row in (1, 2)
+    )
+    result = run([*NEARDUP, "index", *flags, "-"], tmp_path, b'{"id": "-#2:1", "text": "to be"}\n')
+    assert "the id '-#2:1' is also that of a row without an id" in result.err
+
+
 @pytest.mark.slow
 def test_queries_and_an_index(tmp_path: Path) -> None:
     """In an index a made-up id has the whole path of its file, and is found by it."""

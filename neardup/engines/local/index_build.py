@@ -62,7 +62,8 @@ def build(args: argparse.Namespace) -> None:
         index_manifest.sweep_unfinished(index, manifest)
         places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
-        more: dict[str, Any] = {"adds": True, "unchanged": unchanged}
+        named = [name for about in manifest.segments for name in about["files"]]
+        more: dict[str, Any] = {"adds_to": ["-", *named], "unchanged": unchanged}
         plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
         settings, entry = add_segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
@@ -117,7 +118,8 @@ def add_segment(
     with index_manifest.new_segment(index, name) as folder:
         settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
-    return settings, {"name": name, "files": plan.names, **entry}
+    paths = [name if name == "-" else os.path.abspath(name) for name in plan.names]
+    return settings, {"name": name, "files": paths, **entry}
 
 
 def _segment(

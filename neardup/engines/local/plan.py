@@ -55,7 +55,7 @@ class Plan(NamedTuple):
     sort_memory: str = ""
     segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
     memory: int = 0  # bytes for a join in memory
-    adds: bool = False  # True if the run extends an index, whose records need ids of their own
+    adds_to: Sequence[str] = ()  # files of the index that the run extends, and "-"
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
     lists_removed: bool = False  # whose ids should be those of no kept record
@@ -160,7 +160,8 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         turns=plan.turns(),
         names=plan.names,
         places=plan.places,
-        others=bool(plan.segments) or plan.adds,
+        others=bool(plan.segments or plan.adds_to),
+        taken=plan.adds_to,
         passed=plan.progress.of(k),
     )
     with ExitStack() as stack:
