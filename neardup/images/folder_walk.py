@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from errno import ENOENT
@@ -29,6 +30,7 @@ from neardup.runtime.program import StageError, UsageError
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
+NO_FILE = "in --against that lead to no file"  # and are compared
 LEFT_OUT, GONE = "left out by --include or --exclude", "removed meanwhile"
 CLOSED_FOLDER = "folder cannot be read"  # a failure: it may hold pictures
 READ_AT_ONCE = 1 << 20
@@ -97,6 +99,7 @@ class Walk:
         self.linked: dict[bytes, tuple[int, int]] = {}  # with `each_link`: hard links, by path
         self._folders: set[tuple[int, int]] = set()
         self._known: dict[Hashable, bytes] = {}  # device and inode, or path: path
+        self._by_name: dict[bytes, list[bytes]] = defaultdict(list)  # for `knows`
 
     def files(self, names: Sequence[str]) -> Iterator[FoundFile]:
         """Yield the files among `names` and below the folders among them, except skipped ones.
@@ -118,13 +121,29 @@ class Walk:
     def knows(self, path: bytes, named_in: str = "") -> bool:
         """Return whether a path leads to a file that was already yielded.
 
-        named_in: a file that has the path, which may be relative to that file's folder, too.
+        named_in: a file that has the path.  It may be relative to that file's folder, too, or be
+        of a member of an archive; and where it leads to no file, to any folder.
         """
+        ends = [found.start() for found in re.finditer(b"!", path) if named_in]
+        paths = [path, *(path[:end] for end in ends)]
+        there = False
         for folder in {b"", os.path.dirname(os.fsencode(named_in.rstrip("/")))}:
-            with suppress(OSError, ValueError):
-                status = os.stat(os.path.join(folder, path))
-                if (status.st_dev, status.st_ino) in self._known:
-                    return True
+            for each in paths:
+                with suppress(OSError, ValueError):
+                    status = os.stat(os.path.join(folder, each))
+                    if (status.st_dev, status.st_ino) in self._known:
+                        return True
+                    there = True
+        if there or not named_in:
+            return False
+        if not self._by_name:
+            for known in map(os.path.abspath, self._known.values()):
+                self._by_name[os.path.basename(known)].append(known)
+        for each in paths:
+            end = b"/" + re.sub(rb"^(\.*/+)+", b"", each)  # without ./ and ../
+            if any(known.endswith(end) for known in self._by_name.get(os.path.basename(end), ())):
+                return True
+        self.skip(NO_FILE, path)
         return False
 
     def check_new(self, option: str, name: str | None) -> None:

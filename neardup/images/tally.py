@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
-from neardup.images.folder_walk import path_id
+from neardup.images.folder_walk import NO_FILE, path_id
 from neardup.images.results import Failure, Outcome
 from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
@@ -55,6 +55,7 @@ class Tally:
         self.others: Counter[str] = Counter()
         self.animated: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
+        self.no_file: Counter[str] = Counter()  # of old ones
         self.guessed: Counter[str] = Counter()  # by encoding
         self._names: dict[str, list[str]] = {}  # the first names of each reason
 
@@ -78,7 +79,7 @@ class Tally:
 
     def leave_out(self, why: str, path: bytes) -> None:
         """Count a file that is not compared, under the reason `why`; -v prints its name."""
-        self.left_out[why] += 1
+        (self.no_file if why == NO_FILE else self.left_out)[why] += 1
         self._name(why, path, why)
 
     def animate(self, path: bytes) -> None:
@@ -132,6 +133,9 @@ class Tally:
     def not_compared(self) -> list[str]:
         """Return the lines on files that were left out, or could not be read, with some names."""
         lines = [f"not compared: {listed(self.left_out, None, self._names)}"] * bool(self.left_out)
+        if self.no_file:
+            old = listed(self.no_file, None, self._names)
+            lines.append(f"compared: {old}; look for them before deleting")
         if self.guessed:
             lines.append(f"not UTF-8, read as: {listed(self.guessed, None, self._names)}")
         if self.failed:
@@ -164,6 +168,7 @@ class Tally:
             f"files that are not {noun}s": sum(self.others.values()),
             **{f"… {kind}": count for kind, count in self.others.most_common()},
             **{f"read as {encoding}": count for encoding, count in self.guessed.most_common()},
+            **{f"compared: {why}": count for why, count in self.no_file.items()},
             **{f"skipped: {why}": count for why, count in sorted(self.left_out.items())},
         }
         lines = [f"{name:33} {count:>10,}" for name, count in counts.items()]

@@ -78,7 +78,7 @@ class PrintSources:
         for name in self._prints:
             self._tally.files += 1
             for video in self._of_file_of_prints(name):
-                if not self._known(video.id):
+                if not self._known(video.id, name):
                     self._tally.results += 1
                     self._keep(video)
 

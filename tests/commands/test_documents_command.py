@@ -223,6 +223,18 @@ def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
     refused = run([*words, top], tmp_path)
     assert (refused.code, refused.out) == (2, b"")
     assert "would be removed as a copy of itself" in refused.err
+    (tmp_path / "far").mkdir()
+    relative = json.loads((tmp_path / "old.jsonl").read_text().split("\n")[0])
+    relative["id"] = "docs/" + relative["id"].rpartition("/")[2]
+    lines = tmp_path / "far" / "old.jsonl"
+    lines.write_text(json.dumps(relative) + "\n")
+    moved = documents(tmp_path, "--output=removed", "-0", "--against", lines, top)
+    assert moved.out == b""
+    assert "1 in --against, and read anew (docs/" in moved.err
+    lines.write_text(json.dumps({**relative, "id": "gone/x"}) + "\n")
+    gone = documents(tmp_path, "--output=removed", "--against", lines, top)
+    assert gone.out.count(b"\n") == 1
+    assert "1 in --against that lead to no file (gone/x); look for them" in gone.err
     (tmp_path / "new").mkdir()
     shutil.copy(top / 'it"s.txt', tmp_path / "new")
     new = succeed([*words, tmp_path / "new"], tmp_path)

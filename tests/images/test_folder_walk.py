@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.images import folder_walk
-from neardup.images.folder_walk import Walk, path_id, path_of
+from neardup.images.folder_walk import NO_FILE, Walk, path_id, path_of
 from neardup.runtime.program import StageError
 from tests.support.failing import as_nobody
 
@@ -152,6 +152,22 @@ def test_files_are_known_by_every_name(each_link: bool, tmp_path: Path) -> None:
     names = ["a/x", "other", "link", "y", "none"]
     known = [name for name in names if walk.knows(os.fsencode(tmp_path / name))]
     assert known == ["a/x", "other", "link"]
+
+
+def test_old_paths_are_known_wherever_they_are_read(tmp_path: Path) -> None:
+    """Those of members, too.  A path that leads to no file may be any with its end, or is named."""
+    make(tmp_path, b"a/b/x", b"a/z.zip")
+    gone: list[tuple[str, bytes]] = []
+    walk = Walk(skip=lambda *skipped: gone.append(skipped))
+    assert len(list(walk.files([str(tmp_path / "a")]))) == 2
+    old = str(tmp_path / "old.jsonl")
+    for path in (b"a/b/x", b"b/x", b"x", b"../x", b"./b/x", b"a/z.zip!m!n", b"z.zip!m!n"):
+        assert walk.knows(path, old), path
+    for path in (b"c/b/x", b"/b/x2", b"y", b"z.zip2!m"):
+        assert not walk.knows(path, old), path
+        assert gone.pop() == (NO_FILE, path)
+    assert not walk.knows(b"b/x")
+    assert not gone
 
 
 def test_a_name_that_does_not_exist() -> None:
