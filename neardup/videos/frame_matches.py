@@ -28,9 +28,10 @@ Letters: n frames, b masks (40) of r bits (24); D bits that may differ (40).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,6 @@ class Matches(NamedTuple):
 
     left: Indices  # with an own fingerprint
     right: Indices
-    full: int = 0  # parts of buckets with too many videos to compare all of them
 
 
 @lru_cache(maxsize=2)
@@ -102,16 +102,6 @@ def keys_by(hashes: NDArray[np.uint64], mask: int, seed: int = 0) -> NDArray[np.
     return found
 
 
-def keys(hashes: NDArray[np.uint64], seed: int = 0) -> NDArray[np.uint64]:
-    """Return the keys of fingerprints by all masks, uint64 (n, b): the mask's number, then 24 bits.
-
-    >>> keys(np.zeros((1, 4), np.uint64))[0, :3] >> np.uint64(KEY_BITS)
-    array([0, 1, 2], dtype=uint64)
-    """
-    columns = [keys_by(hashes, mask, seed) | np.uint64(mask << KEY_BITS) for mask in range(MASKS)]
-    return np.stack(columns, axis=1)
-
-
 def video_numbers(ids: list[bytes]) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each id, the same in each run and on each machine."""
     digests = [blake2b(id_, digest_size=8).digest() for id_ in ids]
@@ -127,19 +117,39 @@ def matches_in(
     first mask by which its keys are equal, and also at later ones if calm frames were left out.
     """
     order = np.lexsort((~rows.own, buckets))
+    rows = rows.take(order)
     starts = starts_of_runs(buckets[order])
     sizes = np.diff(starts, append=len(order))
-    owns = counted(rows.own[order], starts)
+    owns = counted(rows.own, starts)
+    left, right = in_buckets(rows.hashes, rows.videos, owns, sizes, rows.take, mask, distance, seed)
+    return Matches(order[left], order[right])
+
+
+def in_buckets(
+    hashes: NDArray[np.uint64],
+    videos: NDArray[Any],
+    owns: Indices,
+    sizes: Indices,
+    take: Callable[[Indices], Rows],
+    mask: int,
+    distance: int,
+    seed: int,
+) -> Matches:
+    """Return the matches within buckets of sizes[k] rows that follow each other, see `matches_in`.
+
+    In each bucket, the owns[k] rows with own fingerprints are the first.  `take` returns the rows
+    with these numbers, which are needed for large buckets only.
+    """
+    starts = np.cumsum(sizes) - sizes
     small = is_small(owns, sizes)
-    found = small_buckets(rows.hashes[order], starts[small], owns[small], sizes[small], distance)
-    i, j = (order[side] for side in found)
-    new = rows.videos[i] != rows.videos[j]
-    i, j = i[new], j[new]
-    new = first_shared(rows.hashes[i], rows.hashes[j], mask, seed)
-    large = order[spans(starts[~small], sizes[~small])]
-    more = large_buckets(rows.take(large), buckets[large], mask, distance, seed)
-    left, right = np.append(i[new], large[more.left]), np.append(j[new], large[more.right])
-    return Matches(left, right, more.full)
+    i, j = small_buckets(hashes, starts[small], owns[small], sizes[small], distance)
+    apart = videos[i] != videos[j]
+    i, j = i[apart], j[apart]
+    new = first_shared(hashes[i], hashes[j], mask, seed)
+    large = spans(starts[~small], sizes[~small])
+    buckets = np.repeat(np.arange(len(sizes))[~small], sizes[~small])
+    more = large_buckets(take(large), buckets, mask, distance, seed)
+    return Matches(np.append(i[new], large[more.left]), np.append(j[new], large[more.right]))
 
 
 def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
@@ -179,7 +189,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
     second = keys_by(rows.hashes, (mask + 1) % MASKS, seed)
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
-    parts, hubs, full = _divided(rows.videos, buckets[kept], second)
+    parts, hubs = _divided(rows.videos, buckets[kept], second)
     own = rows.own & hubs
     order = np.lexsort((rows.variants, rows.times, rows.videos, ~own, parts))
     starts = starts_of_runs(parts[order])
@@ -189,7 +199,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
     new = rows.videos[i] != rows.videos[j]
     i, j = i[new], j[new]
     new = calm[i] | calm[j] | first_shared(rows.hashes[i], rows.hashes[j], mask, seed)
-    return Matches(kept[i[new]], kept[j[new]], full)
+    return Matches(kept[i[new]], kept[j[new]])
 
 
 def _without_calm(
@@ -211,8 +221,8 @@ def _without_calm(
 
 def _divided(
     videos: NDArray[np.uint64], buckets: Indices, second: NDArray[np.uint64]
-) -> tuple[Indices, NDArray[np.bool_], int]:
-    """Divide large buckets: return each row's part, marks of hubs, and the number of full parts.
+) -> tuple[Indices, NDArray[np.bool_]]:
+    """Divide large buckets: return each row's part, and marks of hubs.
 
     Buckets of more than FULL videos are divided.  A hub is compared with all other rows of its
     part.  A part is full if it still has more than FULL videos; the hubs are then the rows of only
@@ -221,8 +231,7 @@ def _divided(
     _, many = _video_places(videos, buckets)
     parts = _pair_numbers(buckets, np.where(many > FULL, second.astype(np.int64), 0))
     place, many = _video_places(videos, parts)
-    full = many > FULL
-    return parts, ~full | (place < HUBS), len(np.unique(parts[full]))
+    return parts, (many <= FULL) | (place < HUBS)
 
 
 def _video_places(videos: NDArray[np.uint64], buckets: Indices) -> tuple[Indices, Indices]:
@@ -256,3 +265,12 @@ def counted(marks: NDArray[np.bool_], starts: Indices) -> Indices:
     """
     total = np.append(0, np.cumsum(marks))
     return np.asarray(np.diff(total[np.append(starts, len(marks))]), np.int64)
+
+
+def grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
+    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
+    order = np.lexsort(rows.T[::-1])
+    inner = rows[order]
+    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
+    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
+        yield rows[part[0]].tolist(), part

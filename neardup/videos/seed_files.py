@@ -36,11 +36,9 @@ from neardup.videos.frame_matches import (
     Indices,
     Rows,
     counted,
-    first_shared,
-    is_small,
+    grouped,
+    in_buckets,
     keys_by,
-    large_buckets,
-    small_buckets,
     video_numbers,
 )
 from neardup.videos.frame_store import FrameStore
@@ -198,22 +196,14 @@ def _compare(
     at = spans((np.cumsum(sizes) - sizes)[several], sizes[several])
     rows, owns, sizes = rows[at], owns[several], sizes[several]
     hashes = search.hashes_of(rows)
-    small = is_small(owns, sizes)
-    begins = np.cumsum(sizes) - sizes
-    i, j = small_buckets(hashes, begins[small], owns[small], sizes[small], search.distance)
-    apart = search.video_of(rows[i]) != search.video_of(rows[j])
-    i, j = i[apart], j[apart]
-    new = first_shared(hashes[i], hashes[j], mask, search.seed)
-    _write(search, rows[i[new]], rows[j[new]])
-    at = spans(begins[~small], sizes[~small])
-    if not len(at):
-        return
-    rows, hashes = rows[at], hashes[at]
-    variants, frames = np.divmod(rows, search.store.frames)
-    videos, times = search.store.owner[frames], search.store.spans[frames, 0]
-    large = Rows(hashes, search.numbers[videos], times, variants, variants < search.owns)
-    buckets = np.repeat(np.arange(int((~small).sum())), sizes[~small])
-    found = large_buckets(large, buckets, mask, search.distance, search.seed)
+
+    def take(at: Indices) -> Rows:
+        variants, frames = np.divmod(rows[at], search.store.frames)
+        videos, times = search.store.owner[frames], search.store.spans[frames, 0]
+        return Rows(hashes[at], search.numbers[videos], times, variants, variants < search.owns)
+
+    how = mask, search.distance, search.seed
+    found = in_buckets(hashes, search.video_of(rows), owns, sizes, take, *how)
     _write(search, rows[found.left], rows[found.right])
 
 
@@ -268,13 +258,13 @@ def _distinct(seeds: Seeds) -> Seeds:
 
 def by_videos(store: FrameStore, seeds: Seeds) -> Iterator[tuple[int, int, bool, Indices, Indices]]:
     """Yield (a, b, mirrored, frames of a, frames of b) for the matches of each pair of videos."""
-    x, y = (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)
+    x, y = frames_in(seeds)
     mirrored = (seeds[:, 0] & np.uint64(1)).astype(np.int64)
-    a, b = store.owner[x], store.owner[y]
-    order = np.lexsort((y, x, mirrored, b, a))
-    group = np.stack((a, b, mirrored), axis=1)[order]
-    new = np.flatnonzero((group[1:] != group[:-1]).any(axis=1)) + 1
-    for part in np.split(order, new):
-        if len(part):
-            first = part[0]
-            yield int(a[first]), int(b[first]), bool(mirrored[first]), x[part], y[part]
+    pairs = np.stack((store.owner[x], store.owner[y], mirrored), axis=1)
+    for (a, b, mirror), part in grouped(pairs):
+        yield a, b, bool(mirror), x[part], y[part]
+
+
+def frames_in(seeds: Seeds) -> tuple[Indices, Indices]:
+    """Return the frames of a and those of b of matches."""
+    return (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.runtime.program import WireError, shown
-from neardup.videos.frame_matches import KEY_BITS, MASKS, Rows, keys_by, matches_in, video_numbers
+from neardup.videos.frame_matches import (
+    KEY_BITS,
+    MASKS,
+    Rows,
+    grouped,
+    keys_by,
+    matches_in,
+    video_numbers,
+)
 from neardup.videos.frame_store import fresh_variants
 from neardup.videos.step_lines import (
     FrameBlock,
@@ -26,7 +34,6 @@ from neardup.videos.step_lines import (
     format_block,
     format_numbers,
     format_pair,
-    grouped,
     joined,
     line,
     parse_block,

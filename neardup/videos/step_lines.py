@@ -24,7 +24,7 @@ import re
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,15 +205,6 @@ def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     ]
     columns[2] = np.concatenate(videos)
     return FrameBlock([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)
-
-
-def grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
-    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
-    order = np.lexsort(rows.T[::-1])
-    inner = rows[order]
-    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
-    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
-        yield rows[part[0]].tolist(), part
 
 
 def first_field(text: bytes) -> bytes:

@@ -32,7 +32,7 @@ from neardup.videos.frame_matches import Indices
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.processes import in_processes
 from neardup.videos.runs import CommonStretch, VideoPair
-from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, seeds_in
+from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, frames_in, seeds_in
 
 MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
@@ -142,9 +142,8 @@ def _search(
         return search
     chosen = np.arange(len(store)) >= old
     for part in range(PARTS):
-        seeds = seeds_in(search.folder, part)
-        for side, shift in ((0, 1), (1, 0)):
-            chosen[store.owner[(seeds[:, side] >> np.uint64(shift)).astype(np.int64)]] = True
+        for frames in frames_in(seeds_in(search.folder, part)):
+            chosen[store.owner[frames]] = True
     # These seeds also show which old videos are copies of each other.
     again = SeedSearch.of(store, folder / "again", options.distance, options.seed, 0, chosen)
     find_seeds(again, options.exact, jobs)
@@ -238,7 +237,7 @@ class _Join:
 
     def _shown(self, part: int) -> tuple[Indices, Indices]:
         """Return frames, and clusters of other videos that show them, in a part of the matches."""
-        i, j = _frames(seeds_in(self.folder, part))
+        i, j = frames_in(seeds_in(self.folder, part))
         of_i, of_j = self.clusters[self.store.owner[i]], self.clusters[self.store.owner[j]]
         apart = of_i != of_j
         frames = np.concatenate((i[apart], j[apart]))
@@ -246,7 +245,7 @@ class _Join:
 
     def _beside_common(self, part: int) -> Indices:
         """Return the frames that match a common frame, in a part of the matches."""
-        i, j = _frames(seeds_in(self.folder, part))
+        i, j = frames_in(seeds_in(self.folder, part))
         return np.unique(np.concatenate((i[self.common[j]], j[self.common[i]])))
 
     # ---- pass 2: pairs
@@ -282,10 +281,6 @@ class _Join:
     def _common_matches(self) -> Iterator[tuple[Indices, Indices]]:
         if self.common.any():
             for part in range(PARTS):
-                i, j = _frames(seeds_in(self.folder, part))
+                i, j = frames_in(seeds_in(self.folder, part))
                 both = self.common[i] & self.common[j]
                 yield i[both], j[both]
-
-
-def _frames(seeds: NDArray[np.uint64]) -> tuple[Indices, Indices]:
-    return (seeds[:, 0] >> np.uint64(1)).astype(np.int64), seeds[:, 1].astype(np.int64)

@@ -35,6 +35,7 @@ from neardup.runtime.program import StageError, WireError
 from neardup.sets.ragged import Forest
 from neardup.videos import common
 from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of, repeats
+from neardup.videos.frame_matches import grouped
 from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.runs import VideoPair
 from neardup.videos.step_lines import (
@@ -46,7 +47,6 @@ from neardup.videos.step_lines import (
     format_numbers,
     format_pair,
     format_print,
-    grouped,
     line,
     parse_numbers,
     parse_pair,
