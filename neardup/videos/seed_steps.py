@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neardup.runtime.program import WireError, shown
 from neardup.videos.frame_matches import (
@@ -27,6 +25,7 @@ from neardup.videos.frame_matches import (
 )
 from neardup.videos.frame_store import fresh_variants
 from neardup.videos.step_lines import (
+    ROW,
     FrameBlock,
     MirroredPair,
     fields_of,
@@ -38,13 +37,11 @@ from neardup.videos.step_lines import (
     line,
     parse_block,
 )
-from neardup.videos.video_join import JoinOptions, seconds_of
+from neardup.videos.video_join import JoinOptions
 from neardup.videos.video_prints import MIRROR, VideoPrint, from_line, owns
 
 SHARES = 16  # parts into which the keys of a mask are divided
 ROWS = 1 << 18  # that `blocks` holds
-
-Indices = NDArray[np.int64]
 
 
 def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Iterator[bytes]:
@@ -54,7 +51,7 @@ def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Itera
     for text in lines:
         for part in _parts(from_line(text)):
             held.append(part)
-            rows += len(part.keys)
+            rows += len(part.rows)
             if rows >= ROWS:
                 yield from _block_lines(joined(held), shares, seed)
                 held, rows = [], 0
@@ -64,33 +61,26 @@ def blocks(lines: Iterable[bytes], shares: int = SHARES, seed: int = 0) -> Itera
 
 def _parts(video: VideoPrint) -> Iterator[FrameBlock]:
     """Yield for each variant the fingerprints that no earlier variant of the same frame has."""
-    fresh, seconds = fresh_variants(video.hashes), seconds_of(video.spans)
+    fresh = fresh_variants(video.hashes)
     for v in range(len(video.variants)):
         kept = np.flatnonzero(fresh >> np.uint32(v) & np.uint32(1))
-        zeros = np.zeros(len(kept), np.uint32)
-        rows = video.hashes[kept, v], zeros, zeros, video.spans[kept]
-        yield FrameBlock(
-            [video.id], [seconds], video.variants, *rows, np.full(len(kept), v, np.uint8)
-        )
+        rows = np.zeros(len(kept), ROW)
+        rows["hash"], rows["span"], rows["variant"] = video.hashes[kept, v], video.spans[kept], v
+        yield FrameBlock([video.id], video.variants, rows)
 
 
 def _block_lines(block: FrameBlock, shares: int, seed: int) -> Iterator[bytes]:
+    hashes = np.ascontiguousarray(block.rows["hash"])
     for mask in range(MASKS):
-        keys = keys_by(block.hashes, mask, seed)
-        share = (keys * np.uint64(shares) >> np.uint64(KEY_BITS)).astype(np.int64)
-        keyed = block._replace(keys=keys.astype(np.uint32))
+        keys = keys_by(hashes, mask, seed)
+        block.rows["key"] = keys
+        share = keys * np.uint64(shares) >> np.uint64(KEY_BITS)
         for number in np.unique(share).tolist():
-            some = _rows(keyed, np.flatnonzero(share == number))
-            yield line(f"{mask}.{number}".encode(), format_block(some), b"")
-
-
-def _rows(block: FrameBlock, rows: Indices) -> FrameBlock:
-    """Return a block with only the given rows, and only the videos of these rows."""
-    videos, places = np.unique(block.videos[rows], return_inverse=True)
-    ids, seconds = ([some[k] for k in videos.tolist()] for some in (block.ids, block.seconds))
-    columns: list[NDArray[Any]] = [column[rows] for column in block[3:]]
-    columns[2] = places.reshape(-1).astype(np.uint32)
-    return FrameBlock(ids, seconds, block.variants, *columns)
+            rows = block.rows[share == number]
+            videos, rows["video"] = np.unique(rows["video"], return_inverse=True)
+            ids = [block.ids[k] for k in videos.tolist()]
+            part = format_block(FrameBlock(ids, block.variants, rows))
+            yield line(f"{mask}.{number}".encode(), part, b"")
 
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
@@ -115,19 +105,19 @@ def _mask(key: bytes) -> int:
 
 def _seeds_of(block: FrameBlock, mask: int, options: JoinOptions) -> Iterator[bytes]:
     ids = [id_.encode() for id_ in block.ids]
-    numbers = video_numbers(ids)[block.videos]
-    variants = block.variant.astype(np.int64)
+    hashes, spans, videos = (np.ascontiguousarray(block.rows[x]) for x in ("hash", "span", "video"))
+    variants = block.rows["variant"].astype(np.int64)
     own = variants < owns(block.variants)
-    rows = Rows(block.hashes, numbers, block.spans[:, 0], variants, own)
-    found = matches_in(rows, block.keys.astype(np.int64), mask, options.distance, options.seed)
-    rank = np.empty(len(ids), np.int64)
-    rank[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    rows = Rows(hashes, video_numbers(ids)[videos], spans[:, 0], variants, own)
+    keys = block.rows["key"].astype(np.int64)
+    i, j = matches_in(rows, keys, mask, options.distance, options.seed)
     is_mirror = np.array([name.endswith(MIRROR) for name in block.variants])
-    i, j, mirrored = found.left, found.right, is_mirror[block.variant[found.right]]
-    swapped = rank[block.videos[i]] > rank[block.videos[j]]
+    mirrored = is_mirror[variants[j]]
+    _, rank = np.unique(ids, return_inverse=True)
+    swapped = rank[videos[i]] > rank[videos[j]]
     i, j = np.where(swapped, j, i), np.where(swapped, i, j)
-    groups = np.stack((block.videos[i], block.videos[j], mirrored), axis=1).astype(np.int64)
+    groups = np.stack((videos[i], videos[j], mirrored), axis=1).astype(np.int64)
     for (a, b, mirror), part in grouped(groups):
-        spans = np.unique(np.hstack((block.spans[i[part]], block.spans[j[part]])), axis=0)
-        other, seconds = MirroredPair(ids[b], bool(mirror)), repr(block.seconds[b]).encode()
-        yield line(ids[a], format_pair(other), seconds, format_numbers(spans))
+        matching = np.unique(np.hstack((spans[i[part]], spans[j[part]])), axis=0)
+        other = MirroredPair(ids[b], bool(mirror))
+        yield line(ids[a], format_pair(other), format_numbers(matching))

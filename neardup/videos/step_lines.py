@@ -1,11 +1,10 @@
 """Format and parse the lines between the steps that find pairs of videos (see `video_steps`).
 
     block      MASK.SHARE TAB BLOCK TAB           fingerprints with some of a mask's keys
-    seeds      A TAB 1 B MIRROR TAB SECONDS TAB SEEDS           SECONDS: of B
+    seeds      A TAB 1 B MIRROR TAB SEEDS
     print      ID TAB 0 TAB PRINT
     common     ID TAB 0+ TAB STARTS                of its frames that are common
-    request    B TAB 1 A MIRROR TAB LENGTH TAB SEEDS TAB PRINT TAB STARTS
-                          LENGTH and PRINT of A; STARTS of its common frames if it may be a copy
+    request    B TAB 1 A MIRROR TAB SEEDS TAB PRINT TAB STARTS        PRINT and STARTS of A
     copies     ID TAB COPY                         empty for the video itself
     clusters   TAB NUMBER, then  ID TAB CLUSTER    for videos that have copies
     shown      ID PART TAB OTHER TAB STARTS        pairs of starts, of seeds
@@ -19,7 +18,6 @@ Letters: n rows of a block, m seeds.
 from __future__ import annotations
 
 import json
-import math
 import re
 import zlib
 from base64 import b64decode, b64encode
@@ -36,30 +34,26 @@ from neardup.videos.video_prints import ID, VideoPrint, check_variants
 
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
 LEVEL = 1
-SECONDS = re.compile(rb"\d+(\.\d+)?(e[+-]?\d+)?")
 PAIR = re.compile(OTHER + rb"(%b) ([01])" % ID.pattern)
-COLUMNS = (
-    ("hashes", "<u8", 4),
-    ("keys", "<u4", 1),
-    ("videos", "<u4", 1),
-    ("spans", "<i8", 2),
-    ("variants", "<u1", 1),
+ROW = np.dtype(
+    [
+        ("hash", "<u8", 4),
+        ("key", "<u4"),
+        ("video", "<u4"),  # a place in the ids
+        ("span", "<i8", 2),  # milliseconds
+        ("variant", "u1"),  # a place in the variants
+    ]
 )
 
 Indices = NDArray[np.int64]
 
 
 class FrameBlock(NamedTuple):
-    """A block of n fingerprints of frames with their keys by one mask."""
+    """Fingerprints of frames with their keys by one mask."""
 
     ids: list[str]
-    seconds: list[float]  # of each video
     variants: tuple[str, ...]  # the names
-    hashes: NDArray[np.uint64]  # (n, 4)
-    keys: NDArray[np.uint32]  # (n,)
-    videos: NDArray[np.uint32]  # (n,), places in `ids`
-    spans: Indices  # (n, 2), milliseconds
-    variant: NDArray[np.uint8]  # (n,), places in `variants`
+    rows: NDArray[np.void]  # of ROW
 
 
 class MirroredPair(NamedTuple):
@@ -101,14 +95,6 @@ def parse_numbers(field: bytes, columns: int) -> Indices:
         raise WireError(f"expected numbers in base 64, got {shown(field)}") from None
 
 
-def parse_seconds(field: bytes) -> float:
-    """Parse a field with a length in seconds; WireError for any other field."""
-    seconds = float(field) if SECONDS.fullmatch(field) else math.inf
-    if not math.isfinite(seconds):
-        raise WireError(f"expected a number of seconds, got {shown(field)}")
-    return seconds
-
-
 def format_print(video: VideoPrint) -> bytes:
     return b64encode(to_bytes(video))
 
@@ -143,68 +129,41 @@ def parse_pair(field: bytes) -> MirroredPair:
 
 def format_block(block: FrameBlock) -> bytes:
     """Format a `FrameBlock` as a field of a line."""
-    rows: Sequence[NDArray[Any]] = (
-        block.hashes,
-        block.keys,
-        block.videos,
-        block.spans,
-        block.variant,
-    )
-    numbers = [column.astype(dtype).tobytes() for column, (_, dtype, _) in zip(rows, COLUMNS)]
-    head: dict[str, Any] = {"ids": block.ids, "seconds": block.seconds}
-    head.update(variants=block.variants, rows=len(block.keys))
-    return b64encode(json.dumps(head).encode() + b"\n" + b"".join(numbers))
+    head = {"ids": block.ids, "variants": block.variants, "rows": len(block.rows)}
+    return b64encode(json.dumps(head).encode() + b"\n" + block.rows.tobytes())
 
 
 def parse_block(field: bytes) -> FrameBlock:
     """Parse a field of a line into a `FrameBlock`; WireError for any other field."""
     try:
         head, _, packed = b64decode(field, validate=True).partition(b"\n")
-        names, numbers = json.loads(head), memoryview(packed)
-        lists = names["ids"], names["seconds"], names["variants"]
-        if not all(isinstance(each, list) for each in lists):
-            raise ValueError
-        n, at, rows = int(str(names["rows"])), 0, []
-        for _, dtype, width in COLUMNS:
-            column = np.frombuffer(numbers[at : at + n * width * np.dtype(dtype).itemsize], dtype)
-            at += column.nbytes
-            rows.append(column.reshape(n, width) if width > 1 else column)
-        block = FrameBlock(names["ids"], names["seconds"], tuple(names["variants"]), *rows)
-        whole = at == len(numbers) and _is_consistent(block)
-    except (ValueError, KeyError, OverflowError, RecursionError):
-        whole = False
-    if not whole:
-        raise WireError(f"expected a block of fingerprints, got {shown(field)}")
-    return block
+        names, rows = json.loads(head), np.frombuffer(packed, ROW)
+    except (ValueError, RecursionError):
+        names = None
+    if isinstance(names, dict) and names.get("rows") == len(rows):
+        block = FrameBlock(names.get("ids", ()), names.get("variants", ()), rows)
+        if _has_names(block.ids, rows["video"]) and _has_names(block.variants, rows["variant"]):
+            return block._replace(variants=tuple(block.variants))
+    raise WireError(f"expected a block of fingerprints, got {shown(field)}")
 
 
-def _is_consistent(block: FrameBlock) -> bool:
-    """Return whether each row has a video and a variant, and each video an id and a length."""
-    return (
-        all(isinstance(name, str) for name in (*block.ids, *block.variants))
-        and all(isinstance(s, (int, float)) and math.isfinite(s) for s in block.seconds)
-        and len(block.ids) == len(block.seconds) > 0 < len(block.variants)
-        and bool((block.videos < len(block.ids)).all())
-        and bool((block.variant < len(block.variants)).all())
-        and len({len(column) for column in block[3:]}) == 1
-    )
+def _has_names(names: object, places: NDArray[np.unsignedinteger[Any]]) -> bool:
+    """Return whether `names` is a list of strings, with one at each of these places."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return False
+    return int(places.max(initial=0)) < len(names)
 
 
 def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
     """Return the rows of several blocks as one block; StageError if their variants differ."""
     numbers: dict[str, int] = {}
-    seconds: dict[str, float] = {}
-    videos = []
+    parts = []
     for block in blocks:
         check_variants(block.ids[0], block.variants, blocks[0].ids[0], blocks[0].variants)
-        seconds.update(zip(block.ids, block.seconds))
         places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
-        videos.append(np.array(places, np.uint32)[block.videos])
-    columns = [
-        np.concatenate([block[k] for block in blocks]) for k in range(3, len(FrameBlock._fields))
-    ]
-    columns[2] = np.concatenate(videos)
-    return FrameBlock([*numbers], [seconds[id_] for id_ in numbers], blocks[0].variants, *columns)
+        parts.append(block.rows.copy())
+        parts[-1]["video"] = np.array(places)[block.rows["video"]]
+    return FrameBlock([*numbers], blocks[0].variants, np.concatenate(parts))
 
 
 def first_field(text: bytes) -> bytes:

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neardup.sets.ragged import Forest
 from neardup.videos import common
@@ -117,14 +116,27 @@ def whole_seconds(spans: Indices) -> float:
 
 def seconds_of(spans: Indices) -> float:
     """Return the total length of spans (n, 2) in seconds."""
-    lengths = (spans[:, 1] - spans[:, 0]) / 1000
-    return float(np.bincount(np.zeros(len(lengths), np.int64), lengths, minlength=1)[0])
+    return float((spans[:, 1] - spans[:, 0]).sum()) / 1000
 
 
 def matching_seconds(seeds: Indices) -> list[float]:
     """Return how many seconds of each of two videos match; seeds: spans of frames, int64 (m, 4)."""
     starts = (np.unique(seeds[:, side], return_index=True)[1] for side in (0, 2))
     return [seconds_of(seeds[at, side : side + 2]) for at, side in zip(starts, (0, 2))]
+
+
+def may_be_copies(seeds: Indices, seconds: float) -> bool:
+    """Return whether enough of a video matches, if the longer of two has so many seconds."""
+    return matching_seconds(seeds)[0] >= SEEDS_OF_COPIES * seconds
+
+
+def are_copies(seeds: Indices, seconds: float, pair: VideoPair | None) -> bool:
+    """Return whether two videos count as one for common stretches; `pair`: by all frames.
+
+    Frames may match in any order, so that takes of one fixed camera count as one video.
+    """
+    whole = pair is not None and pair.share_of_longer >= COPIES
+    return whole or min(matching_seconds(seeds)) >= COPIES * seconds
 
 
 def _search(
@@ -163,25 +175,17 @@ class _Join:
     ):
         self.store, self.options, self.jobs, self.folder = store, options, jobs, folder
         self.done, self.steps = done, 0
-        self.lengths = (store.spans[:, 1] - store.spans[:, 0]) / 1000
         self.common = np.zeros(store.frames, bool)
-        self.seconds = self._seconds()
+        lengths = store.spans[:, 1] - store.spans[:, 0]
+        self.seconds = np.bincount(store.owner, lengths, minlength=len(store)) / 1000
         self.clusters = np.arange(len(store))
         self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # of the first pass
         self.shows_common = np.zeros(len(store), bool)  # for each video
-
-    def _seconds(self) -> NDArray[np.float64]:
-        """Return the seconds of each video, without its common frames: float (videos,)."""
-        voting = np.where(self.common, 0, self.lengths)
-        seconds = np.bincount(self.store.owner, voting, minlength=len(self.store))
-        return np.asarray(seconds, np.float64)
 
     def answer(self) -> tuple[list[VideoPair], list[CommonStretch]]:
         forest = Forest(len(self.store))
         for pairs, alike in self._each_part(self._copies):
             self.copies.update({(pair.a, pair.b, pair.mirrored): pair for pair in pairs})
-            for a, b in [(pair.a, pair.b) for pair in pairs if pair.share_of_longer >= COPIES]:
-                forest.join(a, b)
             for a, b in alike:
                 forest.join(a, b)
         self.clusters = forest.roots(np.arange(len(self.store))).astype(np.int64)
@@ -189,7 +193,6 @@ class _Join:
         matching = np.concatenate([*self._each_part(self._beside_common), np.empty(0, np.int64)])
         self.common[matching] = True
         self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
-        self.seconds = self._seconds()
         self.shows_common[self.store.owner[self.common]] = True
         pairs = [pair for some in self._each_part(self._pairs) for pair in some]
         rank = self.store.rank
@@ -208,20 +211,17 @@ class _Join:
     # ---- pass 1: copies, and the frames of many clusters
 
     def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return possible copies, and pairs whose frames mostly match, for a part of the seeds.
-
-        All frames vote.  Frames may match in any order, so that takes of one fixed camera count as
-        one video.
-        """
+        """Return possible copies, by all frames, and copies, for a part of the seeds."""
         found: list[VideoPair] = []
         alike: list[tuple[int, int]] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
             longer = max(self.seconds[a], self.seconds[b])
-            matching = [float(self.lengths[np.unique(side)].sum()) for side in (i, j)]
-            if matching[0] >= SEEDS_OF_COPIES * longer:
-                found += self._aligned(a, b, mirrored, i, j)
-            if min(matching) >= COPIES * longer:
-                alike.append((a, b))
+            seeds = self._spans(i, j)
+            if may_be_copies(seeds, longer):
+                pair = self._aligned(a, b, mirrored, seeds)
+                found += [pair] if pair else []
+                if are_copies(seeds, longer, pair):
+                    alike.append((a, b))
         return found, alike
 
     def _of_many_clusters(self) -> Indices:
@@ -252,6 +252,7 @@ class _Join:
 
     def _pairs(self, part: int) -> list[VideoPair]:
         found: list[VideoPair] = []
+        tried: list[VideoPair | None]
         for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
             copy = self.copies.get((a, b, mirrored))  # by all frames
             lengths = [whole_seconds(self.store.spans[self.store.frames_of(x)]) for x in (a, b)]
@@ -259,20 +260,19 @@ class _Join:
                 tried = [copy]
             else:
                 votes = ~(self.common[i] | self.common[j])
-                tried = [*self._aligned(a, b, mirrored, i[votes], j[votes])]
+                tried = [self._aligned(a, b, mirrored, self._spans(i[votes], j[votes]))]
                 tried += [copy] if copy and is_whole(copy, lengths) else []
-            found += [pair for pair in tried if is_pair(pair, lengths, self.options)][:1]
+            found += [pair for pair in tried if pair and is_pair(pair, lengths, self.options)][:1]
         return found
 
-    def _aligned(
-        self, a: int, b: int, mirrored: bool, i: Indices, j: Indices
-    ) -> Iterator[VideoPair]:
-        """Yield the pair of two videos, if they have runs; frames i[k] of a and j[k] of b match."""
-        if len(i):
-            seeds = np.hstack((self.store.spans[i], self.store.spans[j]))
-            pair = pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))
-            if pair:
-                yield pair
+    def _spans(self, i: Indices, j: Indices) -> Indices:
+        return np.hstack((self.store.spans[i], self.store.spans[j]))
+
+    def _aligned(self, a: int, b: int, mirrored: bool, seeds: Indices) -> VideoPair | None:
+        """Return the pair of two videos, by their frames that vote, or None if it has no run."""
+        if not len(seeds):
+            return None
+        return pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))
 
     def _voting(self, video: int, mirrored: bool) -> Frames:
         part = self.store.frames_of(video)

@@ -12,8 +12,8 @@ copies, before common frames are known, and then without common frames.
     SEEDS ─ shown ─▶ sort ─ common (CLUSTERS) ─▶ COMMON
     SEEDS, COMMON, prints ─ keyed ─▶ …
 
-Common frames have no vote, but whole copies are pairs even if all their frames are common.  So the
-request for two videos that may be copies has all frames, and the starts of the common ones.
+Common frames have no vote, but whole copies are pairs even if all their frames are common.  So a
+request has the print of all frames, and the starts of the common ones.
 
 The pairs are those of `video_join.find`, which finds them in one process.
 
@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -51,15 +52,13 @@ from neardup.videos.step_lines import (
     parse_numbers,
     parse_pair,
     parse_print,
-    parse_seconds,
 )
 from neardup.videos.video_join import (
-    COPIES,
-    SEEDS_OF_COPIES,
     JoinOptions,
+    are_copies,
     is_pair,
     is_whole,
-    matching_seconds,
+    may_be_copies,
     seconds_of,
     whole_seconds,
 )
@@ -74,11 +73,12 @@ from neardup.videos.video_prints import (
 )
 
 FASTEST = 1.2  # a rate higher than any of a line
-ABOUT, SEEDS_LINE, REQUEST = 3, 4, 6  # fields of lines: prints and common frames, seeds, requests
+SEEDS_LINE, REQUEST = 3, 5  # fields of lines of seeds and of requests; prints have as many as seeds
 NUMBER = re.compile(rb"\d{1,18}")  # of a cluster: an int64
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
 
 Indices = NDArray[np.int64]
+Row = list[bytes]
 
 
 def keyed(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -92,25 +92,38 @@ def keyed(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class Voting(NamedTuple):
-    """A video, and which of its frames vote."""
+    """A video, and which of its frames vote: those that are not common."""
 
     video: VideoPrint
     votes: NDArray[np.bool_]
 
-    def reduced(self, mirrored: bool, whole: bool = False) -> VideoPrint:
-        """Return a print with only voting frames (all if `whole`) and the variants to compare."""
+    @classmethod
+    def of(cls, video: VideoPrint, common: Indices) -> Voting:
+        """Return a video and its frames that do not start at one of the times `common`."""
+        return cls(video, ~np.isin(video.spans[:, 0], common))
+
+    @property
+    def seconds(self) -> float:
+        return seconds_of(self.video.spans)
+
+    @property
+    def common(self) -> Indices:
+        """The starts of the frames that do not vote."""
+        return self.video.spans[~self.votes, 0]
+
+    def reduced(self, mirrored: bool) -> Voting:
+        """Return the video with only the variants and facts that a comparison needs."""
         names = self.video.variants
         own = owns(names) if mirrored else 0
         chosen = [v for v, name in enumerate(names) if v < own or name.endswith(MIRROR) == mirrored]
-        kept = self.votes | whole
-        hashes = self.video.hashes[kept][:, chosen]
-        variants = tuple(names[v] for v in chosen)
+        variants, hashes = tuple(names[v] for v in chosen), self.video.hashes[:, chosen]
         facts = {"seconds": length_of(self.video), DIGEST: self.video.facts.get(DIGEST, "")}
-        return VideoPrint(self.video.id, facts, variants, self.video.spans[kept], hashes)
+        video = self.video._replace(facts=facts, variants=variants, hashes=hashes)
+        return self._replace(video=video)
 
     def whole(self) -> Voting:
         """Return the video with a vote for every frame."""
-        return Voting(self.video, np.ones(len(self.votes), bool))
+        return Voting.of(self.video, np.empty(0, np.int64))
 
     def votes_at(self, starts: Indices) -> NDArray[np.bool_]:
         """Mark the elements of `starts` at which a voting frame begins."""
@@ -119,48 +132,37 @@ class Voting(NamedTuple):
 
 def _met(
     lines: Iterable[bytes], count: int, what: str
-) -> Iterator[tuple[bytes, Voting, Iterator[list[bytes]]]]:
-    """Yield (id, video, rows of its seeds or requests) for each video in sorted lines.
+) -> Iterator[tuple[Voting, MirroredPair | None, list[Row]]]:
+    """Yield (video, None, []), and (video, pair, its rows of `count` fields), from sorted lines.
 
-    A row has `count` fields or more.  StageError if a video has no print, or two.
+    StageError if a video has no print, or two.
     """
     for key, group in groupby(lines, first_field):
-        rows = _rows(group, count, what)
-        first = next(rows)
-        if first[1] != PRINT:
-            id_ = key.decode(errors="replace")
-            raise StageError(f"{id_} has no print: give all steps the same prints")
-        yield key, *_with_votes(parse_print(first[2]), rows)
+        voting = None
+        for second, each in groupby((_row(text, count, what) for text in group), itemgetter(1)):
+            rows = list(each)
+            if second == PRINT:
+                voting = Voting.of(parse_print(rows[0][2]), np.empty(0, np.int64))
+                if len(rows) > 1:
+                    id_ = voting.video.id
+                    raise StageError(f"two prints have the id {id_}; leave one of them out")
+                yield voting, None, []
+            elif not voting:
+                id_ = key.decode(errors="replace")
+                raise StageError(f"{id_} has no print: give all steps the same prints")
+            elif second == COMMON:
+                spans = voting.video.spans
+                starts = np.concatenate([parse_numbers(row[2], 1) for row in rows])
+                marks, owner = np.isin(spans[:, 0], starts), np.zeros(len(spans), np.int32)
+                voting = voting._replace(votes=~common.with_holes(owner, spans, marks))
+            else:
+                yield voting, parse_pair(second), rows
 
 
-def _rows(lines: Iterable[bytes], count: int, what: str) -> Iterator[list[bytes]]:
-    for text in lines:
-        row = text.rstrip(b"\n").split(b"\t")
-        of_print = row[1:2] in ([PRINT], [COMMON])
-        if len(row) < (ABOUT if of_print else count):
-            expected = "an id, 0 or 0+, and a print or starts" if of_print else what
-            raise WireError(f"expected {expected}, got a line with {len(row)} fields")
-        yield row
-
-
-def _with_votes(
-    video: VideoPrint, rows: Iterator[list[bytes]]
-) -> tuple[Voting, Iterator[list[bytes]]]:
-    marks = np.zeros(len(video.spans), bool)
-    row = next(rows, None)
-    while row and row[1] in (PRINT, COMMON):
-        if row[1] == PRINT:
-            raise StageError(f"two prints have the id {video.id}; leave one of them out")
-        marks |= np.isin(video.spans[:, 0], parse_numbers(row[2], 1))
-        row = next(rows, None)
-    owner = np.zeros(len(marks), np.int32)
-    voting = Voting(video, ~common.with_holes(owner, video.spans, marks))
-    return voting, iter(() if row is None else _chained(row, rows))
-
-
-def _chained(row: list[bytes], rows: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
-    yield row
-    yield from rows
+def _row(text: bytes, count: int, what: str) -> Row:
+    if text.partition(b"\t")[2].partition(b"\t")[0] in (PRINT, COMMON):
+        return fields_of(text, SEEDS_LINE, "an id, 0 or 0+, and a print or starts")
+    return fields_of(text, count, what)
 
 
 def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
@@ -168,22 +170,18 @@ def meet(lines: Iterable[bytes], copies: bool) -> Iterator[bytes]:
 
     copies: yield requests only for videos that may be copies.
     """
-    for key, a, rows in _met(lines, SEEDS_LINE, "the seeds of two videos, with 4 fields"):
-        for second, group in groupby(rows, lambda row: row[1]):
-            other = parse_pair(second)
-            texts = list(group)
-            seeds = np.unique(np.concatenate([parse_numbers(row[3], 4) for row in texts]), axis=0)
-            longer = max(seconds_of(a.video.spans), parse_seconds(texts[0][2]))
-            whole = matching_seconds(seeds)[0] >= SEEDS_OF_COPIES * longer
-            if copies and not whole:
-                continue
+    for a, other, rows in _met(lines, SEEDS_LINE, "the seeds of two videos, with 3 fields"):
+        if other:
+            seeds = np.unique(np.concatenate([parse_numbers(row[2], 4) for row in rows]), axis=0)
+            whole = may_be_copies(seeds, a.seconds)
             seeds = seeds[a.votes_at(seeds[:, 0]) | whole]
-            if _may_have_run(seeds):
-                back = format_pair(MirroredPair(key, other.mirrored))
-                length = repr(whole_seconds(a.video.spans)).encode()
-                sent = format_print(a.reduced(other.mirrored, whole))
-                starts = format_numbers(a.video.spans[~a.votes, 0]) if whole else b""
-                yield line(other.other, back, length, format_numbers(seeds), sent, starts)
+            if (whole or not copies) and _may_have_run(seeds):
+                back = MirroredPair(a.video.id.encode(), other.mirrored)
+                sent = a.reduced(other.mirrored)
+                yield line(
+                    *(other.other, format_pair(back), format_numbers(seeds)),
+                    *(format_print(sent.video), format_numbers(sent.common)),
+                )
 
 
 def _may_have_run(seeds: Indices) -> bool:
@@ -200,57 +198,66 @@ def align(lines: Iterable[bytes], options: JoinOptions, copies: bool) -> Iterato
 
     copies: yield each video, and its copies, instead of pairs.
     """
-    what = "the requests that `step.py videos meet` prints, with 6 fields"
-    for key, b, rows in _met(lines, REQUEST, what):
-        if copies:
-            yield line(key, b"")
-        plain: dict[bytes, VideoPair] = {}
+    what = "the requests that `step.py videos meet` prints, with 5 fields"
+    plain: dict[bytes, VideoPair] = {}  # the pairs of b so far that are not mirrored
+    for b, other, rows in _met(lines, REQUEST, what):
+        if not other:
+            plain.clear()
+            if copies:
+                yield line(b.video.id.encode(), b"")
+            continue
         for row in rows:
-            yield from _aligned(row, b, options, copies, plain)
+            both = _Both.of(row, b, other.mirrored)
+            pair = None if copies else both.pair(options)
+            if copies and both.are_copies():
+                yield line(b.video.id.encode(), other.other)
+            if pair and not repeats(pair, plain.get(other.other)):
+                if not pair.mirrored:
+                    plain[other.other] = pair
+                yield from map(format_run, pair_runs(pair, [both.a.video.id, b.video.id]))
 
 
-def _aligned(
-    row: list[bytes],
-    voting: Voting,
-    options: JoinOptions,
-    copies: bool,
-    plain: dict[bytes, VideoPair],
-) -> Iterator[bytes]:
-    """Yield the lines of a pair, or of copies; `plain`: the pairs so far that are not mirrored."""
-    other, seeds, a = parse_pair(row[1]), parse_numbers(row[3], 4), _requested(row)
-    b = Voting(voting.reduced(other.mirrored, whole=True), voting.votes)
-    ids = [a.video.id, b.video.id]
-    check_variants(ids[0], a.video.variants, ids[1], b.video.variants)
-    pair = _pair(seeds, a, b, other.mirrored)
-    if copies:
-        longer = max(seconds_of(each.video.spans) for each in (a, b))
-        alike = min(matching_seconds(seeds)) >= COPIES * longer
-        if alike or (pair and pair.share_of_longer >= COPIES):
-            yield line(ids[1].encode(), ids[0].encode())
-        return
-    lengths = parse_seconds(row[2]), whole_seconds(voting.video.spans)
-    found = pair and is_pair(pair, lengths, options)
-    if not found and row[5] and not (a.votes.all() and b.votes.all()):
-        pair = _pair(seeds, a.whole(), b.whole(), other.mirrored)
-        found = pair and is_whole(pair, lengths) and is_pair(pair, lengths, options)
-    if pair and found and not repeats(pair, plain.get(other.other)):
-        if not pair.mirrored:
-            plain[other.other] = pair
-        yield from map(format_run, pair_runs(pair, ids))
+class _Both(NamedTuple):
+    """Two videos and their seeds, int64 (m, 4)."""
 
+    a: Voting
+    b: Voting
+    mirrored: bool
+    seeds: Indices
 
-def _requested(row: list[bytes]) -> Voting:
-    """Parse the video in a request; its frames do not vote if the request lists their starts."""
-    video = parse_print(row[4])
-    starts = parse_numbers(row[5], 1) if row[5] else np.empty(0, np.int64)
-    return Voting(video, ~np.isin(video.spans[:, 0], starts))
+    @classmethod
+    def of(cls, row: Row, b: Voting, mirrored: bool) -> _Both:
+        a, b = Voting.of(parse_print(row[3]), parse_numbers(row[4], 1)), b.reduced(mirrored)
+        check_variants(a.video.id, a.video.variants, b.video.id, b.video.variants)
+        return cls(a, b, mirrored, parse_numbers(row[2], 4))
 
+    @property
+    def may_be_copies(self) -> bool:
+        return may_be_copies(self.seeds, max(self.a.seconds, self.b.seconds))
 
-def _pair(seeds: Indices, a: Voting, b: Voting, mirrored: bool) -> VideoPair | None:
-    """Return the pair of two videos, by the frames that vote, or None if they have no run."""
-    seeds = seeds[a.votes_at(seeds[:, 0]) & b.votes_at(seeds[:, 2])]
-    frames = [Frames.of(each.video, mirrored, each.votes) for each in (a, b)]
-    return pair_of(0, 1, mirrored, seeds, *frames) if len(seeds) else None
+    def are_copies(self) -> bool:
+        longer = max(self.a.seconds, self.b.seconds)
+        return self.may_be_copies and are_copies(self.seeds, longer, self.whole().aligned())
+
+    def whole(self) -> _Both:
+        return self._replace(a=self.a.whole(), b=self.b.whole())
+
+    def aligned(self) -> VideoPair | None:
+        """Return the pair of the two, by the frames that vote, or None if they have no run."""
+        seeds = self.seeds[self.a.votes_at(self.seeds[:, 0]) & self.b.votes_at(self.seeds[:, 2])]
+        frames = [Frames.of(each.video, self.mirrored, each.votes) for each in (self.a, self.b)]
+        return pair_of(0, 1, self.mirrored, seeds, *frames) if len(seeds) else None
+
+    def pair(self, options: JoinOptions) -> VideoPair | None:
+        """Return the pair by the frames that vote or, if it is a whole copy, by all frames."""
+        lengths = [whole_seconds(each.video.spans) for each in (self.a, self.b)]
+        pair = self.aligned()
+        if pair and is_pair(pair, lengths, options):
+            return pair
+        all_vote = self.a.votes.all() and self.b.votes.all()
+        copy = None if all_vote or not self.may_be_copies else self.whole().aligned()
+        whole = copy and is_whole(copy, lengths) and is_pair(copy, lengths, options)
+        return copy if whole else None
 
 
 # ---- common frames
@@ -302,7 +309,7 @@ class Clusters(NamedTuple):
 def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the matching frames of two videos twice: by minutes of one video, then of the other."""
     for text in lines:
-        a, second, _, packed = fields_of(text, 4, "seeds of two videos")
+        a, second, packed = fields_of(text, SEEDS_LINE, "the seeds of two videos")
         b, starts = parse_pair(second).other, parse_numbers(packed, 4)[:, [0, 2]]
         for id_, other, pairs in ((a, b, starts), (b, a, starts[:, ::-1])):
             for (minute,), part in grouped(pairs[:, :1] // MINUTE):
