@@ -43,7 +43,7 @@ def prints(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = run([*FRAMES, "--jobs=1"], tmp, names)
     assert result.code == 0, result.err
     assert "5 videos in 7 files, " in result.err
-    assert "1 other file: 1 .txt\n" in result.err
+    assert f"1 other file: 1 .txt ({films}/notes.txt)\n" in result.err
     assert "1 file could not be read: 1 damaged\n" in result.err
     (tmp / "films.prints").write_bytes(result.out)
     return tmp / "films.prints"
