@@ -9,6 +9,7 @@ from neardup.evaluation import exact_answers
 from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
 from neardup.joins.bitmap_joins import join_by
 from neardup.joins.near_bits import each_once, near_records
+from neardup.joins.weighted_joins import weighted_nested_loop
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, not_one_of, write_all
@@ -100,7 +101,7 @@ def _join(
             f"--join {args.join}: its filters need a minimum Jaccard similarity, and pairs by "
             f"--measure {measure_name} have none; use --join {FASTEST}"
         )
-    return lambda sets: inverted_index.all_against_all(sets, measure)
+    return lambda sets: weighted_nested_loop(sets.bare(), measure_name, measure.threshold)
 
 
 def _near(sets: Ragged, measure: Hamming) -> inverted_index.Joined:

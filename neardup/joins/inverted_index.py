@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.sets.ragged import Ragged, chunks, distinct, spans
 from neardup.similarity import definitions
-from neardup.similarity.measures import SetMeasure, Threshold
+from neardup.similarity.measures import Threshold
 
 STEP = 1 << 21
 SPARSE = 4  # cells for each hit, above which hits are sorted instead of counted in a table
@@ -115,26 +115,3 @@ class InvertedIndex:
                 found = np.flatnonzero(common)
                 common = common[found]
             yield low + found // self.m, found % self.m, common
-
-
-def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """Compare all rows that share a token; return the pairs that may reach a measure's threshold.
-
-    >>> from neardup.similarity.measures import NINE_TENTHS, Containment
-    >>> sets = Ragged.from_rows([[1, 2], [*range(50)], [2, 99]])
-    >>> joined = all_against_all(sets, Containment(NINE_TENTHS))
-    >>> joined.left.tolist(), joined.right.tolist(), joined.candidates
-    ([0], [1], {'all': 3, 'a common shingle': 3, 'pairs': 1})
-    """
-    sizes = sets.sizes
-    n, sharing = int((sizes > 0).sum()), 0
-    found = [np.empty((3, 0), np.int64)]
-    for i, j, common in InvertedIndex.of(sets).overlaps(sets):
-        once = np.flatnonzero(i < j)
-        i, j, common = i[once], j[once], common[once]
-        sharing += len(i)
-        good = measure.may_reach(common, sizes[i], sizes[j])
-        found.append(np.stack((i[good], j[good], common[good])))
-    left, right, common = np.concatenate(found, axis=1)
-    counts = {"all": n * (n - 1) // 2, "a common shingle": sharing, "pairs": len(left)}
-    return Joined(left, right, common, counts)

@@ -95,7 +95,7 @@ def weighted_all_pairs(
 
 
 def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """Return the same pairs, but compare all rows that share a token."""
+    """Return the same pairs, by any measure: all rows that share a token are compared."""
     return weighted_all_pairs(rows, measure, threshold, filtered=False)
 
 

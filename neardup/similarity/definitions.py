@@ -1,6 +1,6 @@
 """Definitions of the similarity measures, as exact fractions; only the cosine of sets is a float.
 
-The fast code is tested against them.  x and y are collections, read as sets, or weighted sets.
+The fast code is tested against them.  x and y are collections, read as sets.
 
     resemblance (Jaccard)   |x∩y| / |x∪y|             1 - resemblance is a metric
     containment             |x∩y| / |x|               of x in y
@@ -14,11 +14,9 @@ C={a,b} have d(A,C) + d(C,B) = 1/3 + 1/3 < 1 = d(A,B).
 Sources: Broder 1997 for resemblance and containment, Dice 1945, Szymkiewicz 1934 and Simpson 1943.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from math import sqrt
-
-Weights = Mapping[Hashable, int]  # 0 or more; a missing element has weight 0
 
 
 def resemblance(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
@@ -69,25 +67,3 @@ def cosine(x: Iterable[Hashable], y: Iterable[Hashable]) -> float:
     """
     x, y = frozenset(x), frozenset(y)
     return len(x & y) / sqrt(len(x) * len(y))
-
-
-def weighted_resemblance(x: Weights, y: Weights) -> Fraction:
-    """Return Σ min / Σ max of the weights of two weighted sets that are not both empty.
-
-    >>> weighted_resemblance({"a": 1, "b": 4}, {"b": 6, "c": 3})
-    Fraction(2, 5)
-    """
-    least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
-    return Fraction(least, sum(x.values()) + sum(y.values()) - least)
-
-
-def weighted_dice(x: Weights, y: Weights) -> Fraction:
-    """Return the Dice coefficient of weighted sets, Σ min / mean total; not both may be empty."""
-    least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
-    return Fraction(2 * least, sum(x.values()) + sum(y.values()))
-
-
-def squared_weighted_cosine(x: Weights, y: Weights) -> Fraction:
-    """Return the square of the cosine of the angle between two weighted sets; neither is empty."""
-    common = sum(weight * y.get(element, 0) for element, weight in x.items())
-    return Fraction(common**2, sum(w * w for w in x.values()) * sum(w * w for w in y.values()))

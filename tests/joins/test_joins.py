@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from neardup.joins import JOINS, filters, nested_loop, ppjoin_plus
 from neardup.joins.bitmap_joins import join_by
 from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, probing_prefix, ranks
-from neardup.joins.inverted_index import all_against_all
+from neardup.joins.inverted_index import InvertedIndex, Joined
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Threshold
 from tests.support.cases import crossed, some
@@ -26,6 +26,16 @@ FAST = [name for name in JOINS if name != "nested_loop"]
 THRESHOLDS = ["1/2", "2/3", "0.7", "0.8", "0.9", "0.95", "1"]
 every_join = pytest.mark.parametrize("name", FAST)
 every_threshold = pytest.mark.parametrize("t", THRESHOLDS)
+
+
+def all_against_all(rows, measure):
+    found = [np.stack(part, axis=1) for part in InvertedIndex.of(rows).overlaps(rows)]
+    i, j, common = np.concatenate(found).T
+    good = (i < j) & measure.may_reach(common, rows.sizes[i], rows.sizes[j])
+    n = int((rows.sizes > 0).sum())
+    return Joined.of(
+        np.arange(len(rows)), np.stack((i, j, common), axis=1)[good], {"all": n * (n - 1) // 2}
+    )
 
 
 def triples(joined):
