@@ -13,8 +13,8 @@ from typing import Callable
 
 from neardup.joins.bitmap_joins import bitmap_join
 from neardup.joins.inverted_index import Joined, nested_loop
-from neardup.joins.prefix_joins import all_pairs, ppjoin, ppjoin_plus
-from neardup.joins.weighted_joins import weighted_all_pairs, weighted_nested_loop
+from neardup.joins.prefix_joins import ppjoin, ppjoin_plus
+from neardup.joins.weighted_joins import all_pairs, weighted_all_pairs, weighted_nested_loop
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 

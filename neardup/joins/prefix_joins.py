@@ -1,13 +1,9 @@
-"""All-Pairs, PPJoin and PPJoin+: three prefix joins; each of the last two adds a filter.
+"""PPJoin and PPJoin+: two prefix joins; each adds a filter to All-Pairs (`weighted_joins`).
 
-All-Pairs (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007, for sets) adds to
-the nested loop an index of prefixes and the length filter.  Records are taken in order of size,
-their tokens rarest first.  Each token of a record's prefix is looked up in the index, the record is
-compared with the records found, and then the same tokens are added to the index.
-
-PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008) adds
-the positional filter, and a shorter prefix in the index.  The positions of a common token bound how
-many tokens both can still share:
+PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008)
+takes records in order of size, their tokens rarest first.  Each token of a record's prefix is
+looked up in the index, the record is compared with the records found, and then a shorter prefix is
+added to the index.  The positions of a common token bound how many tokens both can still share:
 
     x   a c d │ f g h i j         both have a, then d: 2 tokens, and at most 4 more follow
     y   a b d │ f g h i
@@ -37,27 +33,6 @@ from neardup.similarity.measures import Threshold
 DROPPED = 0
 STEP = 1 << 18  # collisions in one vector step, which has a dozen arrays of 2 MB
 SUFFIX_DEPTH = 2  # cuts each suffix in four
-
-
-def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs at or above the threshold by All-Pairs, with length and prefix filters."""
-    records = Ordered.of(rows)
-    first = records.first_partner(threshold)
-    counts = {**records.counts(first), "prefix": 0}
-    sets = [frozenset(tokens) for tokens in records.tokens()]
-    index: dict[int, list[int]] = defaultdict(list)  # token → records, ascending
-    found = []
-    for y, tokens in enumerate(records.tokens()):
-        prefix = tokens[: probing_prefix(threshold, len(tokens))]
-        candidates = {x for token in prefix for x in index[token] if x >= first[y]}
-        counts["prefix"] += len(candidates)
-        for x in candidates:
-            common = len(sets[x] & sets[y])
-            if common >= overlap_needed(threshold, len(sets[x]), len(sets[y])):
-                found.append((x, y, common))
-        for token in prefix:
-            index[token].append(y)
-    return Joined.of(records.row, np.array(found, np.int64), counts)
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:

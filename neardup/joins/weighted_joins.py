@@ -1,4 +1,4 @@
-"""A prefix join of weighted rows, by Jaccard, Dice, cosine or containment.
+"""All-Pairs: a prefix join, here of weighted rows by Jaccard, Dice, cosine or containment.
 
 With W(x) the total weight of a row, or for the cosine the sum of its squared weights, a pair shares
 
@@ -9,8 +9,8 @@ With W(x) the total weight of a row, or for the cosine the sum of its squared we
 
 Tokens are ordered, the rarest first.  If a row must share α, its first common token is in its
 *prefix*: the tokens from which on the row still has α or more.  So a token that very many rows have
-is looked up for few of them.  (Prefix filter: Chaudhuri, Ganti, Kaushik, ICDE 2006; for weights,
-Bayardo, Ma, Srikant, WWW 2007.)  Each pair that shares a token of its prefixes is then verified.
+is looked up for few of them.  Each pair that shares a token of its prefixes is verified.  (Prefix
+filter: Chaudhuri, Ganti, Kaushik, ICDE 2006; All-Pairs: Bayardo, Ma, Srikant, WWW 2007.)
 
 Letters: t the threshold; x, y rows; W totals.  Cost: a hit for each token of a prefix and each row
 that has it in its own, and a merge of both rows for each candidate pair.
@@ -75,6 +75,11 @@ def contained_rows(
     RowPairs(x=array([1]), y=array([0]), common=array([2]))
     """
     return _join(rows, measure, threshold, wanted)[0]
+
+
+def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
+    """Return the pairs of rows whose resemblance reaches the threshold."""
+    return weighted_all_pairs(rows.bare(), JACCARD, threshold)
 
 
 def weighted_all_pairs(
