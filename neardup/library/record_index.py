@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,12 +21,10 @@ from neardup.library import keywords
 from neardup.library.keywords import Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.lines.count_lines import format_all
-from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import Options
 from neardup.reading.blocks import NEW, first_place
 from neardup.reading.input_files import is_index
-from neardup.runtime.atomic_write import lock
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.sets.ragged import Batch, Ragged
@@ -151,7 +148,7 @@ class Index:
         record, or if another program adds records now.  The records are held in memory, with 16
         bytes for each of their keys.
         """
-        with keywords.as_value_errors(), _locked(self._path):
+        with keywords.as_value_errors(), _ADDING, index_manifest.locked(self._path):
             state = self._state = self._read()
             given = _records(records, state.settings)
             if given.ids is None and len(given):
@@ -265,20 +262,6 @@ def _id(given: Hashable) -> bytes:
     return text.encode()
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Context manager: wait for other threads that add records; refuse if another program does."""
-    with _ADDING:
-        try:
-            descriptor = lock(Path(os.path.realpath(path)))
-        except BlockingIOError:
-            raise StageError(f"{path}: another program is adding to it; try again later") from None
-        try:
-            yield
-        finally:
-            os.close(descriptor)
-
-
 def _add_segment(
     index: Path, name: str, batches: Iterable[Batch], settings: Settings, counts: TokenCounts | None
 ) -> dict[str, Any]:
@@ -298,7 +281,7 @@ def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, A
     places, sketches, keys, holders = [], [], [], []
     for batch, found in batches:
         holders.append(len(lines) + np.repeat(np.arange(len(found)), found.sizes))
-        lines += [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
+        lines += segment.record_lines(batch)
         places.append(batch.places)
         sketches.append(record_sketches(batch))
         keys.append(found.values)
@@ -314,15 +297,10 @@ def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, A
         "rows": rows,
         "fences": key[order][:: segment.FENCE],
     }
-    files = [(folder / name, contents[name].tobytes()) for name in segment.FILES]
-    sums = [segment.write_checked(path, [data]) for path, data in files]
-    of_sums = segment.write_checked(folder / segment.SUMS, [np.concatenate(sums).tobytes()])
-    return {
-        "records": len(lines),
-        "partitions": [len(key)],
-        "sizes": {name: contents[name].nbytes for name in segment.FILES},
-        segment.SUMS: of_sums.tolist(),
-    }
+    sums = (
+        segment.write_checked(folder / name, [contents[name].tobytes()]) for name in segment.FILES
+    )
+    return segment.description(folder, sums, len(lines), [len(key)])
 
 
 def _end_to_end(parts: list[np.ndarray], kind: str) -> np.ndarray:

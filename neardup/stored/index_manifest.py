@@ -20,6 +20,7 @@ from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import MANIFEST, is_index
+from neardup.runtime.atomic_write import lock
 from neardup.runtime.program import StageError, UsageError
 from neardup.similarity.measures import Measure, Threshold
 from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, refuse_unlike
@@ -119,6 +120,23 @@ def to_disk(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def locked(index: Path) -> Iterator[None]:
+    """Context manager: lock an index against other writers; StageError if there is one."""
+    descriptor = None
+    try:
+        descriptor = lock(Path(os.path.realpath(index)))
+    except BlockingIOError:
+        raise StageError(f"{index}: another program is adding to it; try again later") from None
+    except OSError:
+        """A file system without locks."""
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from neardup.lines.keyed_lines import decode_sets
+from neardup.lines.keyed_lines import decode_sets, encode_sets
 from neardup.reading.blocks import first_place
 from neardup.runtime.program import StageError, UsageError, naming
 from neardup.sets.ragged import Batch, chunks, spans
@@ -53,6 +53,24 @@ def write_checked(path: Path, pieces: Iterable[bytes]) -> np.ndarray:
             file.flush()
             os.fsync(file.fileno())
     return np.array(sums + [zlib.crc32(pending)] * bool(pending), dtype=SUM)
+
+
+def record_lines(batch: Batch) -> list[bytes]:
+    """Return the lines of the file `records`."""
+    return [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
+
+
+def description(
+    folder: Path, sums: Iterable[np.ndarray], records: int, partitions: list[int]
+) -> dict[str, Any]:
+    """Write the checksums of all FILES of a segment; return its description for the manifest."""
+    of_sums = write_checked(folder / SUMS, [np.concatenate(list(sums)).tobytes()])
+    return {
+        "records": records,
+        "partitions": partitions,
+        "sizes": {name: (folder / name).stat().st_size for name in FILES},
+        SUMS: of_sums.tolist(),
+    }
 
 
 def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:

@@ -401,7 +401,7 @@ def test_killed_before_there_is_an_index(
     until(lambda: bool(list(copies.glob("*/input.0"))), process)
     other = run([*INDEX, files["old"], "--to", index], tmp_path)
     assert other.code == 1
-    assert "another run is writing to it" in other.err
+    assert "another program is adding to it" in other.err
     os.killpg(process.pid, number)
     process.wait()
     assert not (index / "manifest.json").exists()

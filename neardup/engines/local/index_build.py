@@ -20,12 +20,10 @@ from neardup.engines.local.flow import write_postings
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
-from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged, is_index
-from neardup.runtime.atomic_write import lock
 from neardup.runtime.counters import Counters, reports_in
 from neardup.runtime.program import StageError, UsageError, interrupted
 from neardup.runtime.summary import judged, print_summary, total
@@ -91,24 +89,16 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
             "make one"
         )
     index.mkdir(exist_ok=True)
-    descriptor = None
-    try:
-        descriptor = lock(Path(os.path.realpath(index)))
-    except BlockingIOError:
-        raise StageError(f"{index}: another run is writing to it; try again later") from None
-    except OSError:
-        """A file system without locks."""
-    try:
-        if is_index(index) and not add:
-            raise UsageError(
-                f"--to {index}: already exists; add to it with --add, or name another folder"
-            )
-        yield index
-    finally:
-        if not any(index.iterdir()):
-            index.rmdir()
-        if descriptor is not None:
-            os.close(descriptor)
+    with index_manifest.locked(index):
+        try:
+            if is_index(index) and not add:
+                raise UsageError(
+                    f"--to {index}: already exists; add to it with --add, or name another folder"
+                )
+            yield index
+        finally:
+            if not any(index.iterdir()):
+                index.rmdir()
 
 
 def add_segment(
@@ -155,14 +145,8 @@ def _segment(
         plans.everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
         plan.progress.stage("write", len(segment.FILES))
         plans.everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
-    sums = [np.fromfile(plan.path("sums", i), "<u4") for i in range(len(segment.FILES))]
-    of_sums = segment.write_checked(folder / segment.SUMS, [np.concatenate(sums).tobytes()])
-    return plan.settings, {
-        "records": sum(records),
-        "partitions": partitions,
-        "sizes": {name: (folder / name).stat().st_size for name in segment.FILES},
-        segment.SUMS: of_sums.tolist(),
-    }
+    sums = (np.fromfile(plan.path("sums", i), "<u4") for i in range(len(segment.FILES)))
+    return plan.settings, segment.description(folder, sums, sum(records), partitions)
 
 
 def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
@@ -170,7 +154,7 @@ def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Ite
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
         for batch in source(plan, k, counters):
-            lines = [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
+            lines = segment.record_lines(batch)
             records.write(b"".join(lines))
             ends = end + np.cumsum([len(line) for line in lines])
             rows.write(np.column_stack((batch.places, ends.astype(np.uint64))).tobytes())
