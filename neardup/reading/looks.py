@@ -164,10 +164,13 @@ def _is_json(data: bytes) -> bool:
 def _table(lines: Sequence[bytes], kind: str) -> Look:
     """Return the table that lines are, with a header or, if not read as text, without one."""
     for comma in ",;\t|":
+        quoted = re.compile(f"(?:^|{re.escape(comma)})'.*'(?:{re.escape(comma)}|$)".encode())
+        quote = "'" if 2 * sum(map(bool, map(quoted.search, lines))) >= len(lines) else '"'
         flags = ["--input", "tsv" if comma == "\t" and kind != "csv" else "csv"]
         if flags[1] == "csv" and comma != ",":
             flags = flags * (kind != "csv") + ["--delimiter", comma.replace("\t", "\\t")]
-        header, *rows = _cells(lines, comma) or [[]]
+        flags += ["--quote", quote] * (quote == "'" and "tsv" not in flags)
+        header, *rows = _cells(lines, comma, quote) or [[]]
         text = (
             comma == "\t" and len(header) == 2 and not {"id", "text"} & {*header}
         )  # ID, tab, text
@@ -182,11 +185,11 @@ def _table(lines: Sequence[bytes], kind: str) -> Look:
     return Look()
 
 
-def _cells(lines: Sequence[bytes], comma: str) -> list[list[str]]:
+def _cells(lines: Sequence[bytes], comma: str, quote: str) -> list[list[str]]:
     """Return the fields of lines if all have the same number of them, and several; else []."""
     text = (str(line, "utf-8", "replace") + "\n" for line in lines)
     try:
-        rows = list(filter(None, csv.reader(text, delimiter=comma)))
+        rows = list(filter(None, csv.reader(text, delimiter=comma, quotechar=quote)))
     except (csv.Error, ValueError):
         return []
     rows = rows[:-1] if len(lines) == SEEN_ROWS else rows  # a quote may be open

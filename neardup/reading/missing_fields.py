@@ -76,7 +76,8 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         found = "has no field" if value is None else f"{_kind_of(value)} is not a {kind}, in field"
         there = _listed(_columns(rows[:SEEN_ROWS]))
         remedy = _advice(rows[:SEEN_ROWS], fields, lacks)
-        raise StageError(f"{name}: {found} {field!r}; name one with {lacks}: {there}{remedy}")
+        which = f"name one with {lacks}" if remedy else f"no field has a {kind}"
+        raise StageError(f"{name}: {found} {field!r}; {which}: {there}{remedy}")
 
 
 def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
@@ -136,7 +137,8 @@ def _kind_of(value: Any) -> str:
     """Return what a value is, for messages: numbers as they are, others by their kind."""
     if isinstance(value, list):
         kinds = {dict: "objects", str: "texts", list: "lists", int: "numbers", float: "numbers"}
-        return f"a list of {kinds.get(type(next(iter(value), None)), 'values')}"
+        names = dict.fromkeys(kinds.get(type(each), "values") for each in value if each is not None)
+        return f"a list of {' and '.join(names) or 'values'}"
     return "an object" if isinstance(value, dict) else json.dumps(value, default=str)[:20]
 
 
@@ -195,7 +197,9 @@ def _other_fields(rows: Sequence[Row], fields: Fields, flag: str) -> list[str]:
     }
     text, options = ",".join(fields.texts), []
     if flag == fields.flag:
-        text = longest_text(columns)
+        ways = {name: replace(fields, texts=(name,), needs_id=False) for name in columns}
+        lists = (name for name in columns if not fields.binary and _reads(rows, ways[name]))
+        text = longest_text(columns) or next(lists, "")  # lists of shingles
         if not text:
             return []
         options = [flag, text]

@@ -43,6 +43,7 @@ FORMS = {
     "other csv": table(OTHER, ","),
     "semicolons": table(OTHER, ";"),
     "tabs": table(OTHER, "\t"),
+    "apostrophes": table(USUAL, ";").replace(b'"', b"'").replace(b" on", b" on; or in"),
 }
 WRONG = [
     *((form, "--input=text", "a.txt") for form in ("json lines", "other json lines", "csv")),
@@ -50,6 +51,7 @@ WRONG = [
     *((form, "", "a.txt") for form in ("json lines", "other json lines", "other csv")),
     *((form, "", "a.csv") for form in ("json lines", "other json lines", "semicolons", "tabs")),
     *((form, "", "a.tsv") for form in ("json lines", "csv", "other csv", "semicolons")),
+    *(("apostrophes", flag, "a.csv") for flag in ("", "--input=jsonl", "--input=text")),
     *((form, "", "a.jsonl") for form in ("csv", "other csv", "semicolons", "tabs")),
     *((form, "", "a.parquet") for form in ("json lines", "other csv", "semicolons")),
     *((form, "--input=fingerprints", "a.txt") for form in ("other json lines", "csv")),
@@ -58,7 +60,7 @@ WRONG = [
 
 def options_in(told: Result) -> list[str]:
     """Return the options that a message advises, as a shell splits them."""
-    return shlex.split(re.search(r"add: ((?:[^;']|'[^']*')*)", told.err)[1])  # type: ignore[index]
+    return shlex.split(re.search(r"""add: ((?:[^;'"]|'[^']*'|"[^"]*")*)""", told.err)[1])  # type: ignore[index]
 
 
 @pytest.mark.first_case
@@ -184,6 +186,10 @@ def test_another_encoding_is_found(encoding: str, tmp_path: Path) -> None:
          "--input csv --text 'The Text' --id User-Id"),
         (b"a\tone\nb\ttwo\n", "text", "--input text"),
         (b"id\ttext\na\tone\nb\ttwo\n", "the columns id text", "--input tsv"),
+        (b"id;text\n1;'a; b'\n2;'c; d'\n", "the columns id text",
+         "--input csv --delimiter ';' --quote ''\"'\"''"),
+        (b"a 'x', it's 'y'\nb 'q', it's 'w'\n", "text without ids", "--input text"),
+        (b'{"tokens": [1, 2]}\n', "JSON lines", "--input jsonl --text tokens"),
         (b"0ad\tgame, of war\n", "text", "--input text"),
         (b"a 1 2:0.5 3\n", "shingles with weights", "--weights own"),
         (b"It was a sunny day, and all was well.\n", "text without ids", "--input text"),

@@ -151,9 +151,12 @@ def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Pat
 
 
 def test_rows_without_any_text(tmp_path: Path) -> None:
+    mixed = written(tmp_path / "mixed.jsonl", [{"text": ["be", None, 5]}, {"text": [[1]]}] * 3)
+    told = run([*RUN_LOCAL, mixed], tmp_path)
+    assert "a list of texts and numbers is not a text, in field 'text'; no field has a" in told.err
     for row in {}, {"words": [0.5, "be"]}:
         told = run([*RUN_LOCAL, written(tmp_path / "rows.jsonl", [row] * 3)], tmp_path)
         assert told.code == 1
         listed = ", ".join(row) if row else ""
         there = f"it has {listed}" if listed else "it has none"
-        assert f"has no field 'text'; name one with --text: {there}\n" in told.err
+        assert f"has no field 'text'; no field has a text: {there}\n" in told.err
