@@ -13,7 +13,7 @@ A block of keys has rows as in `candidate_keys`, uint64 (n, 2), ascending by key
 is a mebibyte of lines for one partition.  So a shuffle moves thousands of items instead of
 millions.  Hadoop Streaming carries each block as a line of text (`format_blocks`):
 
-    PARTITION TAB BLOCK
+    PARTITION TAB CHECKSUM TAB BLOCK
 
 In a block, bytes that would end the line are escaped.  PARTITION is p, its number, how many there
 are, and letters that make Hadoop's default partitioner send it to the reducer of this number.  The
@@ -218,22 +218,24 @@ def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Itera
     r"""Format each (partition, block) as a line of text.
 
     >>> list(format_blocks([(0, b"x\ny\n")], 1))
-    [b'p0/1aaa\tx\x1b1y\x1b1\n']
+    [b'p0/1aaa\t1e769ce1\tx\x1b1y\x1b1\n']
     """
     for part, block in blocks:
+        name = _name(part, partitions)
+        checksum = crc32(block, crc32(name))
         for byte, escape in _ESCAPES:
             block = block.replace(byte, escape)
-        yield b"%b\t%b\n" % (_name(part, partitions), block)
+        yield b"%b\t%08x\t%b\n" % (name, checksum, block)
 
 
 def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
     r"""Parse lines of `format_blocks` to (partition, partitions, block); StageError if malformed.
 
-    >>> list(parse_blocks([b"p0/1aaa\tx\x1b1y\x1b1\n"]))
+    >>> list(parse_blocks([b"p0/1aaa\t1e769ce1\tx\x1b1y\x1b1\n"]))
     [(0, 1, b'x\ny\n')]
     """
     for line in lines:
-        name, _, block = line.rstrip(b"\n").partition(b"\t")
+        name, checksum, block = (line.rstrip(b"\n").split(b"\t", 2) + [b"", b""])[:3]
         found = _NAME.fullmatch(name)
         if not found:
             raise StageError(
@@ -241,6 +243,8 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
             )
         for byte, escape in reversed(_ESCAPES):
             block = block.replace(escape, byte)
+        if checksum != b"%08x" % crc32(block, crc32(name)):
+            raise StageError(f"damaged block: {shown(line)}; run the mapper again")
         yield int(found[1]), int(found[2]), block
 
 

@@ -44,6 +44,18 @@ def test_what_is_no_block_is_told(line):
         list(parse_blocks([line]))
 
 
+def test_a_flipped_bit_and_a_missing_tail_of_a_block_are_noticed():
+    (line,) = format_blocks([(3, b"000:00000000ff\t00000003\tv1\t34o8\n" * 2)], 10)
+    for place in range(len(line) - 1):
+        cut = b"%b\n" % line[:place]
+        for bit in range(8):
+            flipped = bytearray(line)
+            flipped[place] ^= 1 << bit
+            for damaged in {bytes(flipped), cut}:
+                with pytest.raises(StageError, match=r"damaged block|expected a block"):
+                    list(parse_blocks([damaged]))
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=9))), st.integers(1, 20))
 def test_gathered_lines_are_the_same(pieces, most):
     before = phases.BLOCK_BYTES, phases.HELD_BYTES
