@@ -282,8 +282,8 @@ class LeakSearch:
             texts = list(form.texts(block.data))
         whole = {}
         if self.texts and ids is not None and block.first >= NEW:
-            whole = self.texts.within([form.clean(text) for _, _, text in texts])
-        for i, (number, id_, text) in enumerate(texts):
+            whole = self.texts.within([form.clean(record.content) for record in texts])
+        for i, (number, id_, text, *_) in enumerate(texts):
             place = block.first + number
             if place in rows or i in whole or ids is None:
                 name = re.sub(": [a-z]+ $", "", block.place)

@@ -105,8 +105,8 @@ def noting(
 def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
     """Yield the id and the text of each record of a block."""
     if not block.flaw:
-        for number, id_, text in form.texts(block.data):
-            yield id_ or row_id(block, number), text
+        for record in form.texts(block.data):
+            yield record.id or row_id(block, record.number), record.content
 
 
 def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:

@@ -56,7 +56,7 @@ class Texts:
         """Clean up to `most` characters; StageError if there are fewer than two texts."""
         cleaned = [""] * len(sample.lines)
         for line in form.texts(as_block(sample.lines)):
-            cleaned[line.number] = form.clean(line.text)
+            cleaned[line.number] = form.clean(line.content)
         good = np.array([bool(text.strip()) for text in cleaned], dtype=bool)
         found, weights = np.flatnonzero(good), Weights.of_sample(sample, good)
         order = np.random.default_rng(seed).permutation(len(found))

@@ -118,7 +118,9 @@ class UserRecords:
         """Yield batches of texts as shingles; records are numbered like the lines of one file."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, blocks.BLOCK_BYTES):
-            texts = [text_rows.Text(blocks.NEW + i, b"", self.records[i]) for i in range(low, high)]
+            texts = [
+                text_rows.Record(blocks.NEW + i, b"", self.records[i]) for i in range(low, high)
+            ]
             yield text_rows.batch_of_texts(texts, shingler, clean, gather)
 
     def batches_of_sets(self, gather: input_check.Gather) -> Iterator[Batch]:

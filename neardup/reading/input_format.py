@@ -38,7 +38,7 @@ from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parqu
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
+from neardup.reading.text_rows import Fields, Record, row_records, text_lines, text_parser
 from neardup.runtime.program import NUMBER_ROWS, StageError, UsageError, not_one_of, to_add
 from neardup.runtime.summary import DOCUMENTS
 from neardup.sets.bit_vectors import DEFAULT_BITS
@@ -220,24 +220,24 @@ class InputFormat(NamedTuple):
         content_of = partial(of_row, bits=self.bits) if self.bits else None
         return partial(row_records, fields=self.fields, needs_id=needs_id, content_of=content_of)
 
-    def texts(self, block: Any) -> Iterator[Text]:
+    def texts(self, block: Any) -> Iterator[Record]:
         """Yield the records of a block as texts; shingles and fingerprints are separated by blanks.
 
         Lines of shingles are not checked.
         """
         if self.shingle is not None or self.bits:
-            for number, id_, content, flaw, _ in self._records()(block):
-                if not flaw:
+            for record in self._records()(block):
+                content = record.content
+                if not record.flaw:
                     if not isinstance(content, str):
-                        content = " ".join(
-                            w.decode() if isinstance(w, bytes) else str(w) for w in content
-                        )
-                    yield Text(number, id_, whole(content))
+                        words = (w.decode() if isinstance(w, bytes) else str(w) for w in content)
+                        content = " ".join(words)
+                    yield record._replace(content=whole(content))
         else:
             for number, record in enumerate(block.splitlines()):
                 id_, *shingles = record.strip().split(None, 1) or [b""]
                 if shingles:
-                    yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
+                    yield Record(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
         """Raise UsageError if tasks, which read parts of files, cannot read this format."""

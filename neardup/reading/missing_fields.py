@@ -226,14 +226,11 @@ def id_field(columns: Mapping[str, Sequence[Any]], rows: int) -> str:
 
 
 def _letters(values: Sequence[Any]) -> int:
-    return sum(len("".join(texts_in([v]))) for v in values if isinstance(v, str) or _is_texts(v))
-
-
-def _is_texts(value: Any) -> bool:
-    try:
-        return isinstance(value, list) and bool(texts_in(value))
-    except FlawError:
-        return False
+    letters = 0
+    for value in values:
+        with suppress(FlawError):  # not a text, nor a list of texts
+            letters += len("".join(texts_in([value])))
+    return letters
 
 
 def _may_be_ids(values: Sequence[Any], rows: int) -> bool:

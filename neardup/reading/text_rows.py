@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import operator
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Callable, NamedTuple, Union
@@ -37,12 +37,6 @@ MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than so
 BLANKS = frozenset("\t\n\r")
 AS_IT_IS = Cleaning()
 quote = json.encoder.encode_basestring
-
-
-class Text(NamedTuple):
-    number: int  # of its line in its block, from 0
-    id: bytes
-    text: str
 
 
 class Record(NamedTuple):
@@ -94,15 +88,14 @@ def text_parser(
     """
 
     def parse(block: Any) -> tuple[Batch, list[flaws.BadLine]]:
-        texts: list[Text] = []
+        texts: list[Record] = []
         integers: list[Record] = []
         bad: list[flaws.BadLine] = []
         for record in records(block):
-            number, id_, content, flaw, shown = record
-            if flaw:
-                bad.append(flaws.BadLine(number, shown, flaw))
-            elif isinstance(content, str):
-                texts.append(Text(number, id_, content))
+            if record.flaw:
+                bad.append(flaws.BadLine(record.number, record.shown, record.flaw))
+            elif isinstance(record.content, str):
+                texts.append(record)
             else:
                 integers.append(record)
         batch = batch_of_texts(texts, shingler, clean, gather)
@@ -112,11 +105,10 @@ def text_parser(
 
 
 def batch_of_texts(
-    texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: flaws.Gather
+    texts: Sequence[Record], shingler: Shingler, clean: Cleaning, gather: flaws.Gather
 ) -> Batch:
     """Return texts as a batch of records; texts without shingles are only listed by number."""
-    some, halved = list(texts), 0
-    found = [text for _, _, text in some]
+    found, halved = [record.content for record in texts], 0
     try:
         values, sizes = shingler.many(list(map(clean, found)) if clean.names else found)
     except UnicodeEncodeError:
@@ -124,9 +116,9 @@ def batch_of_texts(
         halved = sum(map(operator.ne, found, mended))
         values, sizes = shingler.many(list(map(clean, mended)))
     full = np.flatnonzero(sizes)
-    numbers = np.array([number for number, _, _ in some], dtype=np.uint64)
+    numbers = np.array([record.number for record in texts], dtype=np.uint64)
     return Batch(
-        [some[i].id for i in full.tolist()],
+        [texts[i].id for i in full.tolist()],
         gather(values, sizes[full]),
         tuple(numbers[sizes == 0].tolist()),
         numbers[full],
