@@ -13,7 +13,7 @@ from typing import Callable
 
 from neardup.joins.bitmap_joins import bitmap_join
 from neardup.joins.inverted_index import Joined, nested_loop
-from neardup.joins.prefix_joins import ppjoin, ppjoin_plus
+from neardup.joins.prefix_joins import ppjoin_plus
 from neardup.joins.weighted_joins import all_pairs, weighted_all_pairs, weighted_nested_loop
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
@@ -24,7 +24,6 @@ WeightedJoin = Callable[[Ragged, str, Threshold], Joined]  # by a measure: jacca
 JOINS: dict[str, Join] = {
     "nested_loop": nested_loop,
     "all_pairs": all_pairs,
-    "ppjoin": ppjoin,
     "ppjoin_plus": ppjoin_plus,
     "bitmap_join": bitmap_join,
 }

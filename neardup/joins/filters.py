@@ -109,8 +109,8 @@ class Ordered:
     (n+1,), as in Ragged; row: the row number of each record.
 
     >>> records = Ordered.of(Ragged.from_rows([[7, 8, 9], [], [7, 9], [9]]))
-    >>> records.row.tolist(), records.tokens()
-    ([3, 2, 0], [[2], [1, 2], [0, 1, 2]])
+    >>> records.row.tolist(), token_of(records.keys, records.bits).tolist()
+    ([3, 2, 0], [2, 1, 2, 0, 1, 2])
     """
 
     keys: np.ndarray
@@ -139,12 +139,6 @@ class Ordered:
     def sizes(self) -> np.ndarray:
         """The size of each record: int64 (n,), ascending."""
         return np.diff(self.offsets)
-
-    def tokens(self) -> list[list[int]]:
-        """Return the tokens of each record, rarest first."""
-        tokens = token_of(self.keys, self.bits).tolist()
-        ends = self.offsets.tolist()
-        return [tokens[low:high] for low, high in zip(ends, ends[1:])]
 
     def first_partner(self, t: Threshold) -> np.ndarray:
         """Return, for each record y, the first record that the length filter allows as its partner.

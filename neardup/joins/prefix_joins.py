@@ -1,24 +1,23 @@
-"""PPJoin and PPJoin+: two prefix joins; each adds a filter to All-Pairs (`weighted_joins`).
+"""PPJoin+: a prefix join that adds two filters to All-Pairs (`weighted_joins`), in vector steps.
 
 PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008)
-takes records in order of size, their tokens rarest first.  Each token of a record's prefix is
-looked up in the index, the record is compared with the records found, and then a shorter prefix is
-added to the index.  The positions of a common token bound how many tokens both can still share:
+takes records in order of size, their tokens rarest first, so that the prefix in the index can be
+shorter than the one that is looked up.  The positions of a common token bound how many tokens both
+can still share:
 
     x   a c d │ f g h i j         both have a, then d: 2 tokens, and at most 4 more follow
     y   a b d │ f g h i
 
-PPJoin+ (the same paper) adds the suffix filter, and here takes all records at once, in vector
-steps.  A *posting* is a token in the indexing prefix of a record x, a *probe* is a token in the
-probing prefix of a record y, and a *collision* is a posting and a probe with the same token, x
-before y.  The filters look at the last collision of a pair, where their bounds are tightest.
+PPJoin+ (the same paper) adds the suffix filter.  A *posting* is a token in the indexing prefix of a
+record x, a *probe* is a token in the probing prefix of a record y, and a *collision* is a posting
+and a probe with the same token, x before y.  The filters look at the last collision of a pair,
+where their bounds are tightest.
 
 Letters: x < y records; i, j the positions in x and y of the last collision; common the number of
-collisions.  Cost of PPJoin+: sorts of one word for each token, posting, probe and collision.  In
+collisions.  Cost: sorts of one word for each token, posting, probe and collision.  In
 memory: a few words for each token, and STEP collisions at a time, or those of one record.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,42 +29,12 @@ from neardup.joins.inverted_index import Joined
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
 from neardup.similarity.measures import Threshold
 
-DROPPED = 0
 STEP = 1 << 18  # collisions in one vector step, which has a dozen arrays of 2 MB
 SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
-def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs at or above the threshold by PPJoin, which adds the positional filter."""
-    records = Ordered.of(rows)
-    first = records.first_partner(threshold)
-    counts = {**records.counts(first), "prefix": 0, "positional": 0}
-    sets = [frozenset(tokens) for tokens in records.tokens()]
-    index: dict[int, list[tuple[int, int]]] = defaultdict(list)  # token → records and positions
-    found = []
-    for y, tokens in enumerate(records.tokens()):
-        size = len(tokens)
-        shared: dict[int, int] = {}  # record → common tokens so far, or DROPPED
-        for j, token in enumerate(tokens[: probing_prefix(threshold, size)], 1):
-            for x, i in index[token]:
-                if x >= first[y] and shared.get(x) != DROPPED:
-                    most = filters.most_common(len(sets[x]), size, i, j, shared.get(x, 0) + 1)
-                    needed = overlap_needed(threshold, len(sets[x]), size)
-                    shared[x] = shared.get(x, 0) + 1 if most >= needed else DROPPED
-        possible = [x for x in shared if shared[x] != DROPPED]
-        counts["prefix"] += len(shared)
-        counts["positional"] += len(possible)
-        for x in possible:
-            common = len(sets[x] & sets[y])
-            if common >= overlap_needed(threshold, len(sets[x]), size):
-                found.append((x, y, common))
-        for i, token in enumerate(tokens[: indexing_prefix(threshold, size)], 1):
-            index[token].append((y, i))
-    return Joined.of(records.row, np.array(found, np.int64), counts)
-
-
 def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs at or above the threshold, by PPJoin+: PPJoin and the suffix filter.
+    """Return the pairs at or above the threshold, by PPJoin+.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
     >>> joined = ppjoin_plus(rows, Threshold.parse("0.9"))

@@ -156,7 +156,10 @@ REFUSED = [
         ["truth", *INPUT, "--measure", "jaccard"],
         "--measure jaccard compares sets, not fingerprints",
     ),
-    (["truth", *INPUT, "--join", "ppjoin"], "--join ppjoin: is for sets, not fingerprints"),
+    (
+        ["truth", *INPUT, "--join", "ppjoin_plus"],
+        "--join ppjoin_plus: is for sets, not fingerprints",
+    ),
     (["truth", "--distance", "3"], "--distance needs --input fingerprints or, for rows, --finge"),
     (["truth", *INPUT, "--bits", "66"], "--bits 66 is not a multiple of 4"),
     (["tune", *INPUT], "tune is for sets; for the pairs of fingerprints, type: python3 -m n"),

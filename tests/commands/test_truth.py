@@ -160,13 +160,13 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
     ("flags", "message"),
     [
         (
-            "--join ppjoin --measure overlap",
-            "--join ppjoin: its filters need a minimum Jaccard similarity, and pairs by --measure "
-            "overlap have none; use --join bitmap_join",
+            "--join ppjoin_plus --measure overlap",
+            "--join ppjoin_plus: its filters need a minimum Jaccard similarity, and pairs by "
+            "--measure overlap have none; use --join bitmap_join",
         ),
         (
             "--join fast",
-            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin, ppjoin_plus, bitmap_join",
+            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin_plus, bitmap_join",
         ),
         (
             "--measure hamming",
@@ -174,9 +174,9 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
         ),
         ("--threshold 2", "--threshold: 2 is outside 0 < t <= 1"),
         (
-            "--weights tf --join ppjoin",
-            "--join ppjoin: its filters count tokens, and with --weights tf some count for more; "
-            "use --join all_pairs",
+            "--weights tf --join ppjoin_plus",
+            "--join ppjoin_plus: its filters count tokens, and with --weights tf some count for "
+            "more; use --join all_pairs",
         ),
         (
             "--weights idf --measure overlap",
@@ -257,7 +257,7 @@ def test_where_there_are_no_weights_to_compare(weights: str, data: bytes, tmp_pa
 
 
 def test_weights_of_one_are_none(tmp_path: Path) -> None:
-    flags = ["--weights", "one", "--join", "ppjoin"]
+    flags = ["--weights", "one", "--join", "ppjoin_plus"]
     assert succeed([*TRUTH, *flags, VIDEOS], tmp_path).out == ANSWER.read_bytes()
 
 
