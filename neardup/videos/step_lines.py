@@ -33,7 +33,7 @@ from neardup.videos.stored_prints import from_bytes, to_bytes
 from neardup.videos.video_prints import ID, VideoPrint, check_variants
 
 PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
-LEVEL = 1
+LEVEL, CHECKSUM = 1, 4
 PAIR = re.compile(OTHER + rb"(%b) ([01])" % ID.pattern)
 ROW = np.dtype(
     [
@@ -128,19 +128,22 @@ def parse_pair(field: bytes) -> MirroredPair:
 
 
 def format_block(block: FrameBlock) -> bytes:
-    """Format a `FrameBlock` as a field of a line."""
-    head = {"ids": block.ids, "variants": block.variants, "rows": len(block.rows)}
-    return b64encode(json.dumps(head).encode() + b"\n" + block.rows.tobytes())
+    """Format a `FrameBlock`, behind its checksum, as a field of a line."""
+    head = json.dumps({"ids": block.ids, "variants": block.variants})
+    data = head.encode() + b"\n" + block.rows.tobytes()
+    return b64encode(zlib.crc32(data).to_bytes(CHECKSUM, "big") + data)
 
 
 def parse_block(field: bytes) -> FrameBlock:
     """Parse a field of a line into a `FrameBlock`; WireError for any other field."""
     try:
-        head, _, packed = b64decode(field, validate=True).partition(b"\n")
+        data = b64decode(field, validate=True)
+        head, _, packed = data[CHECKSUM:].partition(b"\n")
         names, rows = json.loads(head), np.frombuffer(packed, ROW)
+        whole = zlib.crc32(data[CHECKSUM:]) == int.from_bytes(data[:CHECKSUM], "big")
     except (ValueError, RecursionError):
-        names = None
-    if isinstance(names, dict) and names.get("rows") == len(rows):
+        whole = False
+    if whole and isinstance(names, dict):
         block = FrameBlock(names.get("ids", ()), names.get("variants", ()), rows)
         if _has_names(block.ids, rows["video"]) and _has_names(block.variants, rows["variant"]):
             return block._replace(variants=tuple(block.variants))

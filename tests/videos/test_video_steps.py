@@ -6,6 +6,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -321,11 +322,7 @@ WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
     "an id that is a number": head_of(ids=["film", 1]),
     "ids that are no list": head_of(ids="ab"),
     "no variants": head_of(variants=[]),
-    "no videos": head_of(ids=[], rows=0),
-    "a count of 400 digits": head_of(rows=10**400),
-    "a row fewer": head_of(rows=3),
-    "rows below 0": head_of(rows=-1),
-    "half a row": head_of(rows=0.5),
+    "no videos": head_of(ids=[]),
     "bytes after the rows": lambda block: block + b"x",
     "a byte fewer": lambda block: block[:-1],
     "a variant that has no name": lambda block: block[:-1] + b"\xff",
@@ -344,22 +341,21 @@ def two_in_a_block() -> bytes:
 @pytest.mark.parametrize("edit", WRONG_BLOCKS.values(), ids=WRONG_BLOCKS.keys())
 def test_wrong_blocks_are_refused(edit: Callable[[bytes], bytes]) -> None:
     key, field, _ = two_in_a_block().split(b"\t")
-    wrong = b"\t".join((key, b64encode(edit(b64decode(field))), b"\n"))
+    data = edit(b64decode(field)[4:])
+    wrong = b"\t".join((key, b64encode(crc32(data).to_bytes(4, "big") + data), b"\n"))
     with pytest.raises(WireError, match="expected a block of fingerprints"):
         list(seed_steps.seeds([wrong], DEFAULT))
 
 
-def test_any_byte_of_a_block_may_be_damaged() -> None:
+def test_a_flipped_bit_and_a_missing_tail_of_a_block_are_noticed() -> None:
     key, field, _ = two_in_a_block().split(b"\t")
-    block, random, refused = b64decode(field), np.random.default_rng(6), 0
-    for _ in range(200):
-        damaged = bytearray(block)
-        damaged[random.integers(len(block))] = random.integers(256)
-        try:
-            list(seed_steps.seeds([b"\t".join((key, b64encode(damaged), b"\n"))], DEFAULT))
-        except StageError:
-            refused += 1
-    assert 0 < refused < 200
+    block, random = b64decode(field), np.random.default_rng(6)
+    for place in random.integers(len(block), size=100).tolist():
+        flipped = bytearray(block)
+        flipped[place] ^= 1 << int(random.integers(8))
+        for damaged in (bytes(flipped), block[:place]):
+            with pytest.raises(WireError, match="expected a block of fingerprints"):
+                list(seed_steps.seeds([b"\t".join((key, b64encode(damaged), b"\n"))], DEFAULT))
 
 
 @pytest.mark.parametrize("number", [b"9" * 5000, b"-1", b"1_0", b"1.0", b""])
