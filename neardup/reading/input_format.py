@@ -12,13 +12,12 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, Callable, NamedTuple
 
-from neardup.reading.blocks import Piece, Start, in_task, line_pieces
+from neardup.reading.blocks import BLOCK_BYTES, Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning, whole
 from neardup.reading.compressed import (
     CONVERT,
     INPUTS,
     LINES,
-    MAGIC_BYTES,
     PARQUET,
     ROWS,
     check_names,
@@ -33,6 +32,7 @@ from neardup.reading.fingerprint_lines import (
     of_row,
 )
 from neardup.reading.input_check import Parser
+from neardup.reading.looks import seen
 from neardup.reading.missing_fields import checked, options_for
 from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parquet, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
@@ -74,11 +74,17 @@ def _fields(
     return None
 
 
-def refuse_parquet(path: str, name: str) -> None:
-    """Raise StageError for Parquet that is read as something else, with options to add."""
+def refuse_other(path: str, name: str, kind: str) -> None:
+    """Raise StageError for Parquet that is read as something else, or the reverse, with advice."""
     with open(path, "rb") as file:
-        if not re.match(PARQUET, file.read(MAGIC_BYTES)):
-            return
+        start = file.read(BLOCK_BYTES)
+    if bool(re.match(PARQUET, start)) == (kind == "parquet"):
+        return
+    if kind == "parquet":
+        other = seen(start.rpartition(b"\n")[0], kind)
+        if other.options:
+            raise StageError(f"{name}: is not a Parquet file, or damaged; it {other.message()}")
+        return
     check_pyarrow()
     with opened_parquet(path, name) as parquet:
         rows = first_rows(parquet, Fields.of(None, None))
@@ -173,9 +179,8 @@ class InputFormat(NamedTuple):
         StageError if a table, or the start of the first file of JSON lines, lacks the fields.
         """
         kind = self.kind_of(name)
-        plain = kind != "parquet" and name != "-" and start.of_file and not in_task()
-        if plain and os.path.isfile(path):
-            refuse_parquet(path, name)
+        if name != "-" and start.of_file and not in_task() and os.path.isfile(path):
+            refuse_other(path, name, kind)
         if kind == "parquet" and self.fields:
             return parquet_pieces(self.fields, path, name, max_line, start)
         if kind in ("csv", "tsv") and self.fields:

@@ -13,8 +13,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import IO, Any, Callable
@@ -23,7 +23,6 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
-from neardup.reading.looks import seen
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns, check_rows
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError, UsageError
@@ -42,7 +41,7 @@ def parquet_pieces(
     """Yield pieces of consecutive rows of a Parquet file, with the columns of `fields` only."""
     if fields.numbered:
         raise UsageError("--id and --text must be column names for Parquet, not numbers")
-    with as_parquet(path, name) as file:
+    with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
         found = {field: _column(file.schema_arrow, field) for field in fields.of_columns(tops)}
         columns = list(dict.fromkeys(column for column, _ in found.values() if column))
@@ -61,24 +60,6 @@ def parquet_pieces(
                 behind, has_ids = total * (number + at) // rows, fields.id in columns
                 yield Piece(number + at, rows_at, "", "row", behind, has_ids=has_ids)
             number += slices.rows
-
-
-@contextmanager
-def as_parquet(path: str, name: str) -> Iterator[Any]:
-    """Context manager: as `opened_parquet`; the StageError says what else the file may be."""
-    with ExitStack() as stack:
-        try:
-            file = stack.enter_context(opened_parquet(path, name))
-        except StageError as error:
-            if os.path.isfile(path) and (other := seen(_first_lines(path), "parquet")).options:
-                raise StageError(f"{error}; it {other.message()}") from None
-            raise
-        yield file
-
-
-def _first_lines(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(BLOCK_BYTES).rpartition(b"\n")[0]
 
 
 def first_rows(file: Any, fields: Fields) -> list[dict[str, Any]]:
@@ -379,16 +360,21 @@ def kept_batches(
                 yield from (batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2]))
 
 
-def write_batches(some: Iterator[Any], path: str, name: str, sink: IO[bytes]) -> None:
+def write_batches(some: Iterable[Any], path: str, name: str, sink: IO[bytes]) -> None:
     """Write record batches with the schema and the compression of the file at `path`."""
-    arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
         schema, codec = file.schema_arrow, "snappy"
         if file.num_row_groups and file.metadata.num_columns:
             codec = file.metadata.row_group(0).column(0).compression.lower()
-    codec = codec.replace("uncompressed", "none")
+    with damage_named(name):
+        write_parquet(some, schema, sink, codec.replace("uncompressed", "none"))
+
+
+def write_parquet(some: Iterable[Any], schema: Any, sink: IO[bytes], codec: str = "snappy") -> None:
+    """Write record batches as row groups of about WRITTEN_BYTES."""
+    arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     held, size = [], 0
-    with damage_named(name), parquet.ParquetWriter(sink, schema, compression=codec) as writer:
+    with parquet.ParquetWriter(sink, schema, compression=codec) as writer:
         for batch in some:
             held.append(batch)
             size += _bytes(batch)

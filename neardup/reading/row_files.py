@@ -21,7 +21,7 @@ from itertools import chain, islice
 from typing import IO, Any, Callable, NamedTuple
 
 from neardup.reading.compressed import kind_by_name, packing, plain_name
-from neardup.reading.parquet_rows import WRITTEN_BYTES, check_pyarrow, plain_value
+from neardup.reading.parquet_rows import check_pyarrow, plain_value, write_parquet
 from neardup.reading.text_rows import Row
 from neardup.runtime.program import UsageError, WireError, naming, shown, write_to
 
@@ -174,15 +174,10 @@ def _csv_field(value: Any) -> str:
 
 
 def _write_parquet(sink: IO[bytes], rows: Iterable[Row], columns: Columns) -> None:
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    arrow = import_module("pyarrow")
     kinds = {str: arrow.string(), float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_()}
     schema = arrow.schema([(name, kinds.get(kind, kind)) for name, kind in columns.items()])
-    rows, held = iter(rows), []
-    with parquet.ParquetWriter(sink, schema) as writer:
-        while some := list(islice(rows, BATCH_ROWS)):
-            held.append(arrow.Table.from_pylist(some, schema))
-            if sum(table.nbytes for table in held) > WRITTEN_BYTES:
-                writer.write_table(arrow.concat_tables(held))
-                held = []
-        if held:
-            writer.write_table(arrow.concat_tables(held))
+    rows = iter(rows)
+    pieces = iter(lambda: list(islice(rows, BATCH_ROWS)), [])
+    batches = (arrow.RecordBatch.from_pylist(some, schema) for some in pieces)
+    write_parquet(batches, schema, sink)
