@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.video_run import work
 from neardup.engines.local.workers import working_folder
-from neardup.images.decoders import Lost, outcomes
+from neardup.images.decoders import outcomes
 from neardup.images.folder_walk import FoundFile, path_id
 from neardup.images.keep_rules import number
 from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
@@ -196,8 +196,6 @@ class _Files:
             if name:
                 os.unlink(file.path)
                 file = file._replace(path=name)
-            if isinstance(result, Lost):
-                result = Failure(*result)
             video = self._tally.kept(Outcome(file, result, False))
             if video is not None:
                 self._tally.seconds += number(video.facts, "seconds")

@@ -5,8 +5,9 @@
 Each process works on one item and has a second one waiting in its pipe.  If the first is not done
 after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a
 decoder or for lack of memory, the first item is blamed.  A new process takes over the second one.
-Either way the outcome of an item is `Lost`, with the reason.  An exception in a task is an error of
-the program: one of PROGRAM_ERRORS is raised here as a `TaskError`, which ends the run.
+Either way the outcome of an item is a `Failure` with one of the reasons LOST.  An exception in a
+task is an error of the program: one of PROGRAM_ERRORS is raised here as a `TaskError`, which ends
+the run.
 
 Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
 their parent, whatever ends it.  Memory: two items for each process.
@@ -14,12 +15,13 @@ their parent, whatever ends it.  Memory: two items for each process.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
@@ -28,16 +30,17 @@ from neardup.runtime.program import PROGRAM_ERRORS, StageError, end_with
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of the program"
+LOST = TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of the program"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+DAY = 86400.0  # seconds
 AHEAD = 2  # items sent to a process: the one it works on, and the next
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 
-class Lost(NamedTuple):
-    """The outcome of an item whose process was killed or died."""
+class Failure(NamedTuple):
+    """The reason why a file has no result, from a short list, and a detail in free text."""
 
     reason: str
     detail: str
@@ -54,8 +57,8 @@ def outcomes(
     seconds: Callable[[Item], float],
     start: Callable[[], object] = lambda: None,
     ahead: int = AHEAD,
-) -> Iterator[tuple[Item, Outcome | Lost]]:
-    """Yield each item with its result of `task`, or with `Lost`, as soon as the item is done.
+) -> Iterator[tuple[Item, Outcome | Failure]]:
+    """Yield each item with its result of `task`, or a Failure, as soon as the item is done.
 
     `seconds` is the time limit of an item.  `start` is called first in each process, to which at
     most `ahead` items are sent at once: 1 where items take long.  A task catches the exceptions
@@ -71,8 +74,8 @@ def outcomes(
             _fill(pool, again, source, lambda: _Process(task, start), (jobs, ahead))
             if not pool:
                 return
-            ends = min(process.ends(seconds) for process in pool)
-            ready = wait([process.pipe for process in pool], max(0.0, ends - time.monotonic()))
+            left = min(process.ends(seconds) for process in pool) - time.monotonic()
+            ready = wait([process.pipe for process in pool], min(max(0.0, left), DAY))
             for process in list(pool):
                 found = process.outcome(process.pipe in ready, seconds)
                 if found:
@@ -85,6 +88,41 @@ def outcomes(
     finally:
         for process in pool:
             process.end()
+
+
+def in_order(
+    task: Callable[[Item], Outcome], items: Sequence[Item], jobs: int
+) -> Iterator[Outcome]:
+    """Yield the result of `task` for each item, in order; tasks may use all that is in memory now.
+
+    An OSError or StageError in a task is raised here; StageError if a process is killed.  One job
+    or one item needs no other process.
+
+    >>> list(in_order(lambda x: x * x, [1, 2, 3], jobs=2))
+    [1, 4, 9]
+    """
+
+    def tried(place: int) -> Outcome | Exception:
+        try:
+            return task(items[place])
+        except (OSError, StageError) as error:
+            return error
+
+    if min(jobs, len(items)) < 2:
+        yield from map(task, items)
+        return
+    done: dict[int, Any] = {}
+    found = outcomes(range(len(items)), tried, min(jobs, len(items)), lambda _: math.inf)
+    for place in range(len(items)):
+        while place not in done:
+            done.update([next(found)])
+        outcome = done.pop(place)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if isinstance(outcome, Failure):
+            why = "probably because memory ran out; try fewer --jobs"
+            raise StageError(f"a process that compares videos was killed, {why}")
+        yield outcome
 
 
 def _fill(
@@ -151,10 +189,10 @@ class _Process(Generic[Item]):
                 found = self.pipe.recv()
             except (EOFError, OSError):
                 self.dead = True
-                found = Lost(CRASHED, self._how())
+                found = Failure(CRASHED, self._how())
         elif time.monotonic() >= self.ends(seconds):
             self.dead = True
-            found = Lost(TIMED_OUT, f"not done after {seconds(self.items[0]):,.0f} seconds")
+            found = Failure(TIMED_OUT, f"not done after {seconds(self.items[0]):,.0f} seconds")
         else:
             return None
         if isinstance(found, TaskError):
@@ -201,7 +239,7 @@ def _work(
             except PROGRAM_ERRORS:
                 pipe.send(TaskError(f"at {item}:\n{traceback.format_exc()}"))
             except Exception as error:
-                pipe.send(Lost(FAILED, f"{type(error).__name__}: {error}"))
+                pipe.send(Failure(FAILED, f"{type(error).__name__}: {error}"))
     except EOFError:
         code = 0
     finally:

@@ -30,7 +30,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -98,9 +98,21 @@ def fingerprints(
     begin: Callable[[list[FoundFile]], object] = lambda _: None,
 ) -> Iterator[Outcome]:
     """Yield the outcome for each file, a `Fingerprint` or a `Failure`, as `results` does."""
-    task = partial(fingerprint, variants=variants)
-    limit = pictures.bound_memory, lambda _: seconds
-    return results(files, Work(task, *limit, to_cache, from_cache, TRANSIENT), cache, jobs, begin)
+    how = _work(partial(fingerprint, variants=variants), seconds, to_cache, from_cache)
+    return results(files, how, cache, jobs, begin)
+
+
+def measured(
+    files: Iterable[FoundFile], cache: ResultCache, jobs: int, seconds: float
+) -> Iterator[Outcome]:
+    """Yield the outcome for each file, its facts or a `Failure`, as `results` does."""
+    how = _work(facts_in, seconds, lambda facts: json.dumps(facts).encode(), json.loads)
+    return results(files, how, cache, jobs)
+
+
+def _work(task: Any, seconds: float, to_bytes: Any, from_bytes: Any) -> Work:
+    limits = pictures.bound_memory, lambda _: seconds
+    return Work(task, *limits, to_bytes, from_bytes, TRANSIENT)
 
 
 def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
@@ -141,37 +153,19 @@ def of_frames(
     return np.stack(found)
 
 
-def to_cache(result: Fingerprint | Failure) -> bytes:
-    """Return a result as bytes for the cache.
-
-    >>> from_cache(to_cache(Failure("damaged", "cut short"))), from_cache(b"?"), from_cache(None)
-    (Failure(reason='damaged', detail='cut short'), None, None)
-    """
-    hashes, rest = (b"", result) if isinstance(result, Failure) else (result[0], result[1:])
-    return json.dumps(rest).encode() + b"\n" + hashes
+def to_cache(result: Fingerprint) -> bytes:
+    """Return a fingerprint as bytes for the cache."""
+    return json.dumps(result[1:]).encode() + b"\n" + result.hashes
 
 
-def from_cache(value: bytes | None) -> Fingerprint | Failure | None:
-    """Return the result that is stored in bytes, or None if they cannot be read."""
-    if value is None:
-        return None
+def from_cache(value: bytes) -> Fingerprint:
+    """Return the fingerprint that is stored in bytes."""
     rest, _, hashes = value.partition(b"\n")
-    try:
-        fields = json.loads(rest)
-        return Fingerprint(hashes, *fields) if hashes else Failure.of(fields)
-    except ValueError:
-        return None
+    return Fingerprint(hashes, *json.loads(rest))
 
 
-def measured(
-    files: Iterable[FoundFile], cache: ResultCache, jobs: int, seconds: float
-) -> Iterator[Outcome]:
-    """Yield the outcome for each file, its facts or a `Failure`, as `results` does."""
-    limit = pictures.bound_memory, lambda _: seconds
-    return results(files, Work(_measured, *limit, to_bytes, from_bytes, TRANSIENT), cache, jobs)
-
-
-def _measured(file: FoundFile) -> Facts | Failure:
+def facts_in(file: FoundFile) -> Facts | Failure:
+    """Measure a picture file; return a Failure if that is impossible."""
     try:
         return pictures.measured(file.path)
     except pictures.RefusedError as error:
@@ -181,19 +175,6 @@ def _measured(file: FoundFile) -> Facts | Failure:
 def measures_kind() -> str:
     """Return a text for the cache key: what facts depend on besides the picture."""
     return f"facts {originals.VERSION}, {pictures.decoder_versions()}"
-
-
-def to_bytes(facts: Facts | Failure) -> bytes:
-    return json.dumps(facts).encode()
-
-
-def from_bytes(value: bytes | None) -> Facts | Failure | None:
-    """Return the facts, or the failure, that are stored in bytes; None if they cannot be read."""
-    try:
-        facts = json.loads(value or b"")
-        return Failure.of(facts) if isinstance(facts, list) else {**facts}
-    except (ValueError, TypeError):
-        return None
 
 
 def facts_of_file(file: FoundFile, of: Fingerprint) -> Facts:

@@ -51,17 +51,11 @@ FRAMES = 10_000  # of an animation
 SAMPLES = 5  # frames that are compared
 ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
 LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
-LARGEST_MEASURED, COLOURS = (
-    5000,
-    200,
-)  # pixels a side, to compare copies; of which colours are taken
+LARGEST_MEASURED = 5000  # pixels a side, to compare copies
+COLOURS = 200  # pixels a side, of which colours are taken
 FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
-CODECS = {
-    "JPEG": 1,
-    "MPO": 1,
-    "HEIF": 1,
-    **dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB),
-}
+CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
+CODECS.update(dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB))
 Size = tuple[int, int]
 MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 # Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
@@ -70,14 +64,8 @@ FORMATS = [
     *["ICO", "ICNS", "PSD", "QOI", "DDS", "BLP", "SGI", "XBM", "XPM", "FLI"],
 ]
 # Recognised by their name too: their first bytes are often those of other files.
-NAMED_FORMATS = {
-    ".cur": "CUR",
-    ".dib": "DIB",
-    ".msp": "MSP",
-    ".pcx": "PCX",
-    ".spi": "SPIDER",
-    ".tga": "TGA",
-}
+NAMED_FORMATS = {f".{name.lower()}": name for name in ("CUR", "DIB", "MSP", "PCX", "TGA")}
+NAMED_FORMATS[".spi"] = "SPIDER"
 NAMES = {
     *[".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".webp", ".avif", ".heic"],
     *[".heif", ".tif", ".tiff", ".bmp", ".jp2", ".j2k", ".jpx", ".jxl", ".ppm", ".pgm", ".pbm"],
@@ -87,16 +75,10 @@ NAMES = {
 SIGNATURES = re.compile(
     rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\x00|MM\x00\*|8BPS\x00\x01|qoif", re.DOTALL
 )
-OTHER_DECODERS = {  # by first bytes: the format, as Pillow names it, and how to get its decoder
-    re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", re.DOTALL): (
-        "HEIF",
-        "pip install pillow-heif",
-    ),
-    re.compile(rb"....ftypavi[fs]", re.DOTALL): ("AVIF", "pip install --upgrade pillow"),
-    re.compile(rb"\xff\x0a|\0\0\0\x0cJXL ", re.DOTALL): (
-        "JXL",
-        "convert JPEG XL to another format",
-    ),
+OTHER_DECODERS = {  # by format, as Pillow names it: first bytes, and how to get its decoder
+    "HEIF": (rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", "pip install pillow-heif"),
+    "AVIF": (rb"....ftypavi[fs]", "pip install --upgrade pillow"),
+    "JXL": (rb"\xff\x0a|\0\0\0\x0cJXL ", "convert JPEG XL to another format"),
 }
 ORIENTATION, EXIF, TAKEN, CHANGED = 0x112, 0x8769, 0x9003, 0x132  # tags
 DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
@@ -126,8 +108,8 @@ def decoded(path: bytes, animated: bool = False) -> Picture:
 
     animated: decode later frames, too
     """
-    with _refusing(), open(path, "rb") as file:
-        return _decoded(file, os.path.splitext(path)[1].lower().decode("latin-1"), animated)
+    with _opened(path, "L", LARGEST) as (image, size):
+        return _decoded(image, size, animated)
 
 
 @contextmanager
@@ -164,30 +146,39 @@ def is_picture(path: bytes) -> bool:
     return True
 
 
-def _opened(file: Any, suffix: str, mode: str, least: int) -> tuple[Image.Image, Size]:
-    """Open a picture, of JPEG with at least `least` pixels a side; return it and its full size."""
+@contextmanager
+def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, Size]]:
+    """Context manager: open a picture, of JPEG with at least `least` pixels a side.
+
+    Yield it and its full size, or raise RefusedError, also for errors in the `with` block.
+    """
     from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = PIXELS // 2  # Pillow itself refuses twice as many
-    first = file.read(32)
-    try:
-        file.seek(0)
-        image = Image.open(file, formats=_formats(suffix))
-    except UnidentifiedImageError:
-        raise RefusedError(*_unrecognised(first, suffix)) from None
-    width, height = image.size
-    if image.format in ("JPEG", "MPO"):
-        image.draft(mode, (min(least, width), min(least, height)))
+    suffix = os.path.splitext(path)[1].lower().decode("latin-1")
+    with _refusing(), open(path, "rb") as file:
+        first = file.read(32)
+        try:
+            file.seek(0)
+            image = Image.open(file, formats=_formats(suffix))
+        except UnidentifiedImageError:
+            raise RefusedError(*_unrecognised(first, suffix)) from None
+        width, height = image.size
+        if image.format in ("JPEG", "MPO"):
+            image.draft(mode, (min(least, width), min(least, height)))
+        _check_size(image, (width, height))
+        yield image, (width, height)
+
+
+def _check_size(image: Image.Image, size: Size) -> None:
     if image.width * image.height > DECODED_PIXELS:
-        raise RefusedError(TOO_LARGE, f"{width} x {height} pixels")
-    return image, (width, height)
+        raise RefusedError(TOO_LARGE, f"{size[0]} x {size[1]} pixels")
 
 
 def measured(path: bytes) -> originals.Facts:
     """Return what tells a picture from its copies; RefusedError if it cannot be decoded."""
-    with _refusing(), open(path, "rb") as file:
-        suffix = os.path.splitext(path)[1].lower().decode("latin-1")
-        return _measured(_opened(file, suffix, "RGB", LARGEST_MEASURED)[0])
+    with _opened(path, "RGB", LARGEST_MEASURED) as (image, _):
+        return _measured(image)
 
 
 def _measured(image: Image.Image) -> originals.Facts:
@@ -222,12 +213,10 @@ def _measured(image: Image.Image) -> originals.Facts:
     }
 
 
-def _decoded(file: Any, suffix: str, animated: bool) -> Picture:
-    image, (width, height) = _opened(file, suffix, "L", LARGEST)
+def _decoded(image: Image.Image, size: Size, animated: bool) -> Picture:
     grey, exif = _small(image)
-    if exif.get(ORIENTATION, 1) in (5, 6, 7, 8):
-        width, height = height, width
-    picture = Picture(grey, width, height, _date(exif))
+    size = size[::-1] if exif.get(ORIENTATION, 1) in (5, 6, 7, 8) else size
+    picture = Picture(grey, *size, _date(exif))
     count = int(getattr(image, "n_frames", 1)) if animated and image.format in ANIMATED else 1
     if count == 1:
         return picture
@@ -244,8 +233,7 @@ def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:
     """Return the current frame as a small grey picture, upright, and its EXIF tags."""
     from PIL import Image
 
-    if image.width * image.height > DECODED_PIXELS:
-        raise RefusedError(TOO_LARGE, f"{image.width} x {image.height} pixels")
+    _check_size(image, image.size)
     small = on_white(image)
     exif = _exif(image)  # subtle: some formats are turned when they are loaded, and say so then
     if max(small.size) > LARGEST:
@@ -258,9 +246,7 @@ def thumbnail(path: bytes, side: int) -> bytes:
     """Return a picture as an upright JPEG, at most `side` pixels a side, or raise RefusedError."""
     from PIL import Image, ImageOps
 
-    decoded(path)  # refuses what cannot or should not be decoded
-    with _refusing(), Image.open(path) as image:
-        image.draft("RGB", (side, side))
+    with _opened(path, "RGB", side) as (image, _):
         upright = ImageOps.exif_transpose(image).convert("RGBA")
     upright.thumbnail((side, side))
     paper = Image.new("RGB", upright.size, "white")
@@ -354,8 +340,8 @@ def _unrecognised(first: bytes, suffix: str) -> tuple[str, str]:
     from PIL import Image
 
     known = bool(SIGNATURES.match(first)) or suffix in NAMES
-    for signature, (format_, remedy) in OTHER_DECODERS.items():
-        if signature.match(first):
+    for format_, (signature, remedy) in OTHER_DECODERS.items():
+        if re.match(signature, first, re.DOTALL):
             if format_ not in Image.OPEN:
                 return NO_DECODER, remedy
             known = True

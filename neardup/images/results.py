@@ -8,30 +8,19 @@ Pictures and videos share this code; `Work` contains the differences.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from neardup.images.decoders import AHEAD, Lost, outcomes
+from neardup.images.decoders import AHEAD, LOST, Failure, outcomes
 from neardup.images.folder_walk import FoundFile
 
 if TYPE_CHECKING:
     from neardup.images.cache import ResultCache
 
+__all__ = ["Failure", "Outcome", "Work", "results"]
 LONGEST_LIMIT = 86400  # seconds, for one file
-
-
-class Failure(NamedTuple):
-    """The reason why a file has no result, from a short list, and a detail in free text."""
-
-    reason: str
-    detail: str
-
-    @classmethod
-    def of(cls, stored: Any) -> Failure:
-        """Return the failure that was stored as two texts in a list; ValueError for others."""
-        if not isinstance(stored, list) or list(map(type, stored)) != [str, str]:
-            raise ValueError
-        return cls(*stored)
 
 
 class Outcome(NamedTuple):
@@ -48,8 +37,8 @@ class Work(NamedTuple):
     task: Callable[[FoundFile], Any]  # returns a result or a Failure
     start: Callable[[], object]  # called first in each process
     seconds: Callable[[FoundFile], float]  # the time limit of a file
-    to_bytes: Callable[[Any], bytes]  # of a result or a Failure
-    from_bytes: Callable[[bytes | None], Any]  # None if there is nothing that can be read
+    to_bytes: Callable[[Any], bytes]  # of a result; they do not begin with [" (`failure_in`)
+    from_bytes: Callable[[bytes], Any]  # None, or ValueError, if they cannot be read
     passing: Collection[str]  # reasons of failures that may pass, and are not cached
     ahead: int = AHEAD  # items sent to a process at once
 
@@ -67,15 +56,26 @@ def results(
     """
     missing = []
     for file in files:
-        found = work.from_bytes(cache.get(file))
+        value, found = cache.get(file), None
+        with suppress(ValueError, TypeError):  # of a cache that another version has written
+            found = value and (failure_in(value) or work.from_bytes(value))
         if found:
             yield Outcome(file, found, True)
         else:
             missing.append(file)
     begin(missing)
     for file, result in outcomes(missing, work.task, jobs, work.seconds, work.start, work.ahead):
-        if isinstance(result, Lost):
-            result = Failure(*result)
-        elif not (isinstance(result, Failure) and result.reason in work.passing):
+        if not isinstance(result, Failure):
             cache.put(file, work.to_bytes(result))
+        elif result.reason not in {*work.passing, *LOST}:
+            cache.put(file, json.dumps(result).encode())
         yield Outcome(file, result, False)
+
+
+def failure_in(value: bytes) -> Failure | None:
+    """Return the failure in a cached value, a JSON list of two texts, or None.
+
+    >>> failure_in(b'["damaged", "cut short"]'), failure_in(b"[9, 640, 480]")
+    (Failure(reason='damaged', detail='cut short'), None)
+    """
+    return Failure(*json.loads(value)) if value.startswith(b'["') else None

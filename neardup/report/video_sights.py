@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Callable, NamedTuple
 
-from neardup.images.decoders import Lost, outcomes
+from neardup.images.decoders import outcomes
 from neardup.images.folder_walk import path_of
 from neardup.images.pictures import bound_memory
 from neardup.images.results import Failure
@@ -56,7 +56,7 @@ def look(
     sights = outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory, ahead=1)
     for number, ((id_, asked), found) in enumerate(sights, 1):
         done(number)
-        seen.videos[id_] = Failure(*found) if isinstance(found, Lost) else found
+        seen.videos[id_] = found
         if isinstance(found, Sight):
             pictures = zip(asked, found.pictures)
             seen.pictures.update({(id_, at): data_uri(jpeg) for at, jpeg in pictures if jpeg})

@@ -26,6 +26,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.images.decoders import in_order
 from neardup.joins.near_bits import near_pairs
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import chunks, spans, starts_of_runs
@@ -42,7 +43,6 @@ from neardup.videos.frame_matches import (
     video_numbers,
 )
 from neardup.videos.frame_store import FrameStore
-from neardup.videos.processes import in_processes
 from neardup.videos.video_prints import matched, owns
 
 PARTS = 64
@@ -121,7 +121,7 @@ def find_seeds(
         else:
             _by_mask(search, task[0])
 
-    for k, _ in enumerate(in_processes(work, tasks, jobs), 1):
+    for k, _ in enumerate(in_order(work, tasks, jobs), 1):
         done(k / len(tasks))
 
 

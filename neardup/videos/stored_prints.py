@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.images.results import Failure
 from neardup.runtime.program import naming
 from neardup.sets.ragged import chunks
 from neardup.videos.video_prints import WORDS, VideoPrint, checked
@@ -28,14 +27,8 @@ AT_ONCE = 1 << 12  # spans that are compressed together
 LEVEL = 1  # hashes are nearly random, so that a higher one costs time and gains nothing
 
 
-def to_bytes(result: VideoPrint | Failure) -> bytes:
-    """Return a video print, or the failure to make one, as bytes.
-
-    >>> from_bytes(to_bytes(Failure("damaged", "cut short"))), from_bytes(b"?"), from_bytes(None)
-    (Failure(reason='damaged', detail='cut short'), None, None)
-    """
-    if isinstance(result, Failure):
-        return json.dumps(result).encode() + b"\n"
+def to_bytes(result: VideoPrint) -> bytes:
+    """Return a video print as bytes."""
     fields = {"id": result.id, "facts": result.facts, "variants": result.variants}
     head = json.dumps({**fields, "spans": len(result.spans)}).encode()
     spans = np.diff(result.spans, axis=0, prepend=0).astype("<i8")
@@ -48,17 +41,12 @@ def to_bytes(result: VideoPrint | Failure) -> bytes:
     return b"".join((*parts, packer.flush()))
 
 
-def from_bytes(value: bytes | None) -> VideoPrint | Failure | None:
-    """Return the video print or failure in `value`, or None if it is missing or damaged."""
-    if value is None:
-        return None
+def from_bytes(value: bytes) -> VideoPrint | None:
+    """Return the video print in `value`, or None if it is damaged."""
     head, _, packed = value.partition(b"\n")
     try:
-        fields = json.loads(head)
-        if not isinstance(fields, dict):
-            return Failure.of(fields)
-        return _print(fields, zlib.decompress(packed))
-    except (ValueError, KeyError, zlib.error, OverflowError, RecursionError):
+        return _print(json.loads(head), zlib.decompress(packed))
+    except (ValueError, TypeError, KeyError, zlib.error, OverflowError, RecursionError):
         return None
 
 
@@ -98,7 +86,7 @@ class PrintSpool:
                 place, size = self._places[key]
                 self._file.seek(place)
                 video = from_bytes(self._file.read(size))
-                assert isinstance(video, VideoPrint)
+                assert video
                 yield video
 
     def close(self) -> None:

@@ -24,12 +24,12 @@ from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
 
+from neardup.images.decoders import in_order
 from neardup.sets.ragged import Forest
 from neardup.videos import common
 from neardup.videos.alignment import Frames, pair_of, repeats
 from neardup.videos.frame_matches import Indices
 from neardup.videos.frame_store import FrameStore
-from neardup.videos.processes import in_processes
 from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, frames_in, seeds_in
 
@@ -203,7 +203,7 @@ class _Join:
         return pairs, found
 
     def _each_part(self, task: Callable[[int], Outcome]) -> Iterator[Outcome]:
-        for outcome in in_processes(task, range(PARTS), self.jobs):
+        for outcome in in_order(task, range(PARTS), self.jobs):
             self.steps += 1
             self.done(SEARCHED + (1 - SEARCHED) * self.steps / (PASSES * PARTS))
             yield outcome

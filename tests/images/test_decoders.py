@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.images.decoders import CRASHED, FAILED, TIMED_OUT, Lost, TaskError, outcomes
+from neardup.images.decoders import CRASHED, FAILED, TIMED_OUT, Failure, TaskError, outcomes
 from neardup.runtime.program import PROGRAM_ERRORS
 
 
@@ -51,7 +51,7 @@ def harmful(item: int) -> int:
 def test_harm_is_done_to_one_item(jobs: int) -> None:
     found = dict(outcomes(range(20), harmful, jobs, lambda _: 3))
     assert sorted(found) == list(range(20))
-    lost = {item: outcome for item, outcome in found.items() if isinstance(outcome, Lost)}
+    lost = {item: outcome for item, outcome in found.items() if isinstance(outcome, Failure)}
     assert {item: outcome.reason for item, outcome in lost.items()} == {
         3: CRASHED,
         5: TIMED_OUT,

@@ -122,12 +122,6 @@ def test_cached_fingerprints(of: bytes, quality: int, width: int, height: int, d
     assert from_cache(to_cache(result)) == result
 
 
-@given(texts, texts, st.binary(max_size=30))
-def test_cached_failures(reason: str, detail: str, other: bytes) -> None:
-    assert from_cache(to_cache(Failure(reason, detail))) == Failure(reason, detail)
-    assert not isinstance(from_cache(other), Fingerprint)
-
-
 def picture(path: str, size: int, width: int, date: str = "") -> tuple[FoundFile, Fingerprint]:
     return FoundFile(path.encode(), size, 10**18), Fingerprint(bytes(32), 99, width, 10, date)
 

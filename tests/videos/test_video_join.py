@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neardup.images.decoders import in_order
 from neardup.runtime.program import StageError
 from neardup.videos import alignment, seed_files
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.pair_lines import format_run, pair_runs
-from neardup.videos.processes import in_processes
 from neardup.videos.video_join import JoinOptions, find
 from neardup.videos.video_prints import VideoPrint
 from tests.support.made_up_prints import (
@@ -175,7 +175,7 @@ def test_a_process_that_is_killed_ends_the_run() -> None:
         return number
 
     with pytest.raises(StageError, match="was killed, probably because memory ran out"):
-        list(in_processes(task, range(6), jobs=2))
+        list(in_order(task, range(6), jobs=2))
 
 
 @pytest.mark.slow
