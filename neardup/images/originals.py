@@ -167,29 +167,28 @@ def detail(facts: Facts, floor: float, smallest: float, contrast: float) -> floa
     return float(pixels(facts) * (np.arange(len(above)) * above).sum())
 
 
-def _floor(of: Facts) -> float:
-    """Return the power, in levels², that the compression of a JPEG file may have added."""
-    return float(1 + 5e-4 * of.get("step", 0) ** 2)
-
-
-SAME_DETAIL, SAME_PIXELS, SAME_STEPS, SAME_POWER = 1.3, 1.05, 1.1, 0.01  # ratios; decibels
+SAME_DETAIL, SAME_PIXELS = 1.3, 1.05  # ratios
+QUIET = 0.1  # levels of noise; photos have more
 FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
-MOVED = (0.15, 0.6)  # standard deviations of levels: the least difference between two framings
+MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
-POOR = 60.0  # mean step of a JPEG file of quality 45
-SHARPER = (2.5, 12.0, 4.0)  # decibels: least and most; how much more, of high frequencies
+POOR = 18.0  # step of a JPEG file of quality 35
+LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
 IN_A_CELL, OTHERS = 0.4, 1.15  # of the mean energy; ratio of 7 cells in 10
 GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
 REFERENCES = 32  # pictures of a group
 AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
 CLIPPED = 0.004  # share of the values that are the largest
-BRIGHTER, OF_CONTRAST, OF_COLOUR = 6.0, 1.08, 1.2  # levels; ratios of deviations, of saturations
+BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
 
 
 def _same_size(a: Facts, b: Facts) -> bool:
     """Return whether two pictures, or videos, have the same pixels inside borders, and length."""
-    longer = a.get("seconds", 1) / max(b.get("seconds", 1), 1e-3)
-    return abs(pixels(a) / max(pixels(b), 1) - 1) < 2 * FRAMED and abs(longer - 1) < OF_LENGTH
+    return _same_length(a, b) and abs(pixels(a) / max(pixels(b), 1) - 1) < 2 * FRAMED
+
+
+def _same_length(a: Facts, b: Facts) -> bool:
+    return bool(abs(a.get("seconds", 1) / max(b.get("seconds", 1), 1e-3) - 1) < OF_LENGTH)
 
 
 def _is_framed(a: Facts, b: Facts) -> bool:
@@ -210,25 +209,19 @@ def _moved(a: Facts, b: Facts) -> float:
 
 def _is_enlarged(a: Facts, b: Facts) -> bool:
     """Return whether a larger picture has no more detail: a filter leaves traces, FAINT ones."""
-    larger = pixels(a) > ENLARGED[0] * pixels(b) and b.get("step", 0) < POOR
-    if not larger or (a.get("dated") and not b.get("dated")):
+    smaller = pixels(a) <= ENLARGED[0] * pixels(b)
+    if smaller or (a.get("dated") and not b.get("dated")):
         return False
-    faint = FAINT * float(np.mean(b["spectrum"][11:15]))
-    floor, contrast = max(_floor(a), _floor(b), faint), min(of["levels"][1] for of in (a, b))
-    of_a, of_b = (detail(of, floor, pixels(b), contrast) for of in (a, b))
+    faint = max(1.0, FAINT * b["spectrum"][12])
+    of_a, of_b = (detail(of, faint, pixels(b), b["levels"][1]) for of in (a, b))
     return of_a < ENLARGED[1] * of_b
-
-
-def _is_compressed(a: Facts, b: Facts) -> bool:
-    return bool(a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0)))
 
 
 def _has_text(a: Facts, b: Facts) -> bool:
     """Return whether few parts of a picture have more in them than in `b`, and most the same."""
-    if not _same_size(a, b) or _moved(a, b) > MOVED[1]:
+    if not _same_size(a, b) or _moved(a, b) > MOVED[1]:  # such as a mirrored one
         return False
     of_a, of_b = (np.array(of["cells"]) + 1 for of in (a, b))
-    of_a = of_a / np.median(of_a / of_b)
     ratio = np.maximum(of_a / of_b, of_b / of_a)
     more = ((of_a - of_b > IN_A_CELL * of_b.mean()) & (of_a > 1.5 * of_b)).any()
     return bool(more and np.quantile(ratio, 0.6) < OTHERS)
@@ -236,29 +229,31 @@ def _has_text(a: Facts, b: Facts) -> bool:
 
 def _is_sharper(a: Facts, b: Facts) -> bool:
     """Return whether the upper frequencies of `a` are louder than those of `b`, all as much."""
-    power, power_b = (np.array(of["spectrum"]) + _floor(of) / 3 for of in (a, b))
+    power, power_b = (np.array(of["spectrum"]) + 1 / 3 for of in (a, b))
     louder = 10 * np.log10(power / power_b)[1:15]
     louder -= louder[0]
-    middle, (least, most, more) = louder[3:6].mean(), SHARPER
-    flat = louder.max() < most and louder[9:].mean() < middle + more
-    return bool(_same_size(a, b) and middle > least and flat)
-
-
-def _is_grey(of: Facts) -> bool:
-    return bool(of.get("colour", COLOURED) < GREY)
+    least, most = LOUDER
+    return bool(_same_size(a, b) and louder[3:6].mean() > least and louder.max() < most)
 
 
 def _is_reduced(a: Facts, b: Facts) -> bool:
-    """Return whether `a` has a palette for what was not drawn with few colours."""
-    if not a.get("palette") or b.get("palette", True):
+    """Return whether `a` has a palette for what was not drawn with few colours.
+
+    A JPEG file without noise is that of a drawing, and may be made from `a`, unless `a` is dotted.
+    """
+    if not a.get("palette") or b.get("palette", True) or a["digest"] == b["digest"]:
         return False
-    other = b["digest"] != a["digest"]
-    return bool(a["dithered"] or (other and generation(b) == (0, FINE)))
+    return bool(a["dotted"] or b["noise"] > QUIET or generation(b) == (0, FINE))
 
 
 def _is_clipped(a: Facts, b: Facts) -> bool:
     more = a.get("clipped", 0) > 1.2 * b.get("clipped", 1) + CLIPPED
-    return more and other_colours(a, b) and not _is_grey(b) and not _is_noisier(b, a)
+    return more and other_colours(a, b) and b.get("colour", 0) >= GREY and not _is_noisier(b, a)
+
+
+def _is_grey(a: Facts, b: Facts) -> bool:
+    grey = a.get("colour", GREY) < GREY and b.get("colour", 0) > COLOURED
+    return bool(grey and not _is_noisier(b, a))
 
 
 def _is_noisier(a: Facts, b: Facts) -> bool:
@@ -266,17 +261,17 @@ def _is_noisier(a: Facts, b: Facts) -> bool:
 
 
 def _has_noise(a: Facts, b: Facts) -> bool:
-    """Return whether `a` has more noise, less above it, and was not compressed less than `b`."""
-    more = _same_size(a, b) and _is_noisier(a, b) and a["strength"] >= b["strength"]
-    return more and sum(a["spectrum"][8:]) < sum(b["spectrum"][8:])
+    """Return whether `a` has more noise than `b`, and less above it."""
+    less = sum(a["spectrum"][8:]) < sum(b["spectrum"][8:])
+    return _same_size(a, b) and _is_noisier(a, b) and less
 
 
 CHANGES = {  # what `a` is, beside `b`
     "framed": _is_framed,
     "enlarged": _is_enlarged,
-    "compressed": _is_compressed,
+    "compressed": lambda a, b: a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0)),
     "256 colours": _is_reduced,
-    "grey": lambda a, b: _is_grey(a) and b.get("colour", 0) > COLOURED and not _is_noisier(b, a),
+    "grey": _is_grey,
     "clipped": _is_clipped,
     "text": _has_text,
     "sharpened": _is_sharper,
@@ -298,41 +293,39 @@ def compare(group: Sequence[Facts]) -> None:
         return
     smallest, contrast = (min(map(f, measured)) for f in (pixels, lambda of: of["levels"][1]))
     for of in measured:
-        of["detail"] = detail(of, _floor(of), smallest, contrast)
+        of["detail"] = detail(of, 1.0, smallest, contrast)
         of["generation"], of["strength"] = generation(of)
-        of["power"] = of["grain"] - 20 * log10(of["levels"][1] + 1)
+        if "coding" not in of:  # a video, with no such traces
+            of["power"] = of["grain"] - 20 * log10(of["levels"][1] + 1)
     by_detail = sorted(measured, key=lambda of: -of["detail"])
-    distinct = {_key(of): of for of in by_detail}
-    some = list(distinct.values())[:REFERENCES]
-    words = {
-        key: [word for word, is_ in CHANGES.items() if any(is_(of, b) for b in some if b is not of)]
-        for key, of in distinct.items()
-    }
-    lossy = {of.get("digest") for of in measured if of["generation"] and of.get("step")}
+    some = list({_key(of): of for of in by_detail}.values())[:REFERENCES]
+    lossy = {of.get("digest"): of["strength"] for of in measured if of.get("step")}
     for of in measured:
-        of["changes"] += words[_key(of)]
-        if not of["generation"] and of.get("digest", 0) in lossy:
-            of["generation"] = 2  # made from a JPEG file
+        others = [b for b in some if b is not of]
+        of["changes"] += [word for word, is_ in CHANGES.items() if any(is_(of, b) for b in others)]
+        if not of["generation"] and of.get("digest", 0) in lossy:  # made from this JPEG file
+            of["generation"], of["strength"] = 2, lossy[of["digest"]]
     for of in group:
         of.setdefault("detail", by_detail[0]["detail"])
     for many in {len(of["changes"]) for of in group}:
         same = [of for of in group if len(of["changes"]) == many]
-        _level(same, "detail", lambda value, best: value * SAME_DETAIL >= best, max)
-        _level(same, "pixels", lambda value, best: value * SAME_PIXELS >= best, max)
-        _level(same, "strength", lambda value, best: value <= SAME_STEPS * best, min)
-        _level(same, "power", lambda value, best: value + SAME_POWER >= best, max)
+        for name, ratio in (("detail", SAME_DETAIL), ("pixels", SAME_PIXELS)):
+            best = max(of[name] for of in same)
+            for of in same:
+                of[name] = best if of[name] * ratio >= best else of[name]
 
 
 def _key(of: Facts) -> tuple[Any, ...]:
-    """Return what equal pictures have in common: they have the same changes, but for relations."""
+    """Return what equal pictures have in common."""
     return of.get("digest", id(of)), *map(of.get, ("colour", "step", "palette", "dated"))
 
 
 def generation(facts: Facts) -> tuple[int, float]:
     """Return the coding of a picture (`pictures.CODECS`, or 2 for twice), and its largest step."""
-    own, seen = facts.get("low", 0.0), facts.get("seen", 0.0)
-    times = 2 if seen > AGAIN * own + 1 else facts.get("coding", 0)
-    return times, max(own, seen, FINE)
+    own, seen, coding = (facts.get(name, 0) for name in ("step", "seen", "coding"))
+    if not coding and facts["noise"] <= QUIET:
+        seen = 0  # patterns of a drawing
+    return 2 if seen > AGAIN * own + 1 else coding, max(own, seen, FINE)
 
 
 def firsthand(facts: Facts) -> tuple[float, ...]:
@@ -355,22 +348,14 @@ def doubt(kept: Facts, removed: Facts) -> str:
     return ",".join(words + ["not measured"] * unknown)
 
 
-def _level(some: Sequence[Facts], name: str, is_same: Any, of_all: Any) -> None:
-    """Set a fact to the best of all, where it is about the same."""
-    best = of_all((of[name] for of in some if name in of), default=0)
-    for of in (of for of in some if name in of):
-        of[name] = best if is_same(of[name], best) else of[name]
-
-
 def other_colours(a: Facts, b: Facts) -> bool:
-    """Return whether two pictures differ in brightness, contrast or colours."""
-    if not (a.get("levels") and b.get("levels")):
+    """Return whether two pictures differ in brightness, contrast or colours.
+
+    Nothing is known of a clip and its film, of which other frames were measured.
+    """
+    if not (a.get("levels") and b.get("levels") and _same_length(a, b)):
         return False
     (mean, deviation), (mean_b, deviation_b) = a["levels"], b["levels"]
-    ratios = (
-        (deviation + 1) / (deviation_b + 1),
-        (a.get("colour", 0) + 3) / (b.get("colour", 0) + 3),
-    )
-    return abs(mean - mean_b) > BRIGHTER or any(
-        max(ratio, 1 / ratio) > most for ratio, most in zip(ratios, (OF_CONTRAST, OF_COLOUR))
-    )
+    colour, colour_b = (of.get("colour", 0) + 3 for of in (a, b))
+    ratios = np.log([(deviation + 1) / (deviation_b + 1), colour / colour_b])
+    return abs(mean - mean_b) > BRIGHTER or bool((np.abs(ratios) > np.log(OTHER)).any())

@@ -174,7 +174,7 @@ def facts_in(file: FoundFile) -> Facts | Failure:
 
 def measures_kind() -> str:
     """Return a text for the cache key: what facts depend on besides the picture."""
-    return f"facts {originals.VERSION}, {pictures.decoder_versions()}"
+    return f"facts {pictures.FACTS}, {pictures.decoder_versions()}"
 
 
 def facts_of_file(file: FoundFile, of: Fingerprint) -> Facts:

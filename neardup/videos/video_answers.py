@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from neardup.images import keep_rules, originals
+from neardup.images import originals
 from neardup.images.keep_rules import Facts, Rule, number
 from neardup.sets.ragged import Forest
 from neardup.videos.runs import CommonStretch, VideoPair
@@ -33,10 +33,9 @@ class Videos(NamedTuple):
 
     def order(self, rules: Sequence[Rule]) -> list[int]:
         """Return the videos' numbers in order of priority: old ones first, then by rules and id."""
-        by_id = sorted(range(len(self.ids)), key=lambda k: (k >= self.old, self.ids[k]))
-        facts, ids = zip(*((self.facts[k], self.ids[k]) for k in by_id)) if by_id else ((), ())
-        order = [by_id[k] for k in keep_rules.in_order(facts, ids, rules)]
-        return sorted(order, key=lambda k: k >= self.old)
+        order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
+        ranks = {k: [rule(self.ids[k], self.facts[k]) for rule in rules] for k in order}
+        return sorted(order, key=lambda k: (k >= self.old, ranks[k]))
 
 
 def compare(pairs: Sequence[VideoPair], videos: Videos) -> None:

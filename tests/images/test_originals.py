@@ -95,6 +95,46 @@ def test_a_jpeg_file_is_before_the_lossless_file_made_from_it(
     assert compare([tmp_path / "z.jpg", tmp_path / "b.png"])[1] == [1, 0]
 
 
+def drawn() -> Image.Image:
+    """A drawing on white, of boxes and a bar that goes from black to white."""
+    dice = np.random.default_rng(5)
+    levels = np.full((HIGH, WIDE, 3), 255)
+    for _ in range(40):
+        y, x = dice.integers(66, HIGH), dice.integers(0, WIDE)
+        high, wide = dice.integers(6, 40), dice.integers(6, 60)
+        levels[y : y + high, x : x + wide] = 0
+        levels[y + 1 : y + high - 1, x + 1 : x + wide - 1] = dice.integers(0, 256, 3)
+    levels[100:130] = np.linspace(0, 255, WIDE)[:, None]
+    return Image.fromarray(levels.astype(np.uint8))
+
+
+@pytest.mark.parametrize("colours", [0, 256])
+@pytest.mark.parametrize("quality", [50, 75, 95])
+def test_a_drawing_is_before_the_jpeg_file_made_from_it(
+    colours: int, quality: int, tmp_path: Path
+) -> None:
+    (drawn().quantize(colours) if colours else drawn()).save(tmp_path / "z.png")
+    drawn().save(tmp_path / "a.jpg", quality=quality)
+    (drawing, _), order = compare([tmp_path / "z.png", tmp_path / "a.jpg"])
+    assert order == [0, 1]
+    assert drawing["changes"] == []
+
+
+def test_a_lossless_webp_file_is_before_the_jpeg_file_made_from_it(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    scene.save(tmp_path / "z.webp", lossless=True)
+    scene.save(tmp_path / "a.jpg", quality=95)
+    assert compare([tmp_path / "z.webp", tmp_path / "a.jpg"])[1] == [0, 1]
+
+
+def test_the_colours_of_a_clip_and_its_film_are_not_compared() -> None:
+    film: Facts = {"levels": [100.0, 50.0], "spectrum": [1.0], "seconds": 90.0}
+    clip: Facts = {"levels": [150.0, 20.0], "spectrum": [1.0], "seconds": 9.0}
+    assert doubt(film, clip) == ""
+    assert doubt(film, {**clip, "seconds": 90.0}) == "colours"
+
+
 def test_a_mirrored_one_of_two_is_doubtful_and_of_three_is_known(
     scene: Image.Image, tmp_path: Path
 ) -> None:
