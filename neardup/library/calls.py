@@ -6,17 +6,20 @@ else positions.
 
 `_Run` has the stages of run_local.sh in one process, without files or output:
 
-    records ── keys ── the keys that two records share ── batches of buckets ── pairs, or edges
-             with_keys           pruned                   in_batches           a join
+    records ─┬─ pairs_in_memory ──────────────────────────────────────────────┬─ pairs, or edges
+             └─ keys ── the keys that two records share ── batches of buckets ─┘
+               with_keys           pruned                   in_batches
 
-It holds the records' sets, and 40 bytes for each of their keys while these are pruned.
+It holds the records' sets, and their keys: 40 bytes for each while these are pruned for buckets.
 """
 
 from __future__ import annotations
 
 import io
+import sys
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import chain
@@ -38,7 +41,7 @@ from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
-from neardup.stages import near_keys
+from neardup.stages import near_keys, pairs_in_memory
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
 
@@ -178,12 +181,15 @@ class _Run:
         self.numbers = np.empty(len(self.given), dtype=np.int64)
         self.numbers[self.position] = np.arange(len(self.given))
         batches = self._batches_of_records()
-        if counts_first(asked):
+        if counts_first(asked) and not pairs_in_memory.is_possible(self.settings):
             held, counter = list(batches), TokenCounter()
             for batch in held:
                 counter.add(batch.sets)
             self.settings, batches = Settings.of(asked, counter.counts()), iter(held)
-        self._find_keys(batches)
+        self._batches = [self._numbered(batch) for batch in portions(batches, self.settings)]
+        self.sets = Ragged.end_to_end([batch.sets for batch in self._batches])
+        places = [np.empty(0, np.uint64), *(batch.places for batch in self._batches)]
+        self._positions = (np.concatenate(places) - np.uint64(NEW)).astype(np.int64)
 
     def _batches_of_records(self) -> Iterator[Batch]:
         if isinstance(self.given, UserVectors):
@@ -191,25 +197,9 @@ class _Run:
         weights = self.settings.scheme.weights
         return self.given.batches(self.settings.form, bool(weights and weights.repeats))
 
-    def _find_keys(self, batches: Iterable[Batch]) -> None:
-        kept: list[Batch] = []
-        entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
-        done = 0
-        batches = portions(batches, self.settings)
-        each = with_keys(batches, self.settings, _counters())
-        if self.settings.scheme.joined_in_memory:
-            each = _near(batches, self.settings)
-        for batch, keys in each:
-            records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
-            done += len(batch.ids)
-            entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
-            known.append(key_pruning.record_sketches(batch))
-            kept.append(batch)
-        of_all = key_pruning.RecordSketches([], [np.concatenate(known)])
-        _, rows = key_pruning.pruned(np.concatenate(entries), of_all, self.settings.measure)
-        self.sets = Ragged.end_to_end([batch.sets for batch in kept])
-        self.places = np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)])
-        self.keys = key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
+    def _numbered(self, batch: Batch) -> Batch:
+        numbers = self.numbers[(batch.places - np.uint64(NEW)).astype(np.int64)]
+        return replace(batch, ids=[b"%010d" % number for number in numbers.tolist()])
 
     def id(self, position: int) -> Any:
         """Return the id that the user gave to the record at a position, or else the position."""
@@ -217,17 +207,47 @@ class _Run:
 
     def lines(self) -> list[bytes]:
         """Return the sorted output lines of the join, with record numbers in place of ids."""
-        join = self.settings.join(_counters())
-        some = np.flatnonzero(self.keys.sizes)
-        ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
-        sets = self.sets.take(some)
-        batch = Batch(ids, sets, places=self.places[some])
+        settings, found = self.settings, None
+        if pairs_in_memory.is_possible(settings):
+            sketches = (pairs_in_memory.Sketches.of(batch, settings) for batch in self._batches)
+            known = pairs_in_memory.Sketches.end_to_end(sketches)
+            memory = sys.maxsize  # the records are held anyway
+            found = pairs_in_memory.pair_lines(
+                known, lambda: self._batches, settings, _counters(), memory
+            )
+        lines = b"".join(self._lines_of_buckets() if found is None else found)
+        return sorted(lines.splitlines(keepends=True))
+
+    def _lines_of_buckets(self) -> Iterator[bytes]:
+        """Yield the output lines of buckets: those of keys at which records may form pairs."""
+        keys = self._keys()
+        some = np.flatnonzero(keys.sizes)
+        ids = [id_ for batch in self._batches for id_ in batch.ids]
+        places = self._positions[some].astype(np.uint64) + np.uint64(NEW)
+        batch = Batch([ids[i] for i in some.tolist()], self.sets.take(some), places=places)
         if self.settings.tag:
             batch = self.settings.tag.tagged(batch)
-        keys = self.keys.take(some)
+        keys = keys.take(some)
         owner = np.repeat(np.arange(len(some)), keys.sizes)
-        found = map(join, in_batches(keys.values, owner, batch.ids, batch.sets))
-        return sorted(b"".join(chain.from_iterable(found)).splitlines(keepends=True))
+        join = self.settings.join(_counters())
+        buckets = in_batches(keys.values, owner, batch.ids, batch.sets)
+        return chain.from_iterable(map(join, buckets))
+
+    def _keys(self) -> Ragged:
+        """Return the keys of each record at which records may form pairs."""
+        entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
+        done = 0
+        each = with_keys(self._batches, self.settings, _counters())
+        if self.settings.scheme.joined_in_memory:
+            each = _near(self._batches, self.settings)
+        for batch, keys in each:
+            records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
+            done += len(batch.ids)
+            entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
+            known.append(key_pruning.record_sketches(batch))
+        of_all = key_pruning.RecordSketches([], [np.concatenate(known)])
+        _, rows = key_pruning.pruned(np.concatenate(entries), of_all, self.settings.measure)
+        return key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
 
     def decided(self) -> list[bytes]:
         """Return the output lines of a decision, with record numbers in place of ids."""
@@ -240,7 +260,7 @@ class _Run:
         A directed measure may return both directions.
         """
         row_of = np.full(len(self.numbers), -1)  # of each number; -1 without shingles
-        row_of[self.numbers[self._positions]] = np.arange(len(self.places))
+        row_of[self.numbers[self._positions]] = np.arange(len(self._positions))
         rows, place = np.unique(row_of[numbers].ravel(), return_inverse=True)
         sets = self.sets.take(rows)
         first: dict[bytes, int] = {}  # equal sets: a thousand copies are compared once
@@ -258,11 +278,6 @@ class _Run:
             if self.settings.measure.directed and (y, x) in known:
                 found[j, i] = known[y, x]
         return found
-
-    @property
-    def _positions(self) -> np.ndarray:
-        """The position of each record that has shingles, int64 (n,)."""
-        return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 
 def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch, Ragged]]:

@@ -39,6 +39,16 @@ class Elements(dict[Hashable, int]):
     def __init__(self) -> None:
         self._words = shingling.WordHashes()
 
+    def of_records(self, records: list[Any]) -> np.ndarray:
+        """Return the shingles of all elements of lists or arrays, uint64; the errors of `of`."""
+        kinds = {record.dtype.kind if isinstance(record, np.ndarray) else "" for record in records}
+        if kinds == {"u"} or kinds == {"i"}:
+            values = np.concatenate(records)
+            if kinds == {"u"} or not len(values) or values.min() >= 0:
+                return values.astype(np.uint64)
+        lists = (each.tolist() if isinstance(each, np.ndarray) else each for each in records)
+        return self.of(list(chain.from_iterable(lists)))
+
     def of(self, elements: list[Any]) -> np.ndarray:
         """Return the shingle of each element, uint64; TypeError or ValueError for a bad one."""
         kinds = set(map(type, elements))
@@ -81,7 +91,10 @@ def _hash(kind: bytes, data: bytes) -> int:
 
 @dataclass(frozen=True)
 class UserRecords:
-    """The n records of a caller: ids (None: positions are the ids), and texts or element lists."""
+    """The n records of a caller: ids (None: positions are the ids), and texts or elements.
+
+    Elements are a list, or integers in an array.
+    """
 
     ids: "list[Hashable] | None"
     texts: bool
@@ -130,7 +143,7 @@ class UserRecords:
         for low, high in chunks(sizes + 1, AT_ONCE):
             some = self.records[low:high]
             try:
-                values = elements.of(list(chain.from_iterable(some)))
+                values = elements.of_records(some)
             except (TypeError, ValueError):
                 _refuse_elements(some, low, elements)
                 raise
@@ -218,7 +231,10 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
                 f"record {position} is a text, and record 0 is not; give texts only, or sets only"
             )
         return record
-    elements = None if isinstance(record, (bytes, bytearray, Mapping)) else _as_list(record)
+    if isinstance(record, np.ndarray) and record.ndim == 1 and record.dtype.kind in "iu":
+        elements: Any = record
+    else:
+        elements = None if isinstance(record, (bytes, bytearray, Mapping)) else _as_list(record)
     if elements is None:
         expected = "a text, or a set or list of hashables"
         raise ValueError(f"record {position}: expected {expected}, got {record!r:.60}")

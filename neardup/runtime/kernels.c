@@ -27,6 +27,21 @@ static uint64_t mix(uint64_t x) /* SplitMix64, as `hashing.mix` */
     return x ^ x >> 31;
 }
 
+/* Write a parity bitmap of 64 bits and the sum of mixed values, for each row. */
+WIDE void sketch_rows(const uint64_t *values, const int64_t *offsets, int64_t n, uint64_t golden,
+                      uint64_t *maps, uint64_t *sums)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t map = 0, sum = 0;
+        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) {
+            map ^= (uint64_t)1 << (values[k] * golden >> 58);
+            sum += mix(values[k]);
+        }
+        maps[i] = map;
+        sums[i] = sum;
+    }
+}
+
 static void by_insertion(uint64_t *row, int64_t size)
 {
     for (int64_t i = 1; i < size; i++) {

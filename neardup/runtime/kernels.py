@@ -95,6 +95,15 @@ def band_words(
     return words
 
 
+def sketch_rows(
+    values: np.ndarray, offsets: np.ndarray, golden: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a bitmap of 64 bits, and the sum of mixed values, of each row; both uint64 (n,)."""
+    maps, sums = np.empty((2, len(offsets) - 1), np.uint64)
+    _call("sketch_rows", _unsigned(values), _signed(offsets), len(maps), golden, maps, sums)
+    return maps, sums
+
+
 def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return values[starts[i] : starts[i] + sizes[i]] for all i, concatenated (any type)."""
     values, taken = np.ascontiguousarray(values), np.empty(sizes.sum(), values.dtype)

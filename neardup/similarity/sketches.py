@@ -31,6 +31,7 @@ Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left
 
 import numpy as np
 
+from neardup.runtime import kernels
 from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import GOLDEN, mix, random_words
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run
@@ -131,8 +132,21 @@ def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 def bitmaps(sets: Ragged) -> np.ndarray:
     """Return a bitmap of 64 bits for each row: uint64 (n, 1); no row may be empty."""
-    bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
-    return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
+    return bitmaps_and_sums(sets)[0]
+
+
+def bitmaps_and_sums(sets: Ragged) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bitmap of each row, uint64 (n, 1), and a sum of hashes, uint64 (n,).
+
+    Equal rows have equal sums, and others hardly ever; no row may be empty.
+    """
+    if kernels.COMPILED:
+        maps, sums = kernels.sketch_rows(sets.values, sets.offsets, GOLDEN)
+    else:
+        bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
+        maps = np.bitwise_xor.reduceat(bits, sets.offsets[:-1])
+        sums = np.add.reduceat(mix(sets.values), sets.offsets[:-1])
+    return maps[:, np.newaxis], sums ^ mix(sets.sizes.astype(np.uint64))
 
 
 def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:

@@ -82,6 +82,8 @@ class PairJoin:
         self.lines.begin()
         yield from self._copies_of(batch, np.flatnonzero(batch.several))
         self.counters.add(self.pairs.found, 0)
+        if self.pairs.across:
+            left, right = self.pairs.wanted(batch, left, right)
         self.counters.add(self.pairs.compared, self.pairs.candidates(batch, left, right))
         yield from self._lines_of(batch, self.measure.verified(batch.sets, left, right))
 

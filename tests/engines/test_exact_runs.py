@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neardup.commands.example import lines as videos
 from neardup.engines.local import memory_join
 from neardup.joins import JOINS
+from neardup.options.settings import Settings
+from neardup.options.table import Options
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Threshold, six_decimals
+from neardup.stages import pairs_in_memory
 from tests.support.cases import crossed
 from tests.support.drawn import record_lines
 from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, run, succeed
@@ -85,6 +91,68 @@ def test_a_join_in_memory_gives_the_answer_of_the_steps_in_files(
     assert "reducer" not in steps
     assert out
     assert (b"f" in out) is (output == "kept")
+
+
+SCHEMES = [
+    "minhash --bands 4 --rows 3",
+    "minhash --bands 250 --rows 1",
+    "supershingle --supershingles 8:4:2",
+    "projection --measure cosine",
+    "simhash --measure jaccard",
+    "auto",
+]
+
+
+@crossed(output=["pairs", "kept", "removed", "clusters"], scheme=SCHEMES)
+def test_records_that_share_a_key_in_memory_are_the_pairs_of_the_buckets(
+    output: str, scheme: str, tmp_path: Path
+) -> None:
+    flags = [f"--output={output}", "--threshold=0.6", "--scheme", *scheme.split()]
+    data = [b"e%d %s" % (i, b" ".join(b"%d" % n for n in range(i % 9, 11))) for i in range(40)]
+    data += [b"z 0 1 2 3 4 5 6 7 8 9", b"y 0 1 2 3 4 5 6 7 8 9 99", b"y 0 1 2 3 4 5 6 7 8 9 99"]
+    out, steps = both(flags, b"\n".join([*COPIES, *data]) + b"\n", tmp_path)
+    assert out
+    assert "join" in steps
+    assert "reducer" not in steps
+
+
+@crossed(
+    output=["pairs", "kept", "removed"],
+    flags=["", "--between", "--exact", "--exact --between", "--measure containment"],
+)
+def test_old_and_new_records_in_memory(output: str, flags: str, tmp_path: Path) -> None:
+    (tmp_path / "old.txt").write_bytes(b"\n".join(COPIES[::2]) + b"\n")
+    words = [f"--output={output}", "--threshold=0.8", "--against", tmp_path / "old.txt"]
+    data = [*COPIES[1::2], COPIES[5].replace(b"c5", b"d"), COPIES[6].replace(b"c6", b"e"), b"f 1 2"]
+    scheme = ["--scheme=prefix"] if "containment" in flags else []
+    out, steps = both([*words, *scheme, *flags.split()], b"\n".join(data) + b"\n", tmp_path)
+    assert out or (output == "kept" and scheme)  # every new one is in an old one
+    assert "reducer" not in steps
+
+
+@pytest.mark.parametrize("flags", [[], ["--exact"]], ids=["minhash", "exact"])
+def test_records_without_a_pair_and_no_records(flags: list[str], tmp_path: Path) -> None:
+    for data, kept in ((b"", 0), (b"a 1\nb 2\n", 2), (b"a 1\na 1\n", 1)):
+        out, steps = both([*flags, "--output=kept"], data, tmp_path)
+        assert out.count(b"\n") == kept
+        assert "reducer" not in steps
+        assert both(flags, data, tmp_path)[0] == b""
+
+
+def test_different_sets_with_one_sum_are_left_to_the_buckets() -> None:
+    sets = Ragged.from_rows([[1, 2, 3], [4, 5, 6], [1, 2, 3]])
+    batch = Batch([b"a", b"b", b"c"], sets, places=np.arange(3, dtype=np.uint64))
+    settings = Settings.of(Options())
+    known = pairs_in_memory.Sketches.of(batch, settings)
+    assert known.sums[0] == known.sums[2] != known.sums[1]
+
+    def lines(known: pairs_in_memory.Sketches) -> list[bytes] | None:
+        counters = Counters("test", reports="nowhere")
+        found = pairs_in_memory.pair_lines(known, lambda: [batch], settings, counters, 1 << 30)
+        return None if found is None else list(found)
+
+    assert lines(known) == [b"a\tc\t1.000000\n"]
+    assert lines(known._replace(sums=np.zeros(3, np.uint64))) is None
 
 
 def test_what_does_not_fit_into_memory_is_joined_in_files(tmp_path: Path) -> None:

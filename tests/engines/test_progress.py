@@ -23,7 +23,7 @@ import pytest
 from neardup.engines.local import workers as module
 from neardup.engines.local.workers import CLEAR_LINE, Progress, Workers
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
-from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, environment, succeed
+from tests.support.engines import ANSWER, IN_FILES, RUN_LOCAL, VIDEOS, environment, succeed
 from tests.support.sessions import path_with_sort
 
 PATIENCE = 60
@@ -130,10 +130,12 @@ def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "names"),
     [
-        ([], "count prune send reduce"),
-        (["--output=kept"], "count prune send reduce decide keep"),
-        (["--output=clusters"], "count prune send reduce decide"),
-        (["--scheme=prefix"], "tokens count prune send reduce"),
+        ([], "parse join"),
+        (["--output=kept"], "parse join decide keep"),
+        (IN_FILES, "count prune send reduce"),
+        (["--output=kept", *IN_FILES], "count prune send reduce decide keep"),
+        (["--output=clusters", *IN_FILES], "count prune send reduce decide"),
+        (["--scheme=prefix", *IN_FILES], "tokens count prune send reduce"),
     ],
 )
 def test_which_stages_there_are(
@@ -169,7 +171,7 @@ def test_which_stages_there_are(
     expected = [f"[{i}/{len(known)} {name}] 100 %" for i, name in enumerate(known, 1)]
     lines = told.read_text().splitlines()
     if "decide" not in known:
-        assert lines.pop() == expected[-1].replace("reduce", "dedup")
+        assert lines.pop() == expected[-1].replace(known[-1], "dedup")
     assert lines == expected
 
 

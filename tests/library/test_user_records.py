@@ -263,3 +263,19 @@ def test_integers_around_the_largest_shingle() -> None:
     """2^64-1 is a shingle as it is, and 2^64, which is none, is hashed."""
     sets = [{2**64 - 1, 5}, {2**64, 5}, {2**64, 5}, {-1, 5}]
     assert [pair[:2] for pair in neardup.pairs(sets, 1)] == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [("int64", "int64"), ("uint64", "uint64"), ("int64", "uint64"), ("uint8", "int32")],
+)
+@pytest.mark.parametrize("least", [0, -3])
+def test_arrays_of_integers_are_the_sets_of_their_lists(kinds, least) -> None:
+    if least < 0 and "uint8" in kinds:
+        kinds = "int8", "int32"
+    rows = [[least, 1, 2, 5, 5, 9], [9, 1, least, 5, 2], [7, 8], []]
+    rows = [[max(n, 0) for n in row] if "uint64" in kinds else row for row in rows]
+    arrays = [np.array(row, kinds[k % 2]) for k, row in enumerate(rows)]
+    found = neardup.pairs(arrays)
+    assert found == neardup.pairs(rows) == [(0, 1, Fraction(1))]
+    assert neardup.pairs([*arrays, [9, 1, least, 5, 2]]) == neardup.pairs([*rows, rows[1]])

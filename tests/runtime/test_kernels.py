@@ -26,6 +26,7 @@ from neardup.schemes.by_size import Parts, groups_of
 from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Batch, Ragged, shared_sizes
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Threshold
+from neardup.similarity.sketches import bitmaps_and_sums
 from tests.support.engines import ROOT
 from tests.support.oracle import hamming
 
@@ -151,6 +152,12 @@ def test_taken_rows_and_common_values(rows: list[list[int]], data: st.DataObject
         narrow = Ragged(sets.values.astype(kind), sets.offsets, np.arange(len(sets.values)))
         the_same(narrow.take, left[::-1])
         assert plain(narrow.take(left).weights) == plain(with_numpy(narrow.take, left).weights)
+
+
+@needs_kernels
+@given(ROWS)
+def test_bitmaps_and_sums(rows: list[list[int]]) -> None:
+    the_same(bitmaps_and_sums, Ragged.from_rows([row or [0] for row in rows]))
 
 
 @needs_kernels

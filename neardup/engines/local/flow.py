@@ -40,12 +40,13 @@ from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, REPEATED, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
+from neardup.stages.pairs_in_memory import is_possible
 from neardup.stages.token_counting import settings_with_counts
 
 
 def steps(options: Options, settings: Settings, indexed: bool, memory: int) -> list[str]:
     """Return the names of the numbered stages of the progress line, in order."""
-    if memory_join.is_possible(settings, memory):
+    if memory and not indexed and is_possible(settings):
         names = ["parse", "join"]
     else:
         names = ["tokens"] if counts_first(options) else []
@@ -59,7 +60,7 @@ def steps(options: Options, settings: Settings, indexed: bool, memory: int) -> l
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     """Write pairs, or edges for a decision, to files; return the plan with any token counts."""
     source: plans.Source = plans.parsed_records
-    if memory_join.is_possible(plan.settings, plan.memory):
+    if plan.memory and not plan.segments and is_possible(plan.settings):
         if joined_in_memory(workers, plan):
             return plan
         source = plans.kept_records
@@ -94,10 +95,10 @@ def joined_in_memory(workers: Workers, plan: Plan) -> bool:
     plan.progress.stage("parse", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", memory_join.parse)
     plan.unchanged.check()
-    if memory_join.fits(plan):
-        plan.progress.stage("join", 0)
-        workers.start("join", partial(memory_join.join, plan))
-        workers.together()
+    every = plan.settings.scheme.finds_every_pair  # reads the records twice, and joins in between
+    plan.progress.stage("join", 0 if every else total_size(plan.paths("records")))
+    workers.start("join", partial(memory_join.join, plan))
+    workers.together()
     return plan.path("pairs", 0).exists()
 
 

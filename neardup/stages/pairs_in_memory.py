@@ -1,0 +1,222 @@
+"""The pairs of all records at once, in memory: no buckets, no shuffle.
+
+    sizes, bitmaps, sums ─┬─ candidates: sets that share a key ─┬─ their ids and tokens ── pairs
+    keys, or all tokens  ─┘  or, without keys: an exact join    ┘  (a second pass)
+
+Equal sets are joined once.  Of a scheme that finds every pair no keys are needed: the exact join
+gives the same answer.  Of any other, sets are candidates if they share a key, as in a bucket.
+
+A key's hash and the rank of a set by size are one word: sorted words of a band have the sets of a
+key in a row, ordered by size, so that the sets of similar size are next to each other.
+
+Letters: n records, some of them with equal sets; P pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Callable, NamedTuple
+
+import numpy as np
+
+from neardup.joins.bitmap_joins import join_up_to
+from neardup.lines.keyed_lines import HASH_BITS
+from neardup.options.settings import Settings
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged, distinct, spans, starts_of_runs
+from neardup.similarity.measures import Measure, SetMeasure
+from neardup.similarity.sketches import bitmaps_and_sums, may_reach
+from neardup.verification import OUTPUTS
+from neardup.verification.bucket_batch import BucketBatch
+from neardup.verification.pair_join import PairJoin
+
+RANK_BITS = 64 - HASH_BITS  # at most so many records, as a power of two
+JOINED_BYTES = 60  # for each token in an exact join, at its peak
+KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 10, 24, 400, 48
+MAX_PAIRS = 64  # of similar sets, for each record
+
+Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
+
+
+class Sketches(NamedTuple):
+    """What the join knows of n records without their tokens."""
+
+    sizes: np.ndarray  # int64 (n,)
+    maps: np.ndarray  # bitmaps, uint64 (n, 1)
+    sums: np.ndarray  # uint64 (n,): equal sets have equal sums, and others hardly ever
+    keys: Ragged  # without values, if an exact join takes their place
+
+    @classmethod
+    def of(cls, batch: Batch, settings: Settings) -> Sketches:
+        sets, sizes = batch.sets, batch.sets.sizes
+        keys = Ragged.of_sizes(np.empty(0, np.uint64), np.zeros(len(sets), np.int64))
+        if not settings.scheme.finds_every_pair:
+            keys = settings.scheme.keys(sets)
+        return cls(sizes, *bitmaps_and_sums(sets), keys)
+
+    @classmethod
+    def end_to_end(cls, parts: Iterable[Sketches]) -> Sketches:
+        none = np.empty(0, np.int64), np.empty((0, 1), np.uint64), np.empty(0, np.uint64)
+        sizes, maps, sums, keys = zip((*none, Ragged.from_rows([])), *parts)
+        columns = np.concatenate(sizes), np.concatenate(maps), np.concatenate(sums)
+        return cls(*columns, Ragged.end_to_end(list(keys)))
+
+
+def is_possible(settings: Settings) -> bool:
+    """Return whether a join in memory gives the answer that is asked for."""
+    by_keys = not settings.scheme.counting and not settings.scheme.weights
+    links = settings.output == OUTPUTS["links"]  # they depend on the buckets
+    every = settings.scheme.finds_every_pair
+    return (every or by_keys) and isinstance(settings.measure, SetMeasure) and not links
+
+
+def pair_lines(
+    known: Sketches,
+    batches: Callable[[], Iterable[Batch]],
+    settings: Settings,
+    counters: Counters,
+    memory: int,
+) -> Iterator[bytes] | None:
+    """Return the lines of the pairs, or edges; None if they take more than `memory` bytes.
+
+    None, too, for very many pairs: of these, buckets write only what a decision needs.
+    batches: returns the batches of all records, each time that it is called.
+    """
+    n = len(known.sizes)
+    measure = settings.measure
+    assert isinstance(measure, SetMeasure)
+    tokens = int(known.sizes.sum()) if settings.scheme.finds_every_pair else 0
+    memory -= JOINED_BYTES * tokens + KEY_BYTES * len(known.keys.values) + RECORD_BYTES * n // 8
+    most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
+    if most < 0 or n >> RANK_BITS:
+        return None
+    first = first_rows(known.sums)
+    row = np.flatnonzero(first == np.arange(n))
+    if settings.scheme.finds_every_pair:
+        found = joined_sets(batches(), row, measure, most)
+    else:
+        found = sharing_keys(known, row, measure, most)
+    if found is None:
+        return None
+    left, right = found
+    used = distinct(np.concatenate((left, right, first[first != np.arange(n)])))[0]
+    if TOKEN_BYTES * known.sizes[used].sum() + RECORD_BYTES * len(used) > memory:
+        return None
+    batch = _one_bucket(batches(), first, used, settings)
+    if batch is None:
+        return None
+    places = np.searchsorted(used, left), np.searchsorted(used, right)
+    return settings.join(counters, PairJoin).of_pairs(batch, *places)
+
+
+def first_rows(sums: np.ndarray) -> np.ndarray:
+    """Return, for each row, the first row with the same sum (int64).
+
+    >>> first_rows(np.array([7, 5, 7], np.uint64)).tolist()
+    [0, 1, 0]
+    """
+    order = np.argsort(sums)
+    starts = starts_of_runs(sums[order])
+    first = np.empty(len(sums), np.int64)
+    if len(sums):
+        first[order] = np.repeat(
+            np.minimum.reduceat(order, starts), np.diff(starts, append=len(sums))
+        )
+    return first
+
+
+def joined_sets(
+    batches: Iterable[Batch], row: np.ndarray, measure: SetMeasure, most: int
+) -> Pairs | None:
+    """Return the pairs of the sets at `row` (int64, ascending); None if they are too many."""
+    parts, base = [], 0
+    for batch in batches:
+        low, high = np.searchsorted(row, (base, base + len(batch.ids)))
+        whole = high - low == len(batch.ids)
+        parts.append(batch.sets if whole else batch.sets.take(row[low:high] - base))
+        base += len(batch.ids)
+    sets = Ragged.end_to_end(parts)
+    parts.clear()
+    joined = join_up_to(most, measure, sets)
+    if joined is None:
+        return None
+    left, right = joined.left, joined.right
+    larger = sets.sizes[left] > sets.sizes[right]
+    return row[np.where(larger, right, left)], row[np.where(larger, left, right)]
+
+
+def sharing_keys(known: Sketches, row: np.ndarray, measure: Measure, most: int) -> Pairs | None:
+    """Return the pairs of sets at `row` that share a key and may be similar; None if too many."""
+    row = row[np.argsort(known.sizes[row], kind="stable")]
+    sizes, maps = known.sizes[row], known.maps[row]
+    # The rank of the first set that is too large to be a partner.
+    beyond = np.searchsorted(sizes, measure.largest_partner(sizes), side="right")
+    mask = np.uint64((1 << RANK_BITS) - 1)
+    found = np.empty(0, np.uint64)
+    for words in _words(known.keys, row):
+        words.sort()
+        key = words >> np.uint64(RANK_BITS)
+        i = np.flatnonzero(key[1:] == key[:-1])
+        limit = (words[i] & ~mask) + beyond[(words[i] & mask).astype(np.int64)].astype(np.uint64)
+        later = np.searchsorted(words, limit) - i - 1
+        if later.sum() > most:
+            return None
+        pair = words[np.repeat(i, later)] & mask, words[spans(i + 1, later)] & mask
+        left, right = (side.astype(np.int64) for side in pair)
+        possible = may_reach(measure, maps, sizes, left, right)
+        packed = pair[0][possible] << np.uint64(RANK_BITS) | pair[1][possible]
+        found = distinct(np.concatenate((found, packed)))[0]
+        if len(found) > most:
+            return None
+    left, right = found >> np.uint64(RANK_BITS), found & mask
+    return row[left.astype(np.int64)], row[right.astype(np.int64)]
+
+
+def _words(keys: Ragged, row: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield words (uint64) of a key's hash and i, for the keys of row[i]: for each band, or all."""
+    i, width = np.arange(len(row), dtype=np.uint64), int(keys.sizes.max(initial=0))
+    if width and (keys.sizes == width).all():
+        table = keys.values.reshape(-1, width)
+        bands = table >> np.uint64(HASH_BITS)
+        if (bands == bands[0]).all():
+            yield from (table[row, b] << np.uint64(RANK_BITS) | i for b in range(width))
+            return
+    keys = keys.take(row)
+    number = np.unique(keys.values, return_inverse=True)[1].astype(np.uint64)
+    yield number << np.uint64(RANK_BITS) | np.repeat(i, keys.sizes)
+
+
+def _one_bucket(
+    batches: Iterable[Batch], first: np.ndarray, used: np.ndarray, settings: Settings
+) -> BucketBatch | None:
+    """Make a bucket of the sets at the rows `used` (int64, ascending), with the ids of all rows.
+
+    first: of each row, as `first_rows` returns it.  None if a set differs from that at its first
+    row: different sets had the same sum.
+    """
+    ids: list[list[bytes]] = [[] for _ in used]
+    repeated = set(first[first != np.arange(len(first))].tolist())
+    known: dict[int, bytes] = {}
+    parts, base = [], 0
+    for batch in batches:
+        mine = first[base : base + len(batch.ids)]
+        place = np.minimum(np.searchsorted(used, mine), len(used) - 1)
+        some = np.flatnonzero(used[place] == mine) if len(used) else place[:0]
+        taken = batch.take(some)
+        names = settings.tag.tagged(taken).ids if settings.tag else taken.ids
+        for name, at in zip(names, place[some].tolist()):
+            ids[at].append(name)
+        for k, row in enumerate(mine[some].tolist()):
+            if row in repeated:
+                set_ = taken.sets.row(k).tobytes()
+                if known.setdefault(row, set_) != set_:
+                    return None
+        parts.append(taken.sets.take(np.flatnonzero(mine[some] == base + some)))
+        base += len(batch.ids)
+    for names in ids:
+        names.sort()
+    repeats = [[a for a, b in zip(names, names[1:]) if a == b] for names in ids]
+    ids = [list(dict.fromkeys(names)) for names in ids]
+    none = np.zeros(len(used), np.int64)
+    sets = Ragged.end_to_end(parts)
+    return BucketBatch(none.astype(np.uint64), none, np.arange(len(used)), ids, repeats, sets)
