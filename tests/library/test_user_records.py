@@ -278,4 +278,4 @@ def test_arrays_of_integers_are_the_sets_of_their_lists(kinds, least) -> None:
     arrays = [np.array(row, kinds[k % 2]) for k, row in enumerate(rows)]
     found = neardup.pairs(arrays)
     assert found == neardup.pairs(rows) == [(0, 1, Fraction(1))]
-    assert neardup.pairs([*arrays, [9, 1, least, 5, 2]]) == neardup.pairs([*rows, rows[1]])
+    assert neardup.pairs([*arrays, rows[1]]) == neardup.pairs([*rows, rows[1]])

@@ -4,8 +4,9 @@
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
                 count                           send
 
-The stages are those of the cluster, with a key count (`key_pruning`) in between, and records in
-arrays instead of lines (`spilled_buckets`).  Each mapper takes the next block of the input that no
+These steps run where the records do not fit into --memory, see `memory_join`.  The stages are
+those of the cluster, with a key count (`key_pruning`) in between, and records in arrays instead of
+lines (`spilled_buckets`).  Each mapper takes the next block of the input that no
 other has taken.  If a scheme needs token counts, the mappers count tokens first, while they parse.
 All temporary files are in one folder in TMPDIR, which is removed at the end, even after a failure.
 """
