@@ -223,9 +223,10 @@ class CommandParser(argparse.ArgumentParser):
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
         here = {**ELSEWHERE[""], **ELSEWHERE.get(self.prog.rpartition(" ")[2], {})}
         meant = "".join(f"; {here[w]}" if w in here else nearest(w, known) for w in wrong)
-        takers = [action.option_strings[:1] for action in self._actions if action.nargs == "+"]
         if "arguments are required" in message:  # perhaps an option has taken the files
-            meant = "".join(f"; name it before {f}" for f in sum(takers, []) if f not in message)
+            takers = [some.option_strings[:1] for some in self._actions if some.nargs == "+"]
+            flags = [flag for (flag,) in filter(None, takers) if flag not in message]
+            meant = "".join(f"; name it before {flag}" for flag in flags)
         meant, prog = as_called(meant), as_called(self.prog)
         name = self.prog.replace(AS_MODULE, AS_COMMAND)  # as in all other messages
         self.exit(2, f"{name}: {message}{meant}; {prog} -h lists the options\n")

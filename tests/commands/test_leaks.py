@@ -316,8 +316,8 @@ def test_long_passages_are_cut_and_plain(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["-", "--test={test}"], "-: must be read twice, but is not a regular file; copy"),
-        (["{train}"], "the following arguments are required: --test; neardup"),
-        (["--test", "{test}", "{train}"], "are required: TRAIN; name it before --test; neardup"),
+        (["{train}"], "the following arguments are required: --test; python3"),
+        (["--test", "{test}", "{train}"], "are required: TRAIN; name it before --test; "),
         (["{train}", "--test=nowhere"], "nowhere: no such file"),
         (["{train}", "--test={test}", "--measure=dice"], "'dice' is not one of containment"),
         (["{train}", "--test={test}", "--output=kept"], "'kept' is not one of leaks, clean"),
