@@ -19,6 +19,7 @@ import numpy as np
 FILE = "libkernels.so"
 LANES = 16  # as in kernels.c
 LINE_FIELDS = 5
+OTHERS = ("band_words", "part_sums", "shared_sizes", "sketch_rows", "take_rows")  # count nothing
 
 
 def _load() -> "ctypes.CDLL | None":
@@ -41,6 +42,8 @@ def _with_types(library: ctypes.CDLL) -> ctypes.CDLL:
     """Declare the return types of kernels; AttributeError if one is missing."""
     for counting in (library.parse_shingles, library.close_pairs, library.prefix_pairs):
         counting.restype = ctypes.c_int64
+    for name in OTHERS:
+        getattr(library, name)
     return library
 
 

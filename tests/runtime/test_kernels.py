@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -361,6 +363,17 @@ def test_a_library_of_another_machine_is_not_used(tmp_path: Path) -> None:
         [sys.executable, "-c", line], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+@needs_kernels
+def test_a_library_of_another_version_is_not_used() -> None:
+    """After an update it may lack a kernel that is called."""
+    called = set(re.findall(r'_call\(\s*"(\w+)"', Path(kernels.__file__).read_text()))
+    library = ctypes.CDLL(str(Path(kernels.__file__).with_name(kernels.FILE)))
+    for missing in called:
+        older = SimpleNamespace(**{name: getattr(library, name) for name in called - {missing}})
+        with pytest.raises(AttributeError, match=missing):
+            kernels._with_types(older)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
