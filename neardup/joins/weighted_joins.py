@@ -122,9 +122,10 @@ def _join(
     place[np.lexsort((np.arange(len(rows)), total))] = np.arange(len(rows))
     exact, found = weighted_measure(measure, threshold, TokenWeights()), [_NO_PAIRS]
     for x, y, _ in InvertedIndex.of(holding).overlaps(asking):
-        for some in (lambda x, y: place[x] < place[y], wanted):
-            kept = some(x, y)
-            x, y = x[kept], y[kept]
+        once = place[x] < place[y]
+        x, y = x[once], y[once]
+        kept = wanted(x, y)
+        x, y = x[kept], y[kept]
         compared += len(x)
         for low, high in chunks(rows.sizes[x] + rows.sizes[y], PAIR_STEP):
             both = np.concatenate((x[low:high], y[low:high]))

@@ -82,15 +82,11 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
 
 def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
     """Raise StageError if a field that --keep names is missing from all rows."""
-    missing, rows = set(fields.ranked), []
-    for row in _rows(lines) if missing else ():
-        rows.append(row)
-        missing = {field for field in missing if fields.value(row, field) is None}
-        if not missing:
-            return
-    for field in filter(missing.__contains__, fields.ranked if rows else ()):
-        there = _listed(_columns(rows[:SEEN_ROWS]))
-        raise StageError(f"{name}: no row has a field {field!r}; name one with --keep: {there}")
+    rows = [*_rows(lines)] if fields.ranked else []
+    for field in fields.ranked if rows else ():
+        if all(fields.value(row, field) is None for row in rows):
+            there = _listed(_columns(rows[:SEEN_ROWS]))
+            raise StageError(f"{name}: no row has a field {field!r}; name one with --keep: {there}")
 
 
 def check_columns(
@@ -195,21 +191,18 @@ def _other_fields(rows: Sequence[Row], fields: Fields, flag: str) -> list[str]:
         for name, values in _columns(rows).items()
         if name and "," not in name and not name.isdecimal() and name != fields.id
     }
-    text, options = ",".join(fields.texts), []
+    tried, options = fields, list[str]()
     if flag == fields.flag:
         ways = {name: replace(fields, texts=(name,), needs_id=False) for name in columns}
         lists = (name for name in columns if not fields.binary and _reads(rows, ways[name]))
         text = longest_text(columns) or next(lists, "")  # lists of shingles
         if not text:
             return []
-        options = [flag, text]
+        tried, options = replace(fields, texts=(text,)), [flag, text]
     if flag == "--id" or (fields.id and any(fields.value(row, fields.id) is None for row in rows)):
-        others = {name: values for name, values in columns.items() if name != text}
+        others = {name: values for name, values in columns.items() if name not in tried.texts}
         if id_ := id_field(others, len(rows)):
-            options += ["--id", id_]
-    given = dict(zip(options[::2], options[1::2]))
-    texts = (given[fields.flag],) if fields.flag in given else fields.texts
-    tried = replace(fields, id=given.get("--id", fields.id), texts=texts)
+            tried, options = replace(tried, id=id_), [*options, "--id", id_]
     return options if options and _reads(rows, tried) else []
 
 

@@ -36,6 +36,7 @@ MOST = 10**12 - 1
 
 NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
 Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how often each occurs
+NO_COUNTS: Column = np.empty(0, np.uint64), np.empty(0, np.int64)
 
 
 class Sample:
@@ -152,8 +153,12 @@ class TokenCounts:
         return np.where(self.tokens[place] == tokens, self.frequencies[place], 1)
 
 
-def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to MOST_TOKENS of the most frequent tokens, ascending, and their counts (> 1)."""
+def most_frequent(*columns: Column) -> Column:
+    """Return up to MOST_TOKENS of the most frequent tokens, ascending, and their counts (> 1).
+
+    No token may be in two of the columns.
+    """
+    tokens, frequencies = map(np.concatenate, zip(*columns))
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]
@@ -184,8 +189,7 @@ class TokenCounter:
 
     def __init__(self) -> None:
         self._sample = Sample()
-        self._sizes: Column = np.empty(0, np.uint64), np.empty(0, np.int64)
-        self._tokens = self._sizes
+        self._sizes = self._tokens = NO_COUNTS
         self._waiting: list[Ragged] = []
         self._room = TOKENS_AT_ONCE
 
@@ -199,16 +203,17 @@ class TokenCounter:
         if self._waiting:
             self._count()
         sizes, holders = self._sizes
-        tokens = most_frequent(*self._tokens)
+        tokens = most_frequent(self._tokens)
         return TokenCounts(sizes.astype(np.int64), holders, *tokens, self._sample.sets)
 
     def _count(self) -> None:
         sizes, tokens = _counted(self._waiting)
-        self._sizes, self._tokens = _added(self._sizes, sizes), _added(self._tokens, tokens)
+        self._sizes, self._tokens = added(self._sizes, sizes), added(self._tokens, tokens)
         self._waiting, self._room = [], max(TOKENS_AT_ONCE, len(self._tokens[0]))
 
 
-def _added(one: Column, other: Column) -> Column:
+def added(one: Column, other: Column) -> Column:
+    """Return the values of two columns, and the sums of their counts."""
     values, counts = map(np.concatenate, zip(one, other))
     order = np.argsort(values, kind="stable")
     starts = starts_of_runs(values[order])

@@ -233,17 +233,16 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
         with ExitStack() as stack:
             paths = [path("tokens", k, part) for part in range(partitions)]
             tokens = [stack.enter_context(open(path, "wb")) for path in paths]
-            sizes = stack.enter_context(open(path("sizes", k), "wb"))
             drawn = stack.enter_context(open(path("sample", k), "wb"))
             batches = map(ragged, ([x] for x in sets[k::jobs]))
-            written = plan.write_counts(batches, tokens, sizes, drawn)
-        files = [*paths, path("sizes", k), path("sample", k)]
+            written = plan.write_counts(batches, tokens, drawn)
+        files = [*paths, path("sample", k)]
         assert written == sum(file.stat().st_size for file in files)
     for k in range(jobs):
         mine = range(k, partitions, jobs)
         sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
         plan.sum_counts(sources, path("best", k))
-    kinds = ("best", "sizes", "sample")
+    kinds = ("best", "sample")
     return plan.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
 
 
@@ -277,10 +276,9 @@ def test_a_large_partition_is_summed_part_by_part(
     found = tallied(sets, tmp_path, jobs=1, partitions=1)
     assert len(found.tokens) == 9975
     assert set(found.frequencies.tolist()) == {2}
-    *parts, _ = seen  # the last ones are the sizes
-    assert len(parts) == 21
-    assert sum(parts) == 50 * len(sets)
-    assert max(parts) < 1300
+    assert len(seen) == 21
+    assert sum(seen) == 50 * len(sets)
+    assert max(seen) < 1300
 
 
 def test_some_million_tokens_are_counted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

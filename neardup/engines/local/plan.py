@@ -24,9 +24,9 @@ from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores
 from neardup.runtime.summary import SHUFFLED
+from neardup.sets import token_counts as counting
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
-from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
 from neardup.stages import external_group
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
@@ -201,10 +201,8 @@ def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
 #
 # A posting is a mixed token and a count; `external_group` brings those of a token together.
 
-Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; their counts (int64)
 
-
-def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
+def token_counts(workers: Workers, plan: Plan) -> counting.TokenCounts:
     """Count the tokens of all records, and keep the parsed records on disk."""
 
     def sum_tokens(plan: Plan, k: int) -> None:
@@ -214,7 +212,7 @@ def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
     plan.progress.stage("tokens", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", count_tokens)
     everywhere(workers, plan, "counts", sum_tokens)
-    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
+    counts = counts_of_all(plan.paths("best"), plan.paths("sample"))
     plan.progress.clear()  # to make room for the warnings about the scheme's cost
     return counts
 
@@ -225,61 +223,50 @@ def count_tokens(plan: Plan, k: int) -> None:
     with ExitStack() as stack:
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
         tokens = [stack.enter_context(open(path, "wb")) for path in paths]
-        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
         sample = stack.enter_context(open(plan.path("sample", k), "wb"))
         source = kept_records if plan.path("records", k).exists() else parsed_records
         batches = (batch.sets for batch in source(plan, k, counters))
-        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
+        counters.add(SHUFFLED, write_counts(batches, tokens, sample))
     counters.report()
 
 
-def write_counts(
-    batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
-) -> int:
-    """Write partial counts of tokens and sizes, and a sample; return the number of bytes."""
-    sample, rows = Sample(), 0
-    for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
-        sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
+def write_counts(batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sample: BinaryIO) -> int:
+    """Write partial counts of tokens; write counts of sizes and a sample; return their bytes."""
+    drawn, sizes, rows = counting.Sample(), counting.NO_COUNTS, 0
+    for some, (token, frequency) in counting.partial_counts(drawn.watch(batches)):
+        sizes = counting.added(sizes, some)
         mixed = np.column_stack((mix(token), frequency.astype(np.uint64)))
         external_group.write_rows(mixed, tokens)
-        rows += len(size) + len(token)
-    pickle.dump((sample.hashes, sample.sets), drawn)
-    return external_group.ROW_BYTES * rows + drawn.tell()
+        rows += len(token)
+    pickle.dump((sizes, drawn.hashes, drawn.sets), sample)
+    return external_group.ROW_BYTES * rows + sample.tell()
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
     """Write the most frequent tokens of partitions, with counts; remove the partition files."""
-    none = TokenCounts.empty()
-    best = none.tokens, none.frequencies
+    best = counting.NO_COUNTS
     for sources in partitions:
         for keys in external_group.key_ranges(sources, external_group.WORD_BITS):
             mixed, frequencies = _summed(keys.rows(sources))
-            best = _best(best, (unmix(mixed), frequencies))
+            best = counting.most_frequent(best, (unmix(mixed), frequencies))
         for path in sources:
             path.unlink()
     target.write_bytes(np.column_stack((best[0], best[1].astype(np.uint64))).data)
 
 
-def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
-    sample = Sample()
-    for path in drawn:
-        sample.draw(*pickle.loads(path.read_bytes()))
-    none = TokenCounts.empty()
-    best = none.tokens, none.frequencies
+def counts_of_all(tokens: list[Path], samples: list[Path]) -> counting.TokenCounts:
+    sample, sizes, best = counting.Sample(), counting.NO_COUNTS, counting.NO_COUNTS
+    for path in samples:
+        some, *drawn = pickle.loads(path.read_bytes())
+        sizes = counting.added(sizes, some)
+        sample.draw(*drawn)
     for path in tokens:
         rows = np.fromfile(path, np.uint64).reshape(-1, 2)
-        best = _best(best, (rows[:, 0], rows[:, 1].astype(np.int64)))
-    rows = np.concatenate([np.fromfile(path, np.uint64) for path in sizes]).reshape(-1, 2)
-    size, holders = _summed(external_group.by_key(rows))
-    return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
+        best = counting.most_frequent(best, (rows[:, 0], rows[:, 1].astype(np.int64)))
+    return counting.TokenCounts(sizes[0].astype(np.int64), sizes[1], *best, sample.sets)
 
 
-def _summed(rows: np.ndarray) -> Column:
+def _summed(rows: np.ndarray) -> counting.Column:
     """Return the distinct values of sorted rows (value, count), and the sum of counts for each."""
     starts = starts_of_runs(rows[:, 0])
     return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
-
-
-def _best(some: Column, more: Column) -> Column:
-    """Merge two lists of distinct tokens; return the most frequent ones, ordered by token."""
-    return most_frequent(*map(np.concatenate, zip(some, more)))
