@@ -21,17 +21,19 @@ from typing import Callable
 import numpy as np
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import add_option, interval, pair_lines, ratio, row
+from neardup.evaluation.exact_answers import interval, pair_lines, ratio, row
 from neardup.joins import near_bits
 from neardup.joins.inverted_index import InvertedIndex
 from neardup.lines.answer_lines import exact_pair
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
+from neardup.options.command_parser import VERBOSITY, flags
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import as_called
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
+from neardup.schemes.scheme import whole
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
@@ -97,9 +99,7 @@ def main() -> None:
     settings, plain = exact_answers.exact_settings(options)
     measure: Measure = plain
     kind = exact_answers.asked_kind(options)
-    confidence = exact_answers.share("--confidence", args.confidence)
-    size = integer("--sample", args.sample, 1, MOST_IDS)
-    sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
+    sample = IdSample(args.sample, integer("--seed", args.seed, 0, 2**64 - 1))
     exact_answers.check_files([*args.files, args.pairs])
     exact_answers.check_all_pairs(args.pairs)
     exact_answers.check_regular(args.files)
@@ -119,20 +119,23 @@ def main() -> None:
     written = parsed_lines([args.pairs], exact_pair, ALL_PAIRS)
     printed = {(a, b): similarity for a, b, similarity in written if a in ids or b in ids}
     unchanged.check()
-    lines = _report(len(ids), sample.whole, true, printed, confidence)
+    lines = _report(len(ids), sample.whole, true, printed, args.confidence)
     print(*lines, *_examples(true, printed, options, args.files), sep="\n")
     counters.report()
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser("audit", DESCRIPTION)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed")
-    parser.add_argument("pairs", metavar="PAIRS", help="the pairs that the job wrote; - is stdin")
-    add_option(parser, "--sample", "N", "1000", "number of ids to draw")
-    add_option(parser, "--seed", "N", "0", "seed of the draw, 0 to 2^64-1")
-    add_option(parser, "--confidence", "P", "0.95", "confidence of the intervals")
-    parser.add_verbosity()
-    return parser.parse_intermixed_args()
+    own = flags(
+        """
+        files FILE…     plain or compressed
+        pairs PAIRS     the pairs that the job wrote; - is stdin
+        --sample N      number of ids to draw [1000]
+        --seed N        seed of the draw, 0 to 2^64-1 [0]
+        """,
+        sample=whole(1, MOST_IDS),
+    )
+    own = *own, exact_answers.CONFIDENCE, *VERBOSITY
+    return exact_answers.exact_parser("audit", DESCRIPTION, own).parse_intermixed_args()
 
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pairs:

@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation.exact_answers import add_files, check_files
+from neardup.evaluation.exact_answers import check_files
 from neardup.options import table
+from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings
 from neardup.reading import row_ids, text_rows
 from neardup.reading.blocks import Block, read_files
@@ -18,6 +19,7 @@ from neardup.runtime.program import UsageError, write_all
 from neardup.stages.pairs import check_start, reject
 
 FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
+OWN = (FILES, *VERBOSITY)
 TEXTS = {
     "--input": "format of the files: text (lines of an ID, a tab or else a blank, and a text), or "
     "rows: jsonl, csv, tsv, parquet (default: by the extension)",
@@ -34,9 +36,7 @@ A row without an id gets its number, as in a run on this machine.  A cluster can
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup convert", DESCRIPTION, FLAGS, texts=TEXTS)
-    add_files(parser)
-    parser.add_verbosity()
+    parser = table.parser("python3 -m neardup convert", DESCRIPTION, FLAGS, OWN, TEXTS)
     args = parser.parse_args()
     settings = Settings.of(table.Options.of(args))
     if settings.form.shingle is None:

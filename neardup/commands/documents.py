@@ -29,7 +29,7 @@ from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk,
 from neardup.images.results import Failure
 from neardup.images.tally import Rules, Tally
 from neardup.options import table
-from neardup.options.command_parser import plain_names
+from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.reading import document_files
 from neardup.reading.archives import archive_of
@@ -47,6 +47,7 @@ from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import StageError, UsageError, not_one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
+from neardup.schemes.scheme import one_of
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"
@@ -278,18 +279,20 @@ def check_failures(tally: Tally, settings: Settings) -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, texts=TEXTS)
-    about = "a folder (read with its subfolders), a file or an archive"
-    parser.add_argument("files", nargs="+", metavar="FOLDER", help=about)
     kinds = (*OUTPUTS, LINES)
-    about = f"{', '.join(kinds)}: as with `neardup run`; kept: the paths of the kept documents; "
-    about += f"{LINES}: the documents as JSON lines, for other commands (default: pairs)"
-    parser.add_argument("--output", metavar="KIND", default="pairs", help=about)
-    shared = "--include --exclude --jobs --sort-memory -o --removed --report -0"
-    parser.add_shared(shared, **{"0": NUL_HELP})
+    own = flags(
+        f"""
+        files FOLDER…   a folder (read with its subfolders), a file or an archive
+        --output KIND   {", ".join(kinds)}: as with `neardup run`; kept: the paths of the kept
+                        documents; {LINES}: the documents as JSON lines, for other commands [pairs]
+                        -h: pairs, links, kept, removed or clusters (default: pairs)
+        """,
+        output=one_of(*kinds),
+    )
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
+    names = "--include --exclude --jobs --sort-memory -o --removed --report -0"
+    parser.add_shared(names, SHARED["-0"]._replace(help=NUL_HELP))
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
-    if args.output not in kinds:
-        raise UsageError(f"--output: {not_one_of(args.output, kinds)}")
     if args.scheme == FINGERPRINTS:
         raise UsageError(
             f"--scheme {FINGERPRINTS} compares fingerprints, not documents; leave it out"

@@ -14,10 +14,10 @@ A pair is the two ids of a line, in this order.  The pairs of both files are hel
 import sys
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import interval, ratio, row
+from neardup.evaluation.exact_answers import CONFIDENCE, interval, ratio, row
 from neardup.lines.answer_lines import exact_pair
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import CommandParser, flags
 
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
 
@@ -29,12 +29,16 @@ Both files are pairs, as lines or as rows, in any order, plain or compressed; - 
 
 def main() -> None:
     parser = CommandParser("python3 -m neardup evaluate", DESCRIPTION)
-    parser.add_argument("pairs", metavar="PAIRS", help="the pairs that the job wrote")
-    parser.add_argument("truth", metavar="TRUTH", help="the pairs that `neardup truth` wrote")
-    about = "confidence of the interval of the recall"
-    exact_answers.add_option(parser, "--confidence", "P", "0.95", about)
+    parser.add(
+        *flags(
+            """
+            pairs PAIRS     the pairs that the job wrote
+            truth TRUTH     the pairs that `neardup truth` wrote
+            """
+        ),
+        CONFIDENCE._replace(help="confidence of the interval of the recall"),
+    )
     args = parser.parse_args()
-    confidence = exact_answers.share("--confidence", args.confidence)
     exact_answers.check_files([args.pairs, args.truth])
     exact_answers.check_all_pairs(args.pairs)
     pairs, true = (parsed_lines([name], exact_pair, ALL_PAIRS) for name in (args.pairs, args.truth))
@@ -45,7 +49,7 @@ def main() -> None:
         printed.add((a, b))
         lines += 1
         differ += truth.get((a, b), similarity) != similarity
-    print(*table(len(printed & truth.keys()), len(printed), len(truth), confidence), sep="\n")
+    print(*table(len(printed & truth.keys()), len(printed), len(truth), args.confidence), sep="\n")
     if lines > len(printed):
         print(f"lines that repeat a pair: {lines - len(printed):,}", file=sys.stderr)
     if differ:

@@ -24,10 +24,9 @@ from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 from typing import Any
 
-from neardup.evaluation.exact_answers import add_option
-from neardup.options.command_parser import CommandParser
-from neardup.options.table import integer, read
+from neardup.options.command_parser import CommandParser, flags
 from neardup.runtime.program import UsageError, write_all
+from neardup.schemes.scheme import whole
 from neardup.sets.hashing import random_words
 
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits
@@ -51,25 +50,27 @@ does not depend on the number of records.
 
 def main() -> None:
     parser = CommandParser("python3 -m neardup example", DESCRIPTION)
-    for flag, metavar, default, about in (
-        ("--records", "N", "2000", "number of lines"),
-        ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),
-        ("--copies", "SHARE", "0.1", "share of the originals that have near-copies; 0 to 1"),
-        ("--cluster", "SIZE", "0", "number of records that are near-copies of the same record"),
-        ("--hot", "SIZE", "0", "number of records that are all equal to each other"),
-        ("--long", "SIZE", "0", "add one record with this many shingles, at most 5,000,000"),
-    ):
-        add_option(parser, flag, metavar, default, about)
+    own = flags(
+        f"""
+        --records N     number of lines [2000]
+        --seed N        another seed gives other records; 0 to 2^64-1 [1]
+        --copies SHARE  share of the originals that have near-copies; 0 to 1 [0.1]
+        --cluster SIZE  number of records that are near-copies of the same record [0]
+        --hot SIZE      number of records that are all equal to each other [0]
+        --long SIZE     add one record with this many shingles, at most {LONGEST:,} [0]
+        """,
+        **dict.fromkeys(("records", "cluster", "hot"), whole(0, MOST_RECORDS)),
+        seed=whole(0, 2**64 - 1),
+        copies=_share,
+        long=whole(0, LONGEST),
+    )
+    parser.add(*own)
     args = parser.parse_args()
-    records = integer("--records", args.records, 0, MOST_RECORDS)
-    seed = integer("--seed", args.seed, 0, 2**64 - 1)
-    cluster = integer("--cluster", args.cluster, 0, MOST_RECORDS)
-    hot = integer("--hot", args.hot, 0, MOST_RECORDS)
-    long = integer("--long", args.long, 0, LONGEST)
+    records, cluster, hot = args.records, args.cluster, args.hot
     if cluster + hot > records:
         planted = f"--cluster {cluster} and --hot {hot}"
         raise UsageError(f"{planted} exceed --records {records}; ask for at least as many records")
-    write_all(lines(records, seed, read("--copies", _share, args.copies), cluster, hot, long))
+    write_all(lines(records, args.seed, args.copies, cluster, hot, args.long))
 
 
 def _share(text: str) -> float:

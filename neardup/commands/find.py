@@ -7,13 +7,15 @@ from pathlib import Path
 from neardup.engines.local.answer_file import file_answer
 from neardup.evaluation.exact_answers import check_files
 from neardup.lines.answer_tables import PAIRS
-from neardup.options import command_parser, table
+from neardup.options import table
+from neardup.options.command_parser import flags, plain_names
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
+from neardup.schemes.scheme import whole
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest
@@ -24,12 +26,15 @@ TEXTS = {
     "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
     "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
 }
-SHORT = {
-    **command_parser.SHORT,
-    "--threshold": "the minimum similarity (default: that of the index)",
-    "--top": "at most N similar records for each record of FILE (default: all)",
-}
-MOST = 1_000_000
+OWN = flags(
+    """
+    index INDEX     an index made by `neardup index`
+    files FILE…     plain or compressed; - is stdin
+    --top N         at most N similar records for each record of FILE (default: all)  -h
+    --threshold T   the minimum similarity (default: that of the index)  -h
+    """,
+    top=whole(1, 1_000_000),
+)
 DESCRIPTION = """Find the records of an index that are similar to each record of a file.
 
     python3 -m neardup index old.txt --to old.index
@@ -43,14 +48,9 @@ threshold are found with the index's recall; below it, only some are found.  If 
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS, SHORT, TEXTS)
-    parser.add_argument("index", metavar="INDEX", help="an index made by `neardup index`")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed; - is stdin")
-    parser.add_argument("--top", metavar="N", help=SHORT["--top"])
-    parser.add_argument("--threshold", metavar="T", help=SHORT["--threshold"])
+    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS, OWN, TEXTS)
     parser.add_shared("-o")
-    args = parser.parse_intermixed_args(command_parser.plain_names(sys.argv[1:]))
-    top = None if args.top is None else table.integer("--top", args.top, 1, MOST)
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.index == "":
         raise UsageError("INDEX: expected the name of a folder, got ''")
     index = Path(args.index)
@@ -73,7 +73,7 @@ def main() -> None:
     def lines() -> Iterator[bytes]:
         batches = portions(parsed(settings.blocks(args.files), settings, counters), settings)
         for batch, keys in with_keys(batches, settings, counters):
-            found = similar_to_each(segments, batch, keys, measure, top)
+            found = similar_to_each(segments, batch, keys, measure, args.top)
             for id_, similar in zip(batch.ids, found):
                 for other, value in similar:
                     counters.add("similar", 1)

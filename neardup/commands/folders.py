@@ -17,20 +17,19 @@ import numpy as np
 from neardup.commands.images import cache_file
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
-from neardup.evaluation.exact_answers import add_option
 from neardup.images.cache import ResultCache, Store
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, digest_of, path_id
 from neardup.images.results import Failure
 from neardup.images.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.joins.folder_pairs import Below, FolderPair, FolderTree, similar_folders
 from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
-from neardup.options.command_parser import CommandParser, plain_names
-from neardup.options.table import read
+from neardup.options.command_parser import CommandParser, flags, plain_names
 from neardup.reading.archives import UNREADABLE
 from neardup.reading.document_files import CHANGED, EMPTY
 from neardup.reading.row_files import fields_table
-from neardup.runtime.program import StageError, UsageError, not_one_of
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import QUIET, many
+from neardup.schemes.scheme import one_of
 from neardup.similarity.measures import Threshold
 
 PROGRAM = "python3 -m neardup folders"
@@ -59,7 +58,6 @@ Blanks, % and bytes that are not UTF-8 are written as %XX.
 
 def main() -> None:
     args = _command_line()
-    threshold = read("--threshold", Threshold.parse, args.threshold)
     file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
     tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
@@ -80,7 +78,9 @@ def main() -> None:
         with progress.shown(args.verbosity):
             progress.stage("files", sum(len(files) for _, files in found))
             tree = contents.tree(found, walk, progress)
-        pairs = similar_folders(tree, contents.sizes(), args.measure, threshold, args.by == BYTES)
+        pairs = similar_folders(
+            tree, contents.sizes(), args.measure, args.threshold, args.by == BYTES
+        )
         notes = Below(tree, left_out), Below(tree, walk.linked.items())
         answer.write(line_of(tree, pair, *notes) for pair in pairs)
     pairs_found = f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"
@@ -240,19 +240,21 @@ def roots(names: list[str]) -> Iterator[str]:
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION)
-    about = "a folder; it and all its subfolders are compared with each other"
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
-    measures = f"{JACCARD}: common / all files; {CONTAINMENT}: common / files of the smaller folder"
-    add_option(parser, "--measure", "NAME", JACCARD, measures)
-    add_option(parser, "--threshold", "T", "0.8", "the minimum similarity, 0 < T <= 1")
-    about = "what is compared: the number of files, or their bytes"
-    add_option(parser, "--by", "WHAT", FILES, about)
-    about = "hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)"
-    parser.add_argument("--cache", metavar="FILE", help=about)
+    own = flags(
+        f"""
+        folders FOLDER…  a folder; it and all its subfolders are compared with each other
+        --measure NAME  {JACCARD}: common / all files; {CONTAINMENT}: common / files of the smaller
+                        folder [{JACCARD}]
+        --threshold T   the minimum similarity, 0 < T <= 1 [0.8]
+        --by WHAT       what is compared: the number of files, or their bytes [{FILES}]
+        --cache FILE    hashes of earlier runs (default: ~/.cache/neardup/contents.sqlite)
+        """,
+        measure=one_of(JACCARD, CONTAINMENT),
+        threshold=Threshold.parse,
+        by=one_of(FILES, BYTES),
+    )
+    parser.add(*own)
     parser.add_shared("--include --exclude --strict --no-cache -o")
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
-    for flag, kinds in (("measure", (JACCARD, CONTAINMENT)), ("by", (FILES, BYTES))):
-        if getattr(args, flag) not in kinds:
-            raise UsageError(f"--{flag}: {not_one_of(getattr(args, flag), kinds)}")
     check_outputs(args, "pairs")
     return args

@@ -19,9 +19,7 @@ from neardup.engines.local.answer_file import (
     check_outputs,
     file_answer,
 )
-from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.evaluation.exact_answers import add_option
 from neardup.images import keep_rules, originals, pictures
 from neardup.images.cache import PICTURES, ResultCache, Store, default_file
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
@@ -38,12 +36,10 @@ from neardup.images.picture_hashes import (
     measured,
     measures_kind,
 )
-from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
+from neardup.images.results import Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
 from neardup.lines.answer_tables import DOUBTED, answer_table
-from neardup.options import command_parser
-from neardup.options.command_parser import CommandParser
-from neardup.options.table import integer, read
+from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.runtime.program import (
@@ -52,29 +48,45 @@ from neardup.runtime.program import (
     check_file_name,
     cores,
     interrupted,
-    not_one_of,
     write_to,
 )
 from neardup.runtime.summary import VERBOSE, many
+from neardup.schemes.scheme import one_of, whole
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
 LINES = "fingerprints"
-KEEP_HELP = (
-    "which of several similar pictures is kept: straight (not framed, mirrored, cropped, …, where "
-    "that is known), max:detail, max:pixels, firsthand (not made from a compressed file), "
-    "max:bytes, min:bytes, max:date, min:date, prefer:REGEX (a path that matches); or several "
-    "rules with commas, each breaking ties of those before it"
-)
-OUTPUT_HELP = (
-    f"{', '.join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept pictures; clusters: "
-    "first path of the cluster in byte order, tab, path; "
-    f"{LINES}: the fingerprints, one line per picture"
-)
-AGAINST_HELP = (
-    "old pictures, a file written by --output fingerprints: find only pairs with a new picture; "
-    "old pictures are never removed; may be repeated"
+OWN = flags(
+    f"""
+    folders FOLDER…     a folder (read with its subfolders), or a picture
+    --mirror            also find mirrored pictures  -h
+    --rotate            also find pictures turned by 90, 180 or 270 degrees  -h
+    --crops             also find crops: the central 95 %% or 90 %% of a picture  -h
+    --first-frame       compare only the first frame of an animation, with other pictures, too  -h
+    --quality N         ignore pictures with less detail than N, 0 to 100 [50]
+    --time-limit SECONDS  give up on a file after this time [60]
+    --keep RULES        which of several similar pictures is kept: straight (not framed, mirrored,
+                        cropped, …, where that is known), max:detail, max:pixels, firsthand (not
+                        made from a compressed file), max:bytes, min:bytes, max:date, min:date,
+                        prefer:REGEX (a path that matches); or several rules with commas, each
+                        breaking ties of those before it [{keep_rules.PICTURES}]
+                        -h: which of several similar pictures is kept (default: the original)
+    --distance D        the maximum number of bits, of 256, in which a pair differs [31]
+    --output KIND       {", ".join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept
+                        pictures; clusters: first path of the cluster in byte order, tab, path;
+                        {LINES}: the fingerprints, one line per picture [pairs]
+                        -h: pairs, links, kept, removed, clusters or fingerprints (default: pairs)
+    --against FILE…     old pictures, a file written by --output fingerprints: find only pairs with
+                        a new picture; old pictures are never removed; may be repeated
+                        -h: old pictures, a file written by --output fingerprints; may be repeated
+    --cache FILE        fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)
+    """,
+    quality=whole(0, 100),
+    time_limit=SHARED["--time-limit"].read,
+    keep=keep_rules.keep_rules,
+    distance=whole(0, BITS // 2),
+    output=one_of(LINES, *OUTPUTS),
 )
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 
@@ -88,28 +100,13 @@ Pillow is needed: pip install pillow; for HEIC also: pip install pillow-heif.
 A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
 In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
 """
-SHORT = {
-    **command_parser.SHORT,
-    "--mirror": "also find mirrored pictures",
-    "--rotate": "also find pictures turned by 90, 180 or 270 degrees",
-    "--crops": "also find crops: the central 95 %% or 90 %% of a picture",
-    "--first-frame": "compare only the first frame of an animation, with other pictures, too",
-    "--output": "pairs, links, kept, removed, clusters or fingerprints (default: pairs)",
-    "--keep": "which of several similar pictures is kept (default: the original)",
-    "--against": "old pictures, a file written by --output fingerprints; may be repeated",
-    "--no-cache": "do not read or write the cache",
-}
 
 
 def main() -> None:
     args = _command_line()
     variants = Variants(args.mirror, args.rotate, args.crops, args.first_frame)
     rules = Rules(NAME, "picture", args.strict, args.verbosity)
-    quality = integer("--quality", args.quality, 0, 100)
-    jobs = cores() if args.jobs is None else integer("--jobs", args.jobs, 1, MOST_JOBS)
-    seconds = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
-    keep = read("--keep", keep_rules.keep_rules, args.keep)
-    integer("--distance", args.distance, 0, BITS // 2)
+    jobs, seconds = args.jobs or cores(), args.time_limit
     pictures.require_pillow()
     names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
     for flag, name in names.items():
@@ -140,7 +137,7 @@ def main() -> None:
                 begin=lambda missing: progress.stage("pictures", len(missing)),
             )
             flat: list[bytes] = []
-            counted = _kept(progress.counted(0, found, lambda _: 1), tally, quality, flat)
+            counted = _kept(progress.counted(0, found, lambda _: 1), tally, args.quality, flat)
             kept = sorted(counted, key=lambda each: each[0].path)
             every = [facts_of_file(file, of) for file, of in kept]
             ids = [path_id(file.path) for file, _ in kept]
@@ -148,7 +145,7 @@ def main() -> None:
 
             def write() -> None:
                 with lines.open("wb") as sink:
-                    order = in_order(every, ids, keep)
+                    order = in_order(every, ids, args.keep)
                     write_to(sink, (line(kept[k][0].path, kept[k][1].hashes) for k in order))
 
             write()
@@ -257,29 +254,10 @@ def with_bits(line: bytes) -> bytes:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
-    about = "a folder (read with its subfolders), or a picture"
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=about)
-    for flag in ("--mirror", "--rotate", "--crops", "--first-frame"):
-        parser.add_argument(flag, action="store_true", help=SHORT[flag])
-    for flag, metavar, default, about in (
-        ("--quality", "N", "50", "ignore pictures with less detail than N, 0 to 100"),
-        ("--time-limit", "SECONDS", "60", "give up on a file after this time"),
-        ("--keep", "RULES", keep_rules.PICTURES, KEEP_HELP),
-        ("--distance", "D", "31", "the maximum number of bits, of 256, in which a pair differs"),
-        ("--output", "KIND", "pairs", OUTPUT_HELP),
-    ):
-        add_option(parser, flag, metavar, default, about)
-    parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
-    parser.add_argument(
-        "--cache",
-        metavar="FILE",
-        help="fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)",
-    )
+    parser = CommandParser(PROGRAM, DESCRIPTION)
+    parser.add(*OWN)
     parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
     args = parser.parse_intermixed_args()
-    if args.output not in (LINES, *OUTPUTS):
-        raise UsageError(f"--output: {not_one_of(args.output, (LINES, *OUTPUTS))}")
     check_outputs(args, args.output)
     for flag, given in (("--against", args.against), ("--report", args.report)):
         if given and args.output == LINES:

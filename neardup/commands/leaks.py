@@ -19,11 +19,12 @@ from neardup.decisions.kept_lines import check_one_answer, keep_in_one
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
-from neardup.evaluation.exact_answers import add_option, check_files, check_regular
+from neardup.evaluation.exact_answers import check_files, check_regular
 from neardup.evaluation.passages import WholeTexts, longest_passage, shown_words
 from neardup.lines.answer_lines import format_decided, parse_pair, removed_line
 from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
+from neardup.options.command_parser import SHARED, flags, read
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import Options
 from neardup.reading import shingling
@@ -36,8 +37,9 @@ from neardup.reading.row_files import fields_table
 from neardup.reading.row_ids import row_id
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, escaped, not_one_of, printable, to_add
+from neardup.runtime.program import StageError, UsageError, escaped, printable, to_add
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
+from neardup.schemes.scheme import one_of
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
 
@@ -67,19 +69,30 @@ that is in the training record, FILE:LINE of the training record, and the longes
 have.  With --output leaks, the exit code is 1 if there is a leak; it is 3 if there may be one in
 what could not be read.
 """
-SHORT = {
-    "--test": "test records; may be repeated",
-    "--threshold": "the share of a test record that is in a training record (default: 0.7)",
-    "--shingle": "length of the sequences: word:8, word:13, char:20 … (default: word:8)",
-    "--output": "leaks, or clean: the training data without leaked records (default: leaks)",
-    "--text": "the field of the text (default: text)",
-    "--id": "the field of the id (default: id)",
-    "-o": "write the answer to FILE",
-    "-v": "also print all counts of the run",
-}
 TEXTS = {
     "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT")
 }
+OWN = flags(
+    f"""
+    --test FILE     one or several files of test records; may be repeated
+                    -h: test records; may be repeated
+    --measure NAME  containment: share of the test record in the training record; jaccard: common /
+                    all [{MEASURES[0]}]
+    --threshold T   the minimum similarity of a leak [{DEFAULT_THRESHOLD}]  -h: the share of a test
+                    record that is in a training record (default: {DEFAULT_THRESHOLD})
+    --shingle UNIT:K  every sequence of K words or characters, such as word:13 or char:50; for
+                    shingles: bag (default: {DEFAULT_SHINGLE} for texts)
+                    -h: length of the sequences: word:8, word:13, char:20 … (default: word:8)
+    --output KIND   leaks: a line for each leak; clean: the training data without records that have
+                    a leak [{OUTPUTS[0]}]  -h: leaks, or clean: the training data without leaked
+                    records (default: leaks)
+    {ALLOW}  exit with 0 even if test records could not be looked for, or training lines not read
+    files TRAIN…    plain or compressed
+    """,
+    test={"nargs": "+", "action": "extend", "required": True},
+    measure=one_of(*MEASURES),
+    output={"dest": "kind"},
+)
 
 
 class FoundRecord(NamedTuple):
@@ -172,10 +185,7 @@ def check_kind(name: "str | None", kind: str) -> None:
 
 def run_options(args: argparse.Namespace) -> Options:
     """Return the options for `neardup run`, with the defaults of `leaks`; UsageError if invalid."""
-    if args.measure not in MEASURES:
-        raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
-    if args.kind not in OUTPUTS:
-        raise UsageError(f"--output: {not_one_of(args.kind, OUTPUTS)}")
+    read("--output", one_of(*OUTPUTS), args.kind)
     check_outputs(args, args.kind, kept="clean")
     check_files([*args.test, *args.files])
     check_regular([*args.test, *args.files])
@@ -371,31 +381,12 @@ def _is_short(shingler: shingling.Shingler, text: str) -> bool:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, SHORT, TEXTS)
-    about = "one or several files of test records; may be repeated"
-    parser.add_argument(
-        "--test", metavar="FILE", nargs="+", action="extend", required=True, help=about
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
+    about = (
+        "with --output clean: also write each removed training record and its test record to FILE"
     )
-    about = "containment: share of the test record in the training record; jaccard: common / all"
-    add_option(parser, "--measure", "NAME", MEASURES[0], about)
-    add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, "the minimum similarity of a leak")
-    about = "every sequence of K words or characters, such as word:13 or char:50; for shingles: bag"
-    parser.add_argument(
-        "--shingle", metavar="UNIT:K", help=f"{about} (default: {DEFAULT_SHINGLE} for texts)"
-    )
-    about = "leaks: a line for each leak; clean: the training data without records that have a leak"
-    parser.add_argument(
-        "--output",
-        dest="kind",
-        metavar="KIND",
-        default=OUTPUTS[0],
-        help=f"{about} (default: {OUTPUTS[0]})",
-    )
-    about = "exit with 0 even if test records could not be looked for, or training lines not read"
-    parser.add_argument(ALLOW, action="store_true", help=about)
-    parser.add_argument("files", nargs="+", metavar="TRAIN", help="plain or compressed")
-    about = "with --output clean: also write each removed training record and its test record"
-    parser.add_shared("--jobs -o --removed", removed=f"{about} to FILE")
+    removed = SHARED["--removed"]._replace(help=about, short=True)
+    parser.add_shared("--jobs -o --removed", removed)
     args = parser.parse_intermixed_args()
     args.test = list(dict.fromkeys(args.test))
     return args

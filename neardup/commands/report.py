@@ -19,7 +19,8 @@ from neardup.images.pictures import require_pillow
 from neardup.lines.answer_lines import EDGE, MEMBER, NO_PAIR, parse_edge_lines, parse_removed
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.lines.tagged_ids import is_old
-from neardup.options import command_parser, table
+from neardup.options import table
+from neardup.options.command_parser import flags
 from neardup.reading.blocks import NEW
 from neardup.report import facts, material, page
 from neardup.report.facts import Found, Node
@@ -50,19 +51,24 @@ from neardup.verification import RECORDS
 from neardup.videos.containers import require_av
 from neardup.videos.pair_lines import RUNS
 
-SHORT = {
-    "--records": "the input of the run; may be repeated",
-    "--removed": "the file that --removed or --output removed wrote",
-    "--audit": "the output of `neardup audit` for this run",
-    "--pictures": "show the pictures themselves",
-    "--videos": "PAIRS is from `neardup videos`: show frames at the matched times",
-    "-o": "the page, such as report.html",
-    **{
-        flag: command_parser.SHORT[flag]
-        for flag in ("--exact", "--threshold", "--input", "--id", "--text", "--clean", "--shingle")
-    },
-    "--against": "the old records of the run; may be repeated",
-}
+OWN = flags(
+    """
+    pairs PAIRS     pair lines, or a folder of part-* files
+    --records FILE…  the input of the run; may be repeated (default: as .PAIRS.neardup.json lists
+                    it)  -h: the input of the run; may be repeated
+    --removed FILE  the file that --removed or --output removed wrote  -h
+    --audit FILE    the output of `neardup audit` for this run  -h
+    --common FILE   with --videos: the file that `neardup videos --common` wrote
+    --folder FOLDER…  with --videos: a folder that contains the videos; may be repeated (default:
+                    the current folder)
+    --pictures      show the pictures themselves; ids are their paths, as `neardup images` writes
+                    them  -h: show the pictures themselves
+    --videos        PAIRS is from `neardup videos`: show frames at the matched times  -h
+    -o FILE         the page, such as report.html  -h
+    """,
+    folder={"default": None},
+    o={"required": True},
+)
 DISTANCE = "31"  # the default of `neardup images`
 DESCRIPTION = """Make an HTML page of what a run found, with texts side by side.
 
@@ -122,23 +128,7 @@ def main() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, SHORT)
-    parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
-    records = f"{SHORT['--records']} (default: as .PAIRS.neardup.json lists it)"
-    common = "with --videos: the file that `neardup videos --common` wrote"
-    folder = "with --videos: a folder that contains the videos; may be repeated (default: the "
-    for flag, metavar, action, about in (
-        ("--records", "FILE", "append", records),
-        ("--removed", "FILE", "store", SHORT["--removed"]),
-        ("--audit", "FILE", "store", SHORT["--audit"]),
-        ("--common", "FILE", "store", common),
-        ("--folder", "FOLDER", "append", f"{folder}current folder)"),
-    ):
-        parser.add_argument(flag, metavar=metavar, action=action, help=about)
-    paths = "; ids are their paths, as `neardup images` writes them"
-    for flag, more in (("--pictures", paths), ("--videos", "")):
-        parser.add_argument(flag, action="store_true", help=SHORT[flag] + more)
-    parser.add_argument("-o", metavar="FILE", required=True, help=SHORT["-o"])
+    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS, OWN)
     args = parser.parse_intermixed_args()
     args.files = args.records
     check_file_name("-o", args.o, NOT_FILES)

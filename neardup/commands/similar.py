@@ -7,14 +7,15 @@ from fractions import Fraction
 from functools import cache
 
 from neardup.engines.local.answer_file import file_answer
-from neardup.evaluation.exact_answers import add_option, share
+from neardup.evaluation.exact_answers import share
 from neardup.lines.answer_lines import format_estimate
 from neardup.lines.answer_tables import ESTIMATES
-from neardup.options.command_parser import CommandParser
-from neardup.options.table import DEFAULT_THRESHOLD, read
+from neardup.options.command_parser import CommandParser, flags
+from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, not_one_of
+from neardup.runtime.program import UsageError
+from neardup.schemes.scheme import one_of
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement
@@ -35,16 +36,13 @@ whole sets, all three values are exact.  With two files, A is from SKETCHES and 
 
 def main() -> None:
     args = _command_line()
-    alpha = 1 - Fraction(str(share("--confidence", args.confidence)))
-    threshold = read("--threshold", Threshold.parse, args.threshold)
+    alpha = 1 - Fraction(str(args.confidence))
     files = [name for name in (args.sketches, args.more) if name is not None]
     check_inputs(files)
     file = SketchFile(args.sketches)
     other = SketchFile(args.more) if args.more is not None else None
     if other:
         check_agreement(file, other)
-    if args.measure not in (JACCARD, CONTAINMENT):
-        raise UsageError(f"--measure: {not_one_of(args.measure, (JACCARD, CONTAINMENT))}")
     if args.measure not in file.kind.measures:
         raise UsageError(
             f"--measure {args.measure} needs sketches of --kind mod:M, and {args.sketches} has "
@@ -54,7 +52,7 @@ def main() -> None:
     counters = Counters("similar", progress=CANDIDATES, verbosity=args.verbosity)
     for name in (CANDIDATES, "pairs"):
         counters.add(name, 0)
-    search = Search(file, other, threshold, args.measure, of, counters)
+    search = Search(file, other, args.threshold, args.measure, of, counters)
     with file_answer("-o", args.answer, files, ESTIMATES) as answer:
         answer.write(b"".join(_lines_of(search, alike, alpha)) for alike in search.pairs())
     counters.report()
@@ -62,21 +60,22 @@ def main() -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
-    parser.add_argument("sketches", metavar="SKETCHES", help="a file made by `neardup sketch`")
-    parser.add_argument(
-        "more", metavar="MORE", nargs="?", help="a second file of sketches, to pair with SKETCHES"
+    own = flags(
+        f"""
+        sketches SKETCHES  a file made by `neardup sketch`
+        more MORE       a second file of sketches, to pair with SKETCHES
+        --threshold T   the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10
+                        [{DEFAULT_THRESHOLD}]
+        --confidence P  confidence of each interval [0.95]
+        --measure NAME  jaccard; or, for sketches of --kind mod:M, containment of A in B [{JACCARD}]
+        --of ID…        only pairs with this record of SKETCHES; may be repeated
+        """,
+        more={"nargs": "?"},
+        threshold=Threshold.parse,
+        confidence=share,
+        measure=one_of(JACCARD, CONTAINMENT),
     )
-    least = "the minimum estimate of a pair, 0 < T <= 1, such as 0.9 or 9/10"
-    measures = "jaccard; or, for sketches of --kind mod:M, containment of A in B"
-    add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, least)
-    add_option(parser, "--confidence", "P", "0.95", "confidence of each interval")
-    add_option(parser, "--measure", "NAME", JACCARD, measures)
-    parser.add_argument(
-        "--of",
-        metavar="ID",
-        action="append",
-        help="only pairs with this record of SKETCHES; may be repeated",
-    )
+    parser.add(*own)
     parser.add_shared("-o")
     return parser.parse_intermixed_args()
 

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from neardup.engines.local.workers import working_folder
-from neardup.evaluation.exact_answers import add_files, add_option, check_files
-from neardup.options import command_parser, table
+from neardup.evaluation.exact_answers import check_files
+from neardup.options import table
+from neardup.options.command_parser import VERBOSITY, flags, plain_names
 from neardup.options.settings import Settings, of_fingerprints, with_input
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
@@ -17,15 +18,17 @@ from neardup.stored import sketch_file, sketch_kinds
 
 OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}
 FLAGS = table.OPTIONS.keys() - table.OUTPUT_OPTIONS - table.SCHEME_OPTIONS.keys() - OF_PAIRS
-KINDS = (
-    "min:S, the S smallest hashes of a set; mod:M, the hashes that M divides, also for "
-    "containment; signature:L, the smallest hash in each of L random orders"
+OWN = flags(
+    """
+    files FILE…     plain or compressed; - is standard input
+    --to SKETCHES   the new file of sketches  -h
+    --kind KIND     min:S, the S smallest hashes of a set; mod:M, the hashes that M divides, also
+                    for containment; signature:L, the smallest hash in each of L random orders
+                    [min:64]  -h: min:S, mod:M or signature:L (default: min:64)
+    """,
+    to={"required": True},
+    kind=sketch_kinds.kind_of,
 )
-SHORT = {
-    **command_parser.SHORT,
-    "--to": "the new file of sketches",
-    "--kind": "min:S, mod:M or signature:L (default: min:64)",
-}
 TEXTS = {
     "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
     "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
@@ -42,21 +45,18 @@ options.
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup sketch", DESCRIPTION, FLAGS, SHORT, TEXTS)
-    add_files(parser)
-    parser.add_argument("--to", metavar="SKETCHES", required=True, help=SHORT["--to"])
-    add_option(parser, "--kind", "KIND", "min:64", KINDS)
-    parser.add_verbosity()
+    parser = table.parser(
+        "python3 -m neardup sketch", DESCRIPTION, FLAGS, [*OWN, *VERBOSITY], TEXTS
+    )
     args = parser.parse_intermixed_args()
     options = table.Options.of(args)
     if of_fingerprints(options):
-        files = command_parser.plain_names(["--", *args.files])
+        files = plain_names(["--", *args.files])
         raise UsageError(
             "a fingerprint is a sketch already, of a few bytes; find pairs of them: "
             + shlex.join([*job_command(), *with_input(options).given_arguments(), *files])
         )
     settings = Settings.of(options)
-    kind = table.read("--kind", sketch_kinds.kind_of, args.kind)
     check_file_name("--to", args.to, NOT_FILES)
     sketch_file.check_new(Path(args.to))
     check_files(args.files)
@@ -67,10 +67,10 @@ def main() -> None:
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
         with half("--to", args.to) as path:
-            records = sketch_file.write_sketches(path, batches, kind, seed, options_of)
+            records = sketch_file.write_sketches(path, batches, args.kind, seed, options_of)
             counters.report()
             size = path.stat().st_size
             sketch_file.check_new(Path(args.to))
     if args.verbosity > QUIET:
-        text = f"wrote {args.to}: {kind.text} of {records:,} records in {size:,} bytes"
+        text = f"wrote {args.to}: {args.kind.text} of {records:,} records in {size:,} bytes"
         print(text, file=sys.stderr)

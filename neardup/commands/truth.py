@@ -10,11 +10,13 @@ from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
 from neardup.joins.bitmap_joins import join_by
 from neardup.joins.near_bits import each_once, near_records
 from neardup.joins.weighted_joins import weighted_nested_loop
+from neardup.options.command_parser import FILES, VERBOSITY, flags
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, not_one_of, write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
+from neardup.schemes.scheme import one_of
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
@@ -61,24 +63,22 @@ def main() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser("truth", DESCRIPTION)
-    exact_answers.add_files(parser)
-    parser.add_verbosity()
-    parser.add_argument(
-        "--join",
-        metavar="NAME",
-        help=f"{', '.join(JOINS)}: all give the same pairs; overlap and containment need "
-        f"{FASTEST} or nested_loop, and --weights needs {' or '.join(WEIGHTED_JOINS)} (default: "
-        f"{FASTEST}; with --weights {FASTEST_WEIGHTED})",
+    join = flags(
+        f"""
+        --join NAME     {", ".join(JOINS)}: all give the same pairs; overlap and containment need
+                        {FASTEST} or nested_loop, and --weights needs
+                        {" or ".join(WEIGHTED_JOINS)} (default: {FASTEST}; with --weights
+                        {FASTEST_WEIGHTED})
+        """,
+        join=one_of(*JOINS),
     )
-    return parser.parse_intermixed_args()
+    own = FILES, *VERBOSITY, *join
+    return exact_answers.exact_parser("truth", DESCRIPTION, own).parse_intermixed_args()
 
 
 def _join(
     args: argparse.Namespace, measure_name: str, measure: "SetMeasure | Hamming", weighted: bool
 ) -> Join:
-    if args.join not in (None, *JOINS):
-        raise UsageError(f"--join: {not_one_of(args.join, JOINS)}")
     if isinstance(measure, Hamming):
         if args.join is not None:
             raise UsageError(f"--join {args.join}: is for sets, not fingerprints; leave it out")

@@ -11,7 +11,7 @@ from fractions import Fraction
 from neardup.evaluation import choices, estimates, exact_answers, line_sample, shingle_lengths
 from neardup.joins.bitmap_joins import join_by
 from neardup.options import table
-from neardup.options.command_parser import FOR_SETS, plain_names
+from neardup.options.command_parser import FOR_SETS, flags, plain_names
 from neardup.reading.blocks import Block
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.missing_fields import check_rows
@@ -20,6 +20,7 @@ from neardup.runtime.program import UsageError, job_command
 from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme
 from neardup.schemes.fingerprints import Hamming
+from neardup.schemes.scheme import whole
 from neardup.sets.ragged import Ragged
 from neardup.stages.pairs import parsed
 
@@ -32,7 +33,7 @@ lengths of shingles are also compared, unless --shingle is given.
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
 FLAGS = [flag for flag in exact_answers.SHARED if flag not in exact_answers.PRINTS]
-USUAL, MOST_SAMPLED = "3000", 20_000
+USUAL, MOST_SAMPLED = 3000, 20_000
 # Of the input's bytes, without --sample: a run of all of them should cost twice as much.
 SHARE, LEAST_BYTES = 100, 1 << 16
 SHOWN = 6  # bandings
@@ -64,20 +65,18 @@ OF_MODEL = (
 
 def main() -> None:
     args = _command_line()
-    recall = exact_answers.share("--recall", args.recall)
     options = table.Options.of(args)
     options = replace(options, own={})  # without options of schemes
     if options.input == FINGERPRINTS:
         raise UsageError(f"--input {FINGERPRINTS}: {FOR_SETS}")
     settings, measure = exact_answers.exact_settings(options)
-    seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
-    size = table.integer("--sample", args.sample or USUAL, 2, MOST_SAMPLED)
+    seed, recall = table.integer("--seed", args.seed, 0, 2**64 - 1), args.recall
     exact_answers.check_files(args.files)
     most = line_sample.MOST_BYTES
     if args.sample is None:
         here = sum(os.path.getsize(name) for name in args.files if os.path.isfile(name))
         most = min(max(here // SHARE, LEAST_BYTES), most)
-    sample = line_sample.draw(args.files, size, seed, settings.form, most)
+    sample = line_sample.draw(args.files, args.sample or USUAL, seed, settings.form, most)
     if settings.form.fields:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
     blocks = settings.blocks(args.files) if "-" not in args.files else []
@@ -175,14 +174,18 @@ def _hints(
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser("tune", DESCRIPTION, FLAGS, weights=False)
-    exact_answers.add_files(parser)
-    recall = "the minimum recall at the threshold"
-    exact_answers.add_option(parser, "--recall", "P", str(banding.DEFAULT_RECALL), recall)
-    about = f"maximum size of the sample (default: {USUAL}, and a {SHARE}th of the input's bytes)"
-    parser.add_argument("--sample", metavar="N", help=about)
-    exact_answers.add_option(parser, "--seed", "N", "0", "seed of the sample, 0 to 2^64-1")
-    return parser.parse_args()
+    own = flags(
+        f"""
+        files FILE…     plain or compressed; - is standard input
+        --recall P      the minimum recall at the threshold [{banding.DEFAULT_RECALL}]
+        --sample N      maximum size of the sample (default: {USUAL}, and a {SHARE}th of the input's
+                        bytes)
+        --seed N        seed of the sample, 0 to 2^64-1 [0]
+        """,
+        recall=exact_answers.share,
+        sample=whole(2, MOST_SAMPLED),
+    )
+    return exact_answers.exact_parser("tune", DESCRIPTION, own, FLAGS, weights=False).parse_args()
 
 
 def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:

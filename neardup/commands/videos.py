@@ -9,24 +9,18 @@ import shlex
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Callable
 
 from neardup.commands.images import cache_file
 from neardup.commands.report import write_videos
 from neardup.engines.local.answer_file import OUTPUT_FILES, Answer, check_outputs, file_answer
-from neardup.engines.local.plan import MOST_JOBS
 from neardup.engines.local.video_run import STAGES, found_in, read_all, work
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.evaluation.exact_answers import add_option
 from neardup.images import keep_rules
 from neardup.images.cache import ResultCache
 from neardup.images.folder_walk import path_of
-from neardup.images.keep_rules import Rule
-from neardup.images.results import LONGEST_LIMIT
 from neardup.images.tally import Rules, Tally
-from neardup.options import command_parser
-from neardup.options.command_parser import CommandParser
-from neardup.options.table import integer, read
+from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.reading.row_files import JSON, check_row_file, fields_table, format_by_name
 from neardup.report.html_page import check_jinja
 from neardup.report.video_answer import answer_of, parse_common, parse_removed_video, stretches_of
@@ -40,6 +34,7 @@ from neardup.runtime.program import (
     not_one_of,
 )
 from neardup.runtime.summary import many
+from neardup.schemes.scheme import whole
 from neardup.stages import video_decisions
 from neardup.stages.video_decisions import FoundPairs
 from neardup.stages.video_options import (
@@ -48,6 +43,7 @@ from neardup.stages.video_options import (
     MEASURE_HELP,
     MOST_TICKS,
     THRESHOLD,
+    TICKS,
     join_options,
 )
 from neardup.videos import video_answers
@@ -56,9 +52,10 @@ from neardup.videos.pair_lines import RUNS, format_run
 from neardup.videos.print_files import is_print_file, write_prints
 from neardup.videos.print_sources import VIDEOS, PrintSources, Reader
 from neardup.videos.video_files import Reading
-from neardup.videos.video_join import JoinOptions, find
+from neardup.videos.video_join import find
 
 PROGRAM = "python3 -m neardup videos"
+NAME = "neardup videos"
 PRINTS, DECISIONS = "prints", ("kept", "removed")
 OUTPUTS = {
     "pairs": "each stretch that two videos have in common",
@@ -77,10 +74,6 @@ TABLES = {
     "clusters": fields_table(cluster=str, id=str),
 }
 TO_REMOVE = "0.8"  # the threshold of kept and removed
-KEEP_HELP = (
-    f"which of several similar videos is kept: {', '.join(keep_rules.NAMES)}, prefer:REGEX (a "
-    "video whose path matches); or several rules with commas, each breaking ties of those before it"
-)
 DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
 
 Videos are compared by fingerprints of their frames, not by name or sound.  Copies are found even if
@@ -99,54 +92,56 @@ second; the share of the shorter video in all stretches of the pair; the speed: 
 second video per second of the first; and 1 if one is a mirror image of the other, else 0.  Blanks,
 % and bytes that are not UTF-8 are written as %XX.
 """
-SHORT = {
-    **command_parser.SHORT,
-    "--measure": "copy, containment or common (default: copy)",
-    "--threshold": "minimum share of the shorter video (default: 0.5; 0.8 with kept and removed)",
-    "--at-least": "with --measure common: the minimum time, such as 10s (default: 3s)",
-    "--output": "pairs, links, kept, removed, clusters or prints (default: pairs)",
-    "--keep": "which of several similar videos is kept (default: the original)",
-    "--common": "write the stretches that many videos have in common to this file",
-    "--against": "old videos, a file written by --output prints: find pairs with a new video",
-    "--fast": "read key frames only",
-    "--no-cache": "do not read or write the cache",
-}
-
-
-FOLDER_HELP = "a folder (read with its subfolders), a video, or a file written by --output prints"
-ONE_PICTURE_HELP = "also remove copies of a still picture, whose sound may differ"
-EXACT_HELP = "find every pair of frames whose hashes differ in at most 40 bits; many times slower"
-CACHE_HELP = "fingerprints of earlier runs (default: ~/.cache/neardup/videos.sqlite)"
-THRESHOLD_HELP = (
-    "the minimum share of the shorter video that is in the other; with --output kept and removed, "
-    f"of the removed video in the kept one (default: {THRESHOLD}; {TO_REMOVE} with kept and "
-    "removed)"
+OWN = flags(
+    f"""
+    folders FOLDER…     a folder (read with its subfolders), a video, or a file written by --output
+                        prints
+    --fast              read key frames only: often 20 times as fast; misses many copies and clips
+                        -h: read key frames only
+    --exact             find every pair of frames whose hashes differ in at most 40 bits; many times
+                        slower
+                        -h: find every pair; without it, at most 1 in 10,000 at the threshold is
+                        missed
+    --one-picture       also remove copies of a still picture, whose sound may differ
+    --measure NAME      {MEASURE_HELP} [copy]  -h: copy, containment or common (default: copy)
+    --output KIND       {"; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())} [pairs]
+                        -h: pairs, links, kept, removed, clusters or prints (default: pairs)
+    --keep RULES        which of several similar videos is kept: {", ".join(keep_rules.NAMES)},
+                        prefer:REGEX (a video whose path matches); or several rules with commas,
+                        each breaking ties of those before it [{keep_rules.VIDEOS}]
+                        -h: which of several similar videos is kept (default: the original)
+    {TICKS}
+    --threshold T       the minimum share of the shorter video that is in the other; with --output
+                        kept and removed, of the removed video in the kept one (default:
+                        {THRESHOLD}; {TO_REMOVE} with kept and removed)
+                        -h: minimum share of the shorter video (default: 0.5; 0.8 with kept and
+                        removed)
+    --at-least TIME     with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})
+                        -h: with --measure common: the minimum time, such as 10s (default: 3s)
+    --common FILE       write to FILE the stretches found in more than 5 videos and more than 1 %%
+                        of them (such as an opening); they do not count as matches; JSON lines if
+                        FILE ends with .jsonl
+                        -h: write the stretches that many videos have in common to this file
+    --time-limit SECONDS  give up on a file after this time (default: 10 minutes plus 2 seconds per
+                        megabyte)
+    --cache FILE        fingerprints of earlier runs (default: ~/.cache/neardup/videos.sqlite)
+    --against FILE…     old videos, a file written by --output prints: find only pairs with a new
+                        video; old videos are never removed; may be repeated
+                        -h: old videos, a file written by --output prints: find pairs with a new
+                        video
+    """,
+    keep=keep_rules.keep_rules,
+    ticks=whole(1, MOST_TICKS),
+    time_limit=SHARED["--time-limit"].read,
 )
-COMMON_HELP = (
-    "write to FILE the stretches found in more than 5 videos and more than 1 %% of them (such as "
-    "an opening); they do not count as matches; JSON lines if FILE ends with .jsonl"
-)
-LIMIT_HELP = "give up on a file after this time (default: 10 minutes plus 2 seconds per megabyte)"
-AGAINST_HELP = (
-    "old videos, a file written by --output prints: find only pairs with a new video; old videos "
-    "are never removed; may be repeated"
-)
-
-
-class VideoOptions(NamedTuple):
-    """Options of `neardup videos` that need parsing, as valid numbers, times and rules."""
-
-    rules: Rules
-    how: Reading
-    seconds: "int | None"  # the time limit of a file
-    join: JoinOptions
-    keep: list[Rule]
-    jobs: int
 
 
 def main() -> None:
     args = _command_line()
-    asked = _asked(args)
+    rules = Rules(NAME, "video", args.strict, args.verbosity)
+    reading, jobs = Reading(args.ticks, args.fast), args.jobs or cores()
+    default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
+    options = join_options(args, default)._replace(exact=args.exact)
     require_av()
     if args.report:
         check_jinja()
@@ -164,31 +159,31 @@ def main() -> None:
         for flag in ("--removed", "--common", "--report"):
             beside = file_answer(flag, names[flag], inputs, TABLES["removed"])
             files[flag] = stack.enter_context(beside)
-        kind, named = asked.how.kind(), args.cache is not None
+        kind, named = reading.kind(), args.cache is not None
         cache = ResultCache(VIDEOS, cache_file(args, VIDEOS), kind, named)
         stack.callback(cache.close)
-        progress = Progress(asked.rules.program, STAGES, 1)
-        tally = Tally(asked.rules, progress.clear)
+        progress = Progress(NAME, STAGES, 1)
+        tally = Tally(rules, progress.clear)
         sources = PrintSources(args.folders, tally, folder)
         stack.callback(sources.close)
         summary: list[str] = []
         with progress.shown(args.verbosity):
-            read_all(sources, Reader(work(asked.how, asked.seconds), cache, asked.jobs), progress)
+            read_all(sources, Reader(work(reading, args.time_limit), cache, jobs), progress)
             if args.output == PRINTS:
                 with files["-o"].file() as sink:
                     write_prints(sink, files["-o"].name or STANDARD_OUTPUT, sources.prints())
             else:
-                join = partial(find, options=asked.join, jobs=asked.jobs)
+                join = partial(find, options=options, jobs=jobs)
                 found = found_in(sources, args.against, folder, join, progress)
                 progress.clear()
                 knows = sources.walk.knows if args.null else None
-                summary = _answer(args, asked, found, folder, files, knows)
+                summary = _answer(args, options.threshold, found, folder, files, knows)
         tally.report(cache.note, summary)
 
 
 def _answer(
     args: argparse.Namespace,
-    asked: VideoOptions,
+    threshold: float,
     found: FoundPairs,
     folder: Path,
     files: dict[str, Answer],
@@ -200,8 +195,8 @@ def _answer(
     """
     answer, decision = files["-o"], None
     if args.report or args.output in DECISIONS:
-        least = asked.join.threshold if args.output in DECISIONS else float(TO_REMOVE)
-        decision = video_decisions.decide(found, asked.keep, least, folder, args.one_picture)
+        least = threshold if args.output in DECISIONS else float(TO_REMOVE)
+        decision = video_decisions.decide(found, args.keep, least, folder, args.one_picture)
     if args.report:
         gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
         pairs = answer_of(video_decisions.runs_of(found, links=False), gone)
@@ -218,7 +213,7 @@ def _answer(
         answer.write(map(format_run, runs))
         return video_decisions.summary(found)
     if args.output == "clusters":
-        clusters = video_decisions.clusters(found, asked.keep, folder, args.one_picture)
+        clusters = video_decisions.clusters(found, args.keep, folder, args.one_picture)
         answer.write(clusters)
         count = len({line.partition(b"\t")[0] for line in clusters})
         said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"
@@ -237,31 +232,8 @@ def _answer(
 
 
 def _command_line() -> argparse.Namespace:
-    parser = CommandParser(PROGRAM, DESCRIPTION, SHORT)
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help=FOLDER_HELP)
-    for flag, about in (
-        ("--fast", "read key frames only: often 20 times as fast; misses many copies and clips"),
-        ("--exact", EXACT_HELP),
-        ("--one-picture", ONE_PICTURE_HELP),
-    ):
-        parser.add_argument(flag, action="store_true", help=about)
-    kinds = "; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())
-    for flag, metavar, default, about in (
-        ("--measure", "NAME", "copy", MEASURE_HELP),
-        ("--output", "KIND", "pairs", kinds),
-        ("--keep", "RULES", keep_rules.VIDEOS, KEEP_HELP),
-        ("--ticks", "N", "4", "frames compared per second, twice as many in a short video"),
-    ):
-        add_option(parser, flag, metavar, default, about)
-    for flag, metavar, about in (
-        ("--threshold", "T", THRESHOLD_HELP),
-        ("--at-least", "TIME", f"with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})"),
-        ("--common", "FILE", COMMON_HELP),
-        ("--time-limit", "SECONDS", LIMIT_HELP),
-        ("--cache", "FILE", CACHE_HELP),
-    ):
-        parser.add_argument(flag, metavar=metavar, help=about)
-    parser.add_argument("--against", metavar="FILE", action="append", default=[], help=AGAINST_HELP)
+    parser = CommandParser(PROGRAM, DESCRIPTION)
+    parser.add(*OWN)
     parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
     args = parser.parse_intermixed_args()
     _check(args)
@@ -297,17 +269,3 @@ def _check(args: argparse.Namespace) -> None:
             )
         if not os.path.exists(name):
             raise StageError(f"{name}: no such file")
-
-
-def _asked(args: argparse.Namespace) -> VideoOptions:
-    jobs = cores() if args.jobs is None else integer("--jobs", args.jobs, 1, MOST_JOBS)
-    limit = args.time_limit
-    default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
-    return VideoOptions(
-        Rules(PROGRAM.rpartition("-m ")[2], "video", args.strict, args.verbosity),
-        Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast),
-        None if limit is None else integer("--time-limit", limit, 1, LONGEST_LIMIT),
-        join_options(args, default)._replace(exact=args.exact),
-        read("--keep", keep_rules.keep_rules, args.keep),
-        jobs,
-    )

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from neardup.evaluation import exact_answers, explanation, pair_elements
-from neardup.options import command_parser, table
+from neardup.options import table
+from neardup.options.command_parser import flags
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
@@ -18,10 +19,6 @@ from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.stages.pairs import parsed
 
-SHORT = {
-    **command_parser.SHORT,
-    "--run": "the file that run_local.sh -o PAIRS wrote; options and files are those of that run",
-}
 DESCRIPTION = """Explain what two records share, how similar they are, and whether they share a key.
 
 Give the options of the job, so that the keys are the same; --run takes them from the file
@@ -94,17 +91,20 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun
 
 def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
     """Parse the command line; --run adds the options and files of an earlier run."""
-    flags = OPTIONS.keys() - OUTPUT_OPTIONS
-    parser = table.parser("python3 -m neardup why", DESCRIPTION, flags, SHORT)
-    parser.add_argument(
-        exact_answers.RUN,
-        metavar="PAIRS",
-        help="the file that run_local.sh -o PAIRS wrote: options and files are taken from "
-        ".PAIRS.neardup.json beside it; name FILE if the files have moved",
+    names = OPTIONS.keys() - OUTPUT_OPTIONS
+    own = flags(
+        """
+        --run PAIRS     the file that run_local.sh -o PAIRS wrote: options and files are taken from
+                        .PAIRS.neardup.json beside it; name FILE if the files have moved
+                        -h: the file that run_local.sh -o PAIRS wrote; options and files are those
+                        of that run
+        files FILE      plain or compressed; - is standard input
+        a A             an id
+        b B             another id
+        """,
+        files={"nargs": "*"},
     )
-    exact_answers.add_files(parser, "*")
-    parser.add_argument("a", metavar="A", help="an id")
-    parser.add_argument("b", metavar="B", help="another id")
+    parser = table.parser("python3 -m neardup why", DESCRIPTION, names, own)
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = exact_answers.AskedRun.of(args.run)

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import sys
 from argparse import SUPPRESS, Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser, Flag, flags
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import OPTIONS, READING, Options, integer, parser
 from neardup.reading import blocks, input_files
@@ -99,26 +99,20 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
     ./step.py keep --decided decided.tsv FILE… > clean.txt
     cut -f 2- decided.tsv > removed.tsv
 """
-FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
+MAPPER_OPTIONS = flags(
+    """
+    --blocks            write blocks of lines, so that Hadoop moves a thousandth as many items;
+                        reducer.py reads lines or blocks
+    --shared-keys FILE  write lines only for the keys in FILE, the output of step.py share or a
+                        folder of its parts
+    """
+)
 KEEP_FLAGS = (*READING, "--max-line", "--input-files")
 
 
 def _map() -> None:
     asked = parser("mapper.py", MAPPER)
-    asked.add_argument("files", **FILES)
-    asked.add_argument(
-        "--blocks",
-        action="store_true",
-        help="write blocks of lines, so that Hadoop moves a thousandth as many items; reducer.py "
-        "reads lines or blocks",
-    )
-    asked.add_argument(
-        "--shared-keys",
-        metavar="FILE",
-        help="write lines only for the keys in FILE, the output of step.py share or a folder of "
-        "its parts",
-    )
-    asked.add_verbosity()
+    asked.add(STANDARD_INPUT, *MAPPER_OPTIONS, *VERBOSITY)
     args = asked.parse_args()
     settings = token_counting.with_cost_printed(Settings.of(Options.of(args)), args.verbosity)
     counters = Counters("mapper", progress="records", verbosity=args.verbosity)
@@ -136,7 +130,7 @@ def _map() -> None:
 
 def _reduce() -> None:
     asked = parser("reducer.py", REDUCER)
-    asked.add_verbosity()
+    asked.add(*VERBOSITY)
     args = asked.parse_args()
     settings = Settings.of(Options.of(args))
     counters = Counters("reducer", progress="keyed lines", verbosity=args.verbosity)
@@ -146,7 +140,7 @@ def _reduce() -> None:
 
 def _dedup() -> None:
     asked = CommandParser("dedup_reducer.py", DEDUP)
-    asked.add_verbosity()
+    asked.add(*VERBOSITY)
     counters = Counters("dedup", verbosity=asked.parse_args().verbosity)
     write_all(pairs.dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
@@ -232,8 +226,7 @@ def _run_stage(
     counts: TokenCounts | None = None,
 ) -> None:
     """Parse the command line, run a stage on the records of its files, and write the output."""
-    asked.add_argument("files", **FILES)
-    asked.add_verbosity()
+    asked.add(STANDARD_INPUT, *VERBOSITY)
     args = asked.parse_args(sys.argv[2:])
     settings = Settings.of(Options.of(args), counts)
     counters = Counters(name, progress="records", verbosity=args.verbosity)
@@ -243,7 +236,7 @@ def _run_stage(
 
 def decide() -> None:
     asked = parser("step.py decide", DECIDE)
-    asked.add_verbosity()
+    asked.add(*VERBOSITY)
     args = asked.parse_args()
     settings = Settings.of(Options.of(args))
     if not settings.output.decides:
@@ -263,8 +256,8 @@ def videos() -> None:
 
 def keep() -> None:
     asked = parser("step.py keep", KEEP, KEEP_FLAGS)
-    asked.add_argument("files", **FILES)
-    asked.add_argument("--decided", metavar="FILE", required=True, help="output of step.py decide")
+    own = flags("--decided FILE  output of step.py decide", decided={"required": True})
+    asked.add(STANDARD_INPUT, *own)
     args = asked.parse_args()
     blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
@@ -293,28 +286,33 @@ STEPS = {"count": count, "share": share, "decide": decide, "keep": keep, "videos
 # Common to run_hadoop.sh and run_spark.sh: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
 
 
-def cluster_parser(
-    script: str, typed: str, about: str, options: Mapping[str, Mapping[str, Any]]
-) -> CommandParser:
+def cluster_parser(script: str, typed: str, about: str, options: Iterable[Flag]) -> CommandParser:
     """Return the parser of run_hadoop.sh or run_spark.sh, with further options."""
-    flags = set(OPTIONS) - {"--input-files"}  # the program makes this list itself
+    names = set(OPTIONS) - {"--input-files"}  # the program makes this list itself
     about = about.replace(f"./{script}", typed)
-    asked = parser(typed.removeprefix("./"), about, flags)
-    asked.add_argument("inputs", nargs="+", metavar="INPUT")
-    asked.add_argument("output_folder", metavar="OUTPUT")
-    for flag, spec in options.items():
-        asked.add_argument(flag, **spec)
-    asked.add_verbosity()
-    return asked
+    own = *flags("inputs INPUT…\noutput_folder OUTPUT"), *options, *VERBOSITY
+    return parser(typed.removeprefix("./"), about, names, own)
 
 
-def checked(
-    args: Namespace, no_xz: str, reducers: str | None, flag: str, given: list[str]
-) -> Settings:
+def name_and_value(text: str) -> str:
+    """Return a property of a cluster, NAME=VALUE; ValueError for other texts."""
+    if "=" not in text:
+        raise ValueError(f"expected NAME=VALUE, got {text!r}")
+    return text
+
+
+PROPERTY = Flag(
+    "-D NAME=VALUE…",
+    "a property for Hadoop; may be repeated",
+    read=name_and_value,
+    how={"dest": "define"},
+)
+
+
+def checked(args: Namespace, no_xz: str) -> Settings:
     """Return the checked settings, still without token counts; UsageError for invalid arguments.
 
-    `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
-    properties of the cluster that `flag` sets.
+    no_xz: why .xz files cannot be read
     """
     options = Options.of(args)
     settings = settings_before_counts(options)
@@ -326,11 +324,8 @@ def checked(
         if name.endswith(".xz"):
             raise UsageError(f"{name}: {no_xz}")
     refuse_indexes(names)
-    if reducers is not None:
-        integer("--reducers", reducers, 1, 999999)
-    for text in given:
-        if "=" not in text:
-            raise UsageError(f"{flag}: expected NAME=VALUE, got {text!r}")
+    if args.reducers not in (None, "auto"):
+        integer("--reducers", args.reducers, 1, 999999)
     return settings
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.video_run import work
@@ -18,20 +18,22 @@ from neardup.engines.local.workers import working_folder
 from neardup.images.decoders import outcomes
 from neardup.images.folder_walk import FoundFile, path_id
 from neardup.images.keep_rules import number
-from neardup.images.results import LONGEST_LIMIT, Failure, Outcome
+from neardup.images.results import Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, CommandParser, flags
 from neardup.options.table import integer
 from neardup.reading import blocks
 from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, cores, run, write_all
+from neardup.schemes.scheme import whole
 from neardup.stages.video_options import (
     AT_LEAST,
     AT_LEAST_HELP,
     MEASURE_HELP,
     MOST_TICKS,
     THRESHOLD,
+    TICKS,
     join_options,
 )
 from neardup.videos import seed_steps, video_steps
@@ -42,7 +44,7 @@ from neardup.videos.video_files import Reading
 from neardup.videos.video_prints import VideoPrint, to_line
 from neardup.videos.video_steps import Clusters
 
-MOST_JOBS, MOST_SHARES = 999, 4096
+MOST_SHARES = 4096
 SPECIAL = re.compile(rb"[*?\[\]{}\\]")
 ON_CLUSTER = re.compile(rb"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://")
 NO_FILE = "cannot be read"
@@ -90,21 +92,27 @@ STEPS = {
 }
 
 
-def _option(metavar: str, default: str | None, about: str) -> dict[str, Any]:
-    told = f"{about} (default: {default})" if default else about
-    return dict(metavar=metavar, default=default, help=told)
-
-
-STEP_OPTIONS: dict[str, dict[str, Any]] = {
-    "--copies": dict(
-        action="store_true", help="for meet and align: find copies, which the step clusters reads"
-    ),
-    "--clusters": _option("FILE", None, "for common: the output of the step clusters"),
-    "--shares": _option("N", str(SHARES), "for blocks: number of ranges of keys"),
-    "--measure": _option("NAME", "copy", f"for align: {MEASURE_HELP}"),
-    "--threshold": _option("T", THRESHOLD, "for align: the minimum share of the shorter video"),
-    "--at-least": _option("TIME", AT_LEAST, f"for align: {AT_LEAST_HELP}"),
-}
+FRAMES_OPTIONS = flags(
+    f"""
+    {TICKS}
+    --jobs N        number of processes (default: one per core; in a task: 1)
+    --time-limit SECONDS  give up on a file after this time (default: by size)
+    --fast          read key frames only: much faster; misses most copies that were encoded again
+    """,
+    ticks=whole(1, MOST_TICKS),
+    jobs=SHARED["--jobs"].read,
+    time_limit=SHARED["--time-limit"].read,
+)
+STEP_OPTIONS = flags(
+    f"""
+    --copies        for meet and align: find copies, which the step clusters reads
+    --clusters FILE  for common: the output of the step clusters
+    --shares N      for blocks: number of ranges of keys [{SHARES}]
+    --measure NAME  for align: {MEASURE_HELP} [copy]
+    --threshold T   for align: the minimum share of the shorter video [{THRESHOLD}]
+    --at-least TIME  for align: {AT_LEAST_HELP} [{AT_LEAST}]
+    """
+)
 
 
 class VideoJob(NamedTuple):
@@ -131,31 +139,16 @@ JOBS = (
 
 def _frames() -> None:
     asked = CommandParser("frames_mapper.py", FRAMES)
-    for flag, metavar, default, about in (
-        ("--ticks", "N", "4", "frames compared per second, twice as many in a short video"),
-        ("--jobs", "N", None, "number of processes (default: one per core; in a task: 1)"),
-        ("--time-limit", "SECONDS", None, "give up on a file after this time (default: by size)"),
-    ):
-        asked.add_argument(flag, **_option(metavar, default, about))
-    for flag, about in (
-        ("--fast", "read key frames only: much faster; misses most copies that were encoded again"),
-        ("--strict", "stop at the first file that cannot be read"),
-    ):
-        asked.add_argument(flag, action="store_true", help=about)
-    asked.add_verbosity()
+    asked.add(*FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
     args = asked.parse_args()
-    how = Reading(integer("--ticks", args.ticks, 1, MOST_TICKS), args.fast)
-    jobs, limit = 1 if blocks.in_task() else cores(), None
-    if args.jobs is not None:
-        jobs = integer("--jobs", args.jobs, 1, MOST_JOBS)
-    if args.time_limit is not None:
-        limit = integer("--time-limit", args.time_limit, 1, LONGEST_LIMIT)
+    how = Reading(args.ticks, args.fast)
+    jobs = args.jobs or (1 if blocks.in_task() else cores())
     require_av()
     tally = Tally(Rules("frames_mapper.py", "video", args.strict, args.verbosity))
     with working_folder() as folder:
         names = dict.fromkeys(map(_name, blocks.lines_of_stage(sys.stdin.buffer)))
         found = _Files(filter(None, names), folder, tally)
-        write_all(map(to_line, found.prints(how, limit, jobs)))
+        write_all(map(to_line, found.prints(how, args.time_limit, jobs)))
     if not blocks.in_task():
         if names:  # for an empty input print nothing, like other mappers
             tally.report("")
@@ -238,9 +231,7 @@ def videos() -> None:
     asked = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
     asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
     asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
-    asked.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
-    for flag, spec in STEP_OPTIONS.items():
-        asked.add_argument(flag, **spec)
+    asked.add(STANDARD_INPUT, *STEP_OPTIONS)
     args = asked.parse_intermixed_args()
     write_all(step_of(args.step, args)(lines_of(args.files or ["-"])))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
@@ -13,7 +12,7 @@ import numpy as np
 
 from neardup.lines.answer_lines import format_pair
 from neardup.options import table
-from neardup.options.command_parser import CommandParser
+from neardup.options.command_parser import CommandParser, Flag, flags, read
 from neardup.options.settings import Settings, of_fingerprints
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import is_index
@@ -34,29 +33,23 @@ EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
 
 
 def exact_parser(
-    name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
+    name: str,
+    description: str,
+    own: Iterable[Flag],
+    names: Collection[str] = EXACT,
+    weights: bool = True,
 ) -> CommandParser:
-    """Return a command's parser for the options `flags`, --measure and, if `weights`, --weights."""
-    parser = table.parser(f"python3 -m neardup {name}", description, flags)
-    about = f"how similar two records are: {', '.join(MEASURES)}; hamming for fingerprints"
-    parser.add_argument("--measure", metavar="NAME", help=f"{about} (default: jaccard)")
-    if weights:
-        about = f"weight of a token, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
-        about += f"tokens of FILE (default: {ONE})"
-        parser.add_argument(WEIGHTS.flag, metavar=WEIGHTS.metavar, help=about)
-    return parser
-
-
-def add_files(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
-    about = "plain or compressed; - is standard input"
-    parser.add_argument("files", nargs=nargs, metavar="FILE", help=about)
-
-
-def add_option(
-    parser: argparse.ArgumentParser, flag: str, metavar: str, default: str, about: str
-) -> None:
-    about = f"{about} (default: {default})"
-    parser.add_argument(flag, metavar=metavar, default=default, help=about)
+    """Return a command's parser for options `names`, --measure, maybe --weights, and its own."""
+    measure, weight = flags(
+        f"""
+        --measure NAME  how similar two records are: {", ".join(MEASURES)}; hamming for fingerprints
+                        (default: jaccard)
+        --weights KIND  weight of a token, as in the job: {", ".join(KINDS)}; idf and tfidf count
+                        the tokens of FILE (default: {ONE})
+        """
+    )
+    own = [measure, *[weight] * weights, *own]
+    return table.parser(f"python3 -m neardup {name}", description, names, own)
 
 
 def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hamming]:
@@ -93,7 +86,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
         return None
-    kind = KINDS[table.read(WEIGHTS.flag, WEIGHTS.read, weights)]
+    kind = KINDS[read(WEIGHTS.flag, WEIGHTS.read, weights)]
     if options.measure not in (None, *WEIGHTED):
         raise UsageError(
             f"{WEIGHTS.flag} {weights} requires --measure {' or '.join(WEIGHTED)}, but "
@@ -118,15 +111,18 @@ def check_regular(files: list[str]) -> None:
             )
 
 
-def share(flag: str, text: str) -> float:
-    """Parse a number P with 0 < P < 1, such as a confidence; UsageError for anything else."""
+def share(text: str) -> float:
+    """Parse a number P with 0 < P < 1, such as a confidence; ValueError for anything else."""
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"{flag}: {text!r} is not a number") from None
+        raise ValueError(f"{text!r} is not a number") from None
     if not (0 < value < 1 and 0 < 1 - value < 1):  # rounding may make 1 - P equal to 1
-        raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too close to 0 or 1")
+        raise ValueError(f"{text} is outside 0 < P < 1, or too close to 0 or 1")
     return value
+
+
+(CONFIDENCE,) = flags("--confidence P  confidence of the intervals [0.95]", confidence=share)
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from neardup.images.cache import ResultCache
 
 __all__ = ["Failure", "Outcome", "Work", "results"]
-LONGEST_LIMIT = 86400  # seconds, for one file
 
 
 class Outcome(NamedTuple):

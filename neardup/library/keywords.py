@@ -128,7 +128,7 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
             )
         if value is None or (name == "clean" and value in ([], ())):
             continue
-        if OPTIONS[flag].get("action") != "store_true":
+        if " " in OPTIONS[flag].usage:
             values[flag] = as_text(name, value)
         elif isinstance(value, bool):
             values[flag] = value

@@ -1,14 +1,19 @@
 """The parser of command lines: options in groups, a short -h, hints for misspelt options."""
 
+from __future__ import annotations
+
 import argparse
 import copy
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from functools import partial
+from textwrap import dedent
+from typing import Any, Callable, NamedTuple, NoReturn
 
-from neardup.runtime.program import AS_COMMAND, AS_MODULE, as_called, nearest
+from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
+from neardup.schemes.scheme import whole
 
 SECTIONS = {
     "what counts as similar": (
@@ -29,74 +34,126 @@ SECTIONS = {
     ),
     "inside a cluster": "--input-files --blocks --shared-keys",
 }
-# What -h prints, one line per option.
-SHORT = {
-    "--threshold": "the minimum similarity of a pair (default: 0.9)",
-    "--exact": "find every pair; without it, at most 1 in 10,000 at the threshold is missed",
-    "--input": "shingles, text, fingerprints, jsonl, csv, tsv, parquet (default: by extension)",
-    "--id": "the field of the id (default: id)",
-    "--text": "the field of the text, or several (default: text)",
-    "--shingle": "runs of K words or characters, such as word:3 or char:5 (default: word:3)",
-    "--clean": "ignore html, width, accents, digits or punctuation; several with commas",
-    "--output": "pairs, links, kept, removed or clusters (default: pairs)",
-    "-o": "write the answer to this file when it is complete",
-    "--include": "read only files with names like this, such as '*.py'; may be repeated",
-    "--exclude": "skip files and folders with names like this; may be repeated",
-    "-0": "with --output kept or removed: paths for xargs -0",
-    "--removed": "with --output kept: also write the removed records, with this name",
-    "--report": "write an HTML page of what was found, such as page.html",
-    "-v": "print all counts at the end",
-    "--keep": "of similar records, the one to keep: first, longest, max:FIELD … (default: first)",
-    "--against": "old records: find only pairs with a new record; may be repeated",
-    "--jobs": "number of processes (default: one per core)",
-    "--reducers": "number of reducers (default: chosen for the input)",
-    "--master": "local[N], yarn or spark://HOST:PORT (default: local[*])",
+MAX_JOBS, MAX_SECONDS = 999, 86400
+
+
+class Flag(NamedTuple):
+    """An option or argument of a program; `flags` makes it from a text.
+
+    usage: "--top N"; "--strict" has no value; "--against FILE…" may be repeated; "files FILE" is an
+    argument, here named files; read: parses a value, with a ValueError that names what is wrong;
+    short: what -h prints, True for the same text as --help; how: further keywords of argparse.
+    """
+
+    usage: str
+    help: str
+    default: str | None = None
+    short: str | bool = False
+    read: Callable[[str], Any] | None = None
+    how: Mapping[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The keywords of `add_argument`."""
+        metavar = self.usage.partition(" ")[2]
+        about = f"{self.help} (default: {self.default})" if self.default else self.help
+        spec: dict[str, Any] = {"help": about}
+        if metavar:
+            spec["metavar"] = metavar.rstrip("…")
+        if self.name[0] != "-":
+            spec.update({"nargs": "+"} if "…" in metavar else {})
+        elif not metavar:
+            spec["action"] = "store_true"
+        elif "…" in metavar:
+            spec.update(action="append", default=[])
+        elif self.default is not None:
+            spec["default"] = self.default
+        if self.read:
+            spec["type"] = partial(read, self.name, self.read)
+        return {**spec, **self.how}
+
+
+def flags(text: str, **more: Any) -> tuple[Flag, ...]:
+    """Return the options in a text that lists them as --help does.
+
+    A default is in brackets; after it, -h marks an option that -h prints, maybe with another text.
+    more: for an option, a function that reads its value, or further keywords of argparse.
+
+    >>> flags('''
+    ...     --top N     the maximum number of records that
+    ...                 are printed [10]  -h: how many records
+    ...     --strict    stop at the first bad line
+    ... ''')[0]
+    Flag(usage='--top N', help='the maximum number of records that are printed', default='10', \
+short='how many records', read=None, how={})
+    """
+    entries = re.split(r"\n(?=\S)", dedent(text).strip())
+    return tuple(_flag(entry, more) for entry in entries)
+
+
+def _flag(entry: str, more: Mapping[str, Any]) -> Flag:
+    usage, _, text = entry.partition("  ")
+    about, listed, short = " ".join(text.split()).partition(" -h")
+    default = re.search(r" \[(\S+)\]$", about)
+    own = more.get(usage.partition(" ")[0].lstrip("-").replace("-", "_"), {})
+    return Flag(
+        usage,
+        about[: default.start()] if default else about,
+        default[1] if default else None,
+        short[2:] or bool(listed),
+        *((None, own) if isinstance(own, Mapping) else (own,)),
+    )
+
+
+def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
+    """Return reader(text), the value of an option; a ValueError becomes a UsageError."""
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+
+
+# Options with the same meaning in all programs that have them.
+_SHARED = """
+    -o FILE             write the answer to FILE when it is complete, instead of standard output;
+                        JSON lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; lines
+                        are compressed if it ends with .gz, .bz2, .xz or .zst
+                        -h: write the answer to this file when it is complete
+    --removed FILE      with --output kept: also write to FILE what --output removed prints
+                        -h: with --output kept: also write the removed records, with this name
+    --report FILE       write an HTML page of what was found, with texts, pictures or frames side by
+                        side  -h: write an HTML page of what was found, such as page.html
+    -0                  with --output kept or removed: the answer is unescaped paths, each followed
+                        by a NUL byte, for xargs -0
+                        -h: with --output kept or removed: paths for xargs -0
+    --jobs N            number of processes (default: one per core)  -h
+    --time-limit SECONDS  give up on a file after this time
+    --sort-memory SIZE  maximum memory of each sort, such as 256M or 2G [256M]
+    --strict            stop at the first file that cannot be read
+    --no-cache          do not read or write the cache  -h
+    --include GLOB…     read only files whose name (or path, if GLOB has a /) matches, such as
+                        '*.py'; may be repeated
+                        -h: read only files with names like this, such as '*.py'; may be repeated
+    --exclude GLOB…     skip files and folders whose name (or path, if GLOB has a /) matches; may be
+                        repeated  -h: skip files and folders with names like this; may be repeated
+    -v                  print all counts at the end, and each file that is not compared
+                        -h: print all counts at the end
+    -q                  print no summary; errors only
+"""
+_LEVEL = {"action": "store_const", "dest": "verbosity", "default": SHORT_SUMMARY}
+_READ = {
+    **{"o": {"dest": "answer"}, "0": {"dest": "null"}},
+    **{"v": {**_LEVEL, "const": VERBOSE}, "q": {**_LEVEL, "const": QUIET}},
+    **{"jobs": whole(1, MAX_JOBS), "time_limit": whole(1, MAX_SECONDS)},
 }
-# Options with the same meaning in all commands that have them.
-SHARED: Mapping[str, Mapping[str, Any]] = {
-    "-o": dict(
-        dest="answer",
-        metavar="FILE",
-        help="write the answer to FILE when it is complete, instead of standard output; JSON "
-        "lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; lines are compressed if "
-        "it ends with .gz, .bz2, .xz or .zst",
-    ),
-    "--removed": dict(
-        metavar="FILE", help="with --output kept: also write to FILE what --output removed prints"
-    ),
-    "--report": dict(
-        metavar="FILE",
-        help="write an HTML page of what was found, with texts, pictures or frames side by side",
-    ),
-    "-0": dict(
-        dest="null",
-        action="store_true",
-        help="with --output kept or removed: the answer is unescaped paths, each followed by a "
-        "NUL byte, for xargs -0",
-    ),
-    "--jobs": dict(metavar="N", help="number of processes (default: one per core)"),
-    "--sort-memory": dict(
-        metavar="SIZE",
-        default="256M",
-        help="maximum memory of each sort, such as 256M or 2G (default: 256M)",
-    ),
-    "--strict": dict(action="store_true", help="stop at the first file that cannot be read"),
-    "--no-cache": dict(action="store_true", help="do not read or write the cache"),
-    "--include": dict(
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="read only files whose name (or path, if GLOB has a /) matches, such as '*.py'; may "
-        "be repeated",
-    ),
-    "--exclude": dict(
-        metavar="GLOB",
-        action="append",
-        default=[],
-        help="skip files and folders whose name (or path, if GLOB has a /) matches; may be "
-        "repeated",
-    ),
-}
+SHARED = {flag.name: flag for flag in flags(_SHARED, **_READ)}
+VERBOSITY = SHARED["-v"], SHARED["-q"]
+(STANDARD_INPUT,) = flags("files FILE  default: -, standard input", files={"nargs": "*"})
+(FILES,) = flags("files FILE…  plain or compressed; - is standard input")
 # Options of other commands, and what to type instead: by command, or for all of them.
 FOR_SETS = (
     "tune is for sets; for the pairs of fingerprints, type: python3 -m neardup truth --input "
@@ -130,14 +187,13 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
         "--threshold 0.7 --shingle word:8 --between --against TEST --report page.html TRAIN",
     },
 }
-MANY = 15  # with more options, -h lists only those in SHORT
+MANY = 15  # with more options, -h lists only those with a short text
 
 
 class CommandParser(argparse.ArgumentParser):
     """An argument parser whose help groups options by SECTIONS, with `description` unchanged."""
 
-    def __init__(self, name: str, description: str, short: Mapping[str, str] = SHORT):
-        """Make a parser; if it gets many options, -h prints only those in `short`, {flag: help}."""
+    def __init__(self, name: str, description: str):
         super().__init__(
             prog=name,
             description=description,
@@ -146,33 +202,25 @@ class CommandParser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         self._negative_number_matcher = re.compile(r"-(?!0$)[0-9]+$|-[0-9]*\.[0-9]+$")  # not -0
-        self._short = short
+        self._short: dict[str, str | bool] = {}  # what -h prints if there are many options
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
-        title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
+        title_of = {flag: title for title, names in SECTIONS.items() for flag in names.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
         self._brief = self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS)
         self.add_argument("--help", action="help", help="print all options")
 
-    def add_shared(self, flags: str, **texts: str) -> None:
-        """Add options of SHARED, with blanks between them, and then -v and -q.
+    def add(self, *options: Flag) -> None:
+        for flag in options:
+            self._short[flag.name] = flag.short
+            self.add_argument(flag.name, **flag.spec)
 
-        texts: help of an option that does more here, by the option's name without dashes.
+    def add_shared(self, names: str, *others: Flag) -> None:
+        """Add options of SHARED, with blanks between their names, and then -v and -q.
+
+        others: options that do more here, instead of those of the same name.
         """
-        for flag in flags.split():
-            spec = dict(SHARED[flag])
-            spec["help"] = texts.get(flag.lstrip("-"), spec["help"])
-            self.add_argument(flag, **spec)
-        self.add_verbosity()
-
-    def add_verbosity(self) -> None:
-        """Add the options -v and -q, which set `verbosity`."""
-        everything = "all counts at the end, and each file that is not compared"
-        kinds = {"-v": (VERBOSE, everything), "-q": (QUIET, "no summary; errors only")}
-        self.set_defaults(verbosity=SHORT_SUMMARY)
-        for flag, (const, what) in kinds.items():
-            self.add_argument(
-                flag, dest="verbosity", action="store_const", const=const, help=f"print {what}"
-            )
+        known = {**SHARED, **{flag.name: flag for flag in others}}
+        self.add(*map(known.__getitem__, names.split()), *VERBOSITY)
 
     def add_argument(self, *flags: Any, **spec: Any) -> argparse.Action:
         if flags[0] in self._section_of:
@@ -186,7 +234,7 @@ class CommandParser(argparse.ArgumentParser):
         return self._with_usage().format_help()
 
     def short_help(self) -> str:
-        """Return the text that -h prints: all options if they are few, else those in `short`."""
+        """Return the text that -h prints: all options if they are few, else those with `short`."""
         short = len(self._actions) > MANY
         return self._page(short) + "\n--help lists all options.\n" * short
 
@@ -201,9 +249,9 @@ class CommandParser(argparse.ArgumentParser):
                 flag = (action.option_strings or [""])[0]
                 if not short or not flag:
                     formatter.add_argument(action)
-                elif flag in self._short:
+                elif short_text := self._short.get(flag):
                     brief = copy.copy(action)
-                    brief.help = self._short[flag]
+                    brief.help = action.help if short_text is True else short_text
                     formatter.add_argument(brief)
             formatter.end_section()
         formatter.add_text(self.epilog)
@@ -237,7 +285,7 @@ class CommandParser(argparse.ArgumentParser):
         return "--" if alone else super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
-        self, args: "Sequence[str] | None" = None, namespace: Any = None
+        self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse arguments; words after `--` are files, though Python before 3.13 drops the `--`."""
         given = sys.argv[1:] if args is None else list(args)

@@ -12,7 +12,8 @@ from neardup.decisions import RULES, RuleKind
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
-from neardup.options.table import Options, read
+from neardup.options.command_parser import read
+from neardup.options.table import Options
 from neardup.reading.blocks import Block, Pieces, read_files
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_check import Parser

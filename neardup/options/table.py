@@ -10,15 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Callable
+from typing import Any
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
-from neardup.options.command_parser import SHORT, CommandParser
+from neardup.options.command_parser import CommandParser, Flag, read
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime.program import UsageError
 from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
@@ -58,13 +57,16 @@ def measures() -> list[str]:
     return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
 
 
-def _option(metavar: str, about: str, default: Any = None) -> Any:
-    """Declare a field of `Options` with a value, by its name and text in --help."""
-    return field(default=default, metadata=dict(metavar=metavar, help=about))
+def _option(metavar: str, about: str, default: Any = None, short: str | bool = False) -> Any:
+    """Declare a field of `Options`, and so the option of its name; without `metavar` it is a flag.
+
+    short: its text in -h, as in `Flag`.
+    """
+    return field(default=default, metadata=dict(metavar=metavar, help=about, short=short))
 
 
-def _flag(about: str) -> Any:
-    return field(default=False, metadata=dict(help=about))
+def _flag(about: str, short: str | bool = False) -> Any:
+    return _option("", about, False, short)
 
 
 def _choices(kinds: Mapping[str, Any]) -> str:
@@ -89,7 +91,8 @@ class Options:
         "thresholds)",
     )
     exact: bool = _flag(
-        "find every pair, by the cheapest exact scheme for each size; same as --scheme exact"
+        "find every pair, by the cheapest exact scheme for each size; same as --scheme exact",
+        "find every pair; without it, at most 1 in 10,000 at the threshold is missed",
     )
     measure: str | None = _option(
         "NAME",
@@ -101,6 +104,7 @@ class Options:
         "T",
         "the minimum similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; pairs exactly "
         f"at T are included (default: {DEFAULT_THRESHOLD})",
+        short="the minimum similarity of a pair (default: 0.9)",
     )
     seed: str | None = _option("N", "seed of the hash functions, 0 to 2^64-1 (default: 0)")
     counts: str | None = _option(
@@ -120,6 +124,7 @@ class Options:
         "tsv, parquet; inferred from the extension .jsonl "
         ".ndjson .json .csv .tsv or .parquet, also before .gz .bz2 .xz or .zst (default: "
         "by the extension, else shingles)",
+        short="shingles, text, fingerprints, jsonl, csv, tsv, parquet (default: by extension)",
     )
     delimiter: str | None = _option(
         "CHAR", "for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)"
@@ -142,11 +147,13 @@ class Options:
         "for rows: the field with the id, or the column's number in a table without a "
         "header; a row without an id gets FILE:ROW, or its number alone if no row has one, as with "
         f"'' (default: {DEFAULT_ID})",
+        short="the field of the id (default: id)",
     )
     text: str | None = _option(
         "NAME[,NAME]",
         "for rows: the field with the text, or several, which are joined; lists of integers "
         f"are read as shingles (default: {DEFAULT_TEXT})",
+        short="the field of the text, or several (default: text)",
     )
     fingerprint: str | None = _option(
         "NAME[,NAME]",
@@ -159,6 +166,7 @@ class Options:
         "html,punctuation; html: tags, scripts, navigation and other text outside the body; "
         "width: Ａ counts as A, ﬁ as fi; accents: é counts as e, with the points of Arabic and "
         "Hebrew; digits: numbers, with the marks inside them; punctuation: marks and symbols",
+        short="ignore html, width, accents, digits or punctuation; several with commas",
     )
     shingle: str | None = _option(
         "UNIT:K",
@@ -168,6 +176,7 @@ class Options:
         "texts: char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m "
         f"neardup tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With "
         "--input shingles: bag, if repeats count",
+        short="runs of K words or characters, such as word:3 or char:5 (default: word:3)",
     )
     verify: str = _option(
         "HOW",
@@ -177,7 +186,12 @@ class Options:
         "--threshold are written (default: exact)",
         EXACT,
     )
-    output: str = _option("KIND", _choices(OUTPUTS), next(iter(OUTPUTS)))
+    output: str = _option(
+        "KIND",
+        _choices(OUTPUTS),
+        next(iter(OUTPUTS)),
+        short="pairs, links, kept, removed or clusters (default: pairs)",
+    )
     rule: str | None = _option(
         "NAME", f"which records are removed, with --output kept or removed; {_choices(RULES)}"
     )
@@ -187,12 +201,14 @@ class Options:
         f"{_choices(PRIORITIES)}.  Rules may be joined with commas, such as max:stars,min:date: "
         "each breaks ties left by earlier rules, and the order of the input breaks those that "
         "remain; a record without a number or date in the field comes last",
+        short="of similar records, the one to keep: first, longest, max:FIELD … (default: first)",
     )
     against: tuple[str, ...] = _option(
         "FILE",
         "old records: each pair has at least one new record, and --output kept or removed "
         "lists new records only, since old ones are always kept; may be repeated",
         (),
+        short="old records: find only pairs with a new record; may be repeated",
     )
     between: bool = _flag("with --against: find only pairs of a new and an old record")
     input_files: str | None = _option(
@@ -225,10 +241,10 @@ class Options:
         there = vars(args)
         given: dict[str, Any] = {
             name: tuple(there[name]) if type(there[name]) is list else there[name]
-            for name in (spec["dest"] for spec in COMMON_OPTIONS.values())
+            for name in map(attribute, COMMON_OPTIONS)
             if there.get(name) is not None
         }
-        values = {flag: there.get(OPTIONS[flag]["dest"]) for flag in SCHEME_OPTIONS}
+        values = {flag: there.get(attribute(flag)) for flag in SCHEME_OPTIONS}
         own = {flag: text for flag, text in values.items() if text is not None}
         some = (there.get(name) or [] for name in ("files", "inputs", "args"))
         files = tuple(n for names in some for n in names if n != "-")
@@ -260,9 +276,8 @@ class Options:
     def arguments(self) -> list[str]:
         """Return the options as command-line arguments for another program."""
         words = []
-        common = {flag: getattr(self, spec["dest"]) for flag, spec in COMMON_OPTIONS.items()}
         for flag in OPTIONS:
-            value = common.get(flag, self.own.get(flag))
+            value = self.value(flag)
             for one in value if isinstance(value, tuple) else [value]:
                 if one not in (None, False):
                     words.append(flag if one is True else f"{flag}={one}")
@@ -296,25 +311,23 @@ def attribute(flag: str) -> str:
     return flag[2:].replace("-", "_")
 
 
-def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (flag, keywords of `add_argument`) for each option; help groups keep this order."""
+def _all_options() -> Iterator[Flag]:
+    """Yield all options; help groups keep this order."""
     for each in fields(Options):
         if each.metadata:
-            how: dict[str, Any] = {}
-            if each.default is False:
-                how["action"] = "store_true"
-            elif each.default == ():
-                how["action"] = "append"
-            elif each.default is not None:
-                how["default"] = each.default
-            yield "--" + each.name.replace("_", "-"), {"dest": each.name, **each.metadata, **how}
+            metavar, about, short = each.metadata.values()
+            usage = (
+                f"--{each.name.replace('_', '-')} {metavar}{'…' * (each.default == ())}".rstrip()
+            )
+            how = {} if each.default is False else {"default": each.default or None}
+            yield Flag(usage, about, short=short, how=how)
         if each.name == "threshold":
-            for flag, option in SCHEME_OPTIONS.items():
-                yield flag, dict(dest=attribute(flag), metavar=option.metavar, help=option.help)
+            for name, option in SCHEME_OPTIONS.items():
+                yield Flag(f"{name} {option.metavar}", option.help)
 
 
-OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_all_options())
-COMMON_OPTIONS = {flag: spec for flag, spec in OPTIONS.items() if flag not in SCHEME_OPTIONS}
+OPTIONS = {flag.name: flag for flag in _all_options()}
+COMMON_OPTIONS = [flag for flag in OPTIONS if flag not in SCHEME_OPTIONS]
 _DEFAULT_ARGUMENTS = Options().arguments()
 
 
@@ -336,36 +349,28 @@ def fraction(text: str) -> Fraction:
     return value
 
 
-def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
-    """Return reader(text), the value of an option; a ValueError becomes a UsageError."""
-    try:
-        return reader(text)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None
-
-
 def help_without(flag: str, part: str) -> str:
     """Return the help text of an option without a part that does not apply to a program."""
-    text: str = OPTIONS[flag]["help"]
-    assert part in text
-    return text.replace(part, "")
+    assert part in OPTIONS[flag].help
+    return OPTIONS[flag].help.replace(part, "")
 
 
 def parser(
     name: str,
     description: str,
-    flags: Collection[str] = OPTIONS,
-    short: Mapping[str, str] = SHORT,
+    names: Collection[str] = OPTIONS,
+    own: Iterable[Flag] = (),
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> CommandParser:
-    """Make a parser of the options in `flags`; all other options keep their defaults.
+    """Make a parser of the options in `names`; all other options keep their defaults.
 
-    texts: {flag: help}, for options that do less, or something else, in this program.
+    own: further options; texts: {name: help}, of options that do less, or something else, here.
     """
-    result = CommandParser(name, description, short)
-    for flag, spec in OPTIONS.items():
-        if flag in flags:
-            result.add_argument(flag, **{**spec, "help": texts.get(flag, spec["help"])})
+    result = CommandParser(name, description)
+    for flag in OPTIONS.values():
+        if flag.name in names:
+            result.add(flag._replace(help=texts.get(flag.name, flag.help)))
         else:
-            result.set_defaults(**{spec["dest"]: spec.get("default")})
+            result.set_defaults(**{attribute(flag.name): flag.spec.get("default")})
+    result.add(*own)
     return result

@@ -10,7 +10,7 @@ import argparse
 import math
 import re
 
-from neardup.options.table import read
+from neardup.options.command_parser import read
 from neardup.runtime.program import UsageError, not_one_of
 from neardup.videos.video_join import MEASURES, JoinOptions
 
@@ -22,6 +22,7 @@ MEASURE_HELP = (
     "enough time in common (--at-least)"
 )
 AT_LEAST_HELP = "the minimum time that two videos have in common, such as 10s or 2m"
+TICKS = "--ticks N  frames compared per second, twice as many in a short video [4]"
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from neardup.options.command_parser import read
 from neardup.options.settings import Settings, counts_first, of_fingerprints, stays_exact
-from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options, read
+from neardup.options.table import DEFAULT_SCHEME, OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.input_files import MANIFEST, is_index
@@ -249,7 +250,7 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
         flag: value
         for flag, value in manifest.given.items()
         if flag not in own
-        and options.value(flag) in (None, False, COMMON_OPTIONS.get(flag, {}).get("default"))
+        and options.value(flag) in (None, False, OPTIONS[flag].spec.get("default"))
     }
     if manifest.counted and options.counts is None:
         if not os.path.exists(path := counts_in(index)):

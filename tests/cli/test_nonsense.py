@@ -180,7 +180,7 @@ def check(it: Program, call: Call, result: Result) -> None:
 def flags_of(it: Program, folder: Path) -> list[str]:
     """Return the options that take a value, from --help; for job.py, only the project's options."""
     if it.loads == "job":
-        return [flag for flag, spec in OPTIONS.items() if "action" not in spec]
+        return [name for name, flag in OPTIONS.items() if "action" not in flag.spec]
     (help_,) = results(it, [Call([*it.before, "--help"])], folder)
     assert help_.code == 0, help_
     return re.findall(r"^  (?:-\w \S+, )?(--?[\w-]+) [A-Z]", help_.out, re.MULTILINE)

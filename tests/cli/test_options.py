@@ -75,9 +75,9 @@ def test_a_refusal_names_the_option_and_both_numbers(flags, said):
 
 @pytest.mark.parametrize("flag", OPTIONS)
 def test_every_option_teaches(flag):
-    assert len(OPTIONS[flag]["help"]) > 30
-    default = OPTIONS[flag].get("default")
-    assert default is None or re.search(rf"default: {re.escape(default)}\)", OPTIONS[flag]["help"])
+    assert len(OPTIONS[flag].help) > 30
+    default = OPTIONS[flag].spec.get("default")
+    assert default is None or re.search(rf"default: {re.escape(default)}\)", OPTIONS[flag].help)
 
 
 @given(st.sampled_from(["0.5", "0.9", "1/3"]), st.integers(0, 99), st.booleans())
@@ -99,12 +99,12 @@ def test_bands_by_hand_come_with_the_promise_they_keep():
     st.fixed_dictionaries(
         {},
         optional={
-            flag: st.just(True)
-            if spec.get("action") == "store_true"
+            name: st.just(True)
+            if " " not in flag.usage
             else st.lists(st.text(), min_size=1, max_size=3)
-            if spec.get("action") == "append"
+            if flag.usage.endswith("…")
             else st.text()
-            for flag, spec in OPTIONS.items()
+            for name, flag in OPTIONS.items()
         },
     )
 )

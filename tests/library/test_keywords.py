@@ -98,8 +98,8 @@ def test_an_option_that_there_is_not():
 
 
 def test_every_option_is_one_or_says_why_not():
-    for flag, spec in OPTIONS.items():
-        value = True if spec.get("action") == "store_true" else "x"
+    for flag, option in OPTIONS.items():
+        value = "x" if " " in option.usage else True
         if flag in ABSENT:
             with pytest.raises(ValueError, match=f"^{flag[2:].replace('-', '_')}: "):
                 neardup.pairs(AT_NINE_TENTHS, **{flag[2:].replace("-", "_"): value})

@@ -21,18 +21,20 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
+from neardup.options.command_parser import flags
 from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.program import StageError, UsageError
 
-FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder
 ARCHIVES = "mapreduce.job.cache.archives"  # on the cluster, unpacked for each task
-OPTION: dict[str, Any] = dict(
-    metavar="",  # argparse would show `FLAG VALUE`, but after a blank the value would be an INPUT
-    help="send numpy along, to nodes with this machine's system and Python version; with "
-    "--ship-numpy=3.9, to Linux nodes with Python 3.9",
+# With a metavar argparse would show `FLAG VALUE`, but after a blank the value would be an INPUT.
+(FLAG,) = flags(
+    """
+    --ship-numpy    send numpy along, to nodes with this machine's system and Python version; with
+                    --ship-numpy=3.9, to Linux nodes with Python 3.9
+    """,
+    ship_numpy={"action": "store", "metavar": ""},
 )
 CONTENT = "content"  # the folder with an archive's content while it is made
 CAN_BE_SHIPPED = re.compile("[A-Za-z0-9/._+@-]+")
@@ -65,16 +67,16 @@ def with_value(words: Sequence[str]) -> list[str]:
     ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
     """
     cut = words.index("--") if "--" in words else len(words)
-    flags = [f"{word}=" if word == FLAG else word for word in words[:cut]]
-    return [*flags, *words[cut:]]
+    before = [f"{word}=" if word == FLAG.name else word for word in words[:cut]]
+    return [*before, *words[cut:]]
 
 
 def check_version(version: "str | None") -> None:
     """Raise UsageError unless the value of --ship-numpy is empty or a version such as 3.9."""
     if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
         raise UsageError(
-            f"{FLAG}={version}: expected the version of the nodes' Python, 3.9 or later, as in "
-            f"{FLAG}=3.9"
+            f"{FLAG.name}={version}: expected the version of the nodes' Python, 3.9 or later, as "
+            f"in {FLAG.name}=3.9"
         )
 
 

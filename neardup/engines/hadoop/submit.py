@@ -14,13 +14,13 @@ import secrets
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
-from neardup.engines.pipe import check_unchanged, checked, cluster_parser
+from neardup.engines.pipe import PROPERTY, check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
+from neardup.options.command_parser import flags
 from neardup.options.settings import counts_first, settings_before_counts, with_input
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import format_input_files
@@ -53,57 +53,38 @@ Ctrl-C also ends the job on the cluster, and removes what it has written.
 Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 or later with numpy.
 """
 
-CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "--reducers": dict(
-        metavar="N",
-        default=sizes.AUTO,
-        help="number of reduce tasks; auto: chosen by the size of the input (default: auto)",
+CLUSTER_OPTIONS = (
+    *flags(
+        f"""
+        --reducers N    number of reduce tasks; auto: chosen by the size of the input [{sizes.AUTO}]
+                        -h: number of reducers (default: chosen for the input)
+        --rounds N      2: a first job finds the keys that two or more records share, and records
+                        are sent only with these; auto: 2 if the input is large enough, else 1
+                        [{sizes.AUTO}]
+        --memory MB     memory of a task's container, shared by Hadoop's JVM and Python
+                        [{sizes.DEFAULT_MEMORY}]
+        --python PATH   the nodes' Python, with numpy (default: python3)
+        """,
+        rounds={"choices": [sizes.AUTO, "1", "2"]},
     ),
-    "--rounds": dict(
-        metavar="N",
-        choices=[sizes.AUTO, "1", "2"],
-        default=sizes.AUTO,
-        help="2: a first job finds the keys that two or more records share, and records are sent "
-        "only with these; auto: 2 if the input is large enough, else 1 (default: auto)",
+    shipping.FLAG,
+    *flags(
+        """
+        --ship-venv     send a virtual environment with numpy; nodes need Python at the same path as
+                        here
+        --dedup         run a second job with dedup_reducer.py, which writes each pair once even if
+                        several records have the same id
+        --removed FOLDER  with --output kept: also write the removed records to this new folder
+                        -h: with --output kept: also write the removed records, with this name
+        --overwrite     remove OUTPUT first, if it has the mark of an earlier run, the file _neardup
+        --detach        on Ctrl-C, leave the job running, and print how to stop it
+        --show          print the commands on stdout without running them
+        --name NAME     name of the job
+        """,
+        name={"default": "near-duplicates"},
     ),
-    "--memory": dict(
-        metavar="MB",
-        default=str(sizes.DEFAULT_MEMORY),
-        help="memory of a task's container, shared by Hadoop's JVM and Python (default: "
-        f"{sizes.DEFAULT_MEMORY})",
-    ),
-    "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
-    shipping.FLAG: shipping.OPTION,
-    "--ship-venv": dict(
-        action="store_true",
-        help="send a virtual environment with numpy; nodes need Python at the same path as here",
-    ),
-    "--dedup": dict(
-        action="store_true",
-        help="run a second job with dedup_reducer.py, which writes each pair once even if "
-        "several records have the same id",
-    ),
-    "--removed": dict(
-        metavar="FOLDER",
-        help="with --output kept: also write the removed records to this new folder",
-    ),
-    "--overwrite": dict(
-        action="store_true",
-        help="remove OUTPUT first, if it has the mark of an earlier run, the file _neardup",
-    ),
-    "--detach": dict(
-        action="store_true", help="on Ctrl-C, leave the job running, and print how to stop it"
-    ),
-    "--show": dict(action="store_true", help="print the commands on stdout without running them"),
-    "--name": dict(default="near-duplicates", help="name of the job"),
-    "-D": dict(
-        dest="define",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a property for Hadoop; may be repeated, and takes precedence over the job's own",
-    ),
-}
+    PROPERTY._replace(help=f"{PROPERTY.help}, and takes precedence over the job's own"),
+)
 
 AS_GIVEN = (
     *("inputs", "name", "reducers", "rounds", "python", "ship_numpy", "ship_venv"),
@@ -143,8 +124,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
     args = parser.parse_intermixed_args(shipping.with_value(given))
     no_xz = "Hadoop cannot decompress .xz; use .gz or .bz2"
-    reducers = None if args.reducers == sizes.AUTO else args.reducers
-    settings = checked(args, no_xz, reducers, "-D", args.define)
+    settings = checked(args, no_xz)
     decides = bool(settings.output.decides)
     if args.dedup and decides:
         raise program.UsageError(f"--dedup needs pairs, but --output is {args.output}")

@@ -20,6 +20,7 @@ if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="video_jobs.py")
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
+from neardup.engines.pipe import PROPERTY
 from neardup.engines.video_tasks import (
     CLUSTERS,
     JOBS,
@@ -28,14 +29,29 @@ from neardup.engines.video_tasks import (
     VideoJob,
     check_options,
 )
-from neardup.options.command_parser import CommandParser
-from neardup.options.table import integer
-from neardup.runtime.program import StageError, UsageError, end_on_signals, run
+from neardup.options.command_parser import CommandParser, flags
+from neardup.runtime.program import StageError, end_on_signals, run
+from neardup.schemes.scheme import whole
 from neardup.videos import video_steps
 
 NAME = "video_jobs.py"
 CODE = "neardup-job"  # the archive, in a task's folder
-OPTIONS = ("--shares", "--measure", "--threshold", "--at-least")
+JOINS = ("--shares", "--measure", "--threshold", "--at-least")
+OPTIONS = (
+    *flags("inputs INPUT…\noutput OUTPUT"),
+    *(flag for flag in STEP_OPTIONS if flag.name in JOINS),
+    *flags(
+        f"""
+        --paths         INPUT lists paths of videos
+        --reducers N    number of reducers of each job [8]
+        --memory MB     memory of a task's container [{sizes.DEFAULT_MEMORY}]
+        --python PATH   the nodes' Python, with numpy [python3]
+        """,
+        reducers=whole(1, sizes.MOST_REDUCERS),
+        memory=whole(512, 1 << 20),
+    ),
+    PROPERTY,
+)
 PATHS_OF_A_MAP = 8  # paths for each map task, which starts Python once
 FRAMES_TIMEOUT = 2 * 3600 * 1000  # milliseconds in which one video must be done
 BY_FIRST_FIELD = {
@@ -60,30 +76,10 @@ The nodes need numpy, and for --paths PyAV.
 def main() -> None:
     end_on_signals()
     asked = CommandParser(NAME, DESCRIPTION)
-    asked.add_argument("inputs", nargs="+", metavar="INPUT")
-    asked.add_argument("output", metavar="OUTPUT")
-    for flag in OPTIONS:
-        asked.add_argument(flag, **STEP_OPTIONS[flag])
-    asked.add_argument("--paths", action="store_true", help="INPUT lists paths of videos")
-    for flag, metavar, default, about in (
-        ("--reducers", "N", "8", "number of reducers of each job"),
-        ("--memory", "MB", str(sizes.DEFAULT_MEMORY), "memory of a task's container"),
-        ("--python", "PATH", "python3", "the nodes' Python, with numpy"),
-    ):
-        told = f"{about} (default: {default})"
-        asked.add_argument(flag, metavar=metavar, default=default, help=told)
-    about = "a property for Hadoop; may be repeated"
-    asked.add_argument(
-        "-D", dest="define", metavar="NAME=VALUE", action="append", default=[], help=about
-    )
+    asked.add(*OPTIONS)
     args = asked.parse_args()
-    integer("--reducers", args.reducers, 1, sizes.MOST_REDUCERS)
-    args.memory = integer("--memory", args.memory, 512, 1 << 20)
     args.copies, args.clusters = False, None
     check_options(args)
-    for text in args.define:
-        if "=" not in text:
-            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
     if hdfs_folders.exists(args.output):
         raise StageError(f"{args.output} already exists; name a new folder")
     with hdfs_folders.claimed([args.output]):
@@ -143,7 +139,7 @@ class VideoRun:
     def command(self, job: VideoJob) -> list[str]:
         """Return the command line of a job."""
         values = vars(self.args)
-        words = [f"{flag}={values[flag[2:].replace('-', '_')]}" for flag in OPTIONS]
+        words = [f"{flag}={values[flag[2:].replace('-', '_')]}" for flag in JOINS]
         words += ["--copies"] if job.copies else []
         of_clusters = job.reducer == "common"
         words += [f"--clusters={CLUSTERS}"] if of_clusters else []

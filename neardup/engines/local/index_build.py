@@ -44,7 +44,6 @@ def build(args: argparse.Namespace) -> None:
     index_manifest.check_counts(options)
     settings = with_cost_printed(settings_before_counts(options), options.verbosity)
     options = with_input(options)
-    asked = table.integer("--jobs", args.jobs, 1, plans.MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
@@ -62,7 +61,7 @@ def build(args: argparse.Namespace) -> None:
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
         named = [name for about in manifest.segments for name in about["files"]]
         more: dict[str, Any] = {"adds_to": ["-", *named], "unchanged": unchanged}
-        plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
+        plan = Plan.of(NAME, steps, settings, args.files, places, folder, args.jobs, **more)
         settings, entry = add_segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(

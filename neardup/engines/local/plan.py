@@ -31,7 +31,6 @@ from neardup.stages import external_group
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
-MOST_JOBS = 999
 FEW_WORKERS = 8  # so many may be started for an input of any size
 ONE_WORKER_BYTES = 1 << 16  # so many bytes take at most 10 ms; starting a worker takes 5 ms
 MOST_WORKERS = 240  # each reducer opens a file of every mapper

@@ -32,12 +32,12 @@ from typing import Callable
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file, memory_join
 from neardup.engines.local.flow import find_pairs, steps, write_answer
-from neardup.engines.local.plan import MOST_JOBS, Plan
+from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.images.folder_walk import Walk, path_of
 from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
-from neardup.options.command_parser import plain_names
+from neardup.options.command_parser import SHARED, STANDARD_INPUT, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.compressed import opened, plain_name, suffix_of
@@ -230,9 +230,9 @@ def opened_answers(
 def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     about = "one or more files, plain or compressed; - is standard input"
-    parser.add_argument("files", nargs="*", metavar="FILE", help=about)
-    parser.add_argument("--memory", metavar="SIZE", help=memory_join.HELP)
-    parser.add_shared("--jobs --sort-memory -o --removed --report", o=answer_file.RUN_HELP)
+    parser.add(STANDARD_INPUT._replace(help=about), *flags(f"--memory SIZE  {memory_join.HELP}"))
+    o = SHARED["-o"]._replace(help=answer_file.RUN_HELP)
+    parser.add_shared("--jobs --sort-memory -o --removed --report", o)
     args = parser.parse_intermixed_args(plain_names(words))
     if args.input_files is not None:
         raise UsageError(f"--input-files must not be given; {name} reads all files itself")
@@ -245,8 +245,6 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     args.memory = memory_join.memory_of(args.memory)
-    if args.jobs is not None:
-        args.jobs = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     return args
 
 

@@ -51,11 +51,11 @@ class NearDuplicates(MRJob):
 
     def configure_args(self) -> None:
         super().configure_args()
-        for flag, spec in OPTIONS.items():
-            (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
-        self.arg_parser.add_argument(shipping.FLAG, **shipping.OPTION)
-        for flag in ("--blocks", COUNT_TOKENS):
-            self.add_passthru_arg(flag, action="store_true", help=argparse.SUPPRESS)
+        for name, flag in OPTIONS.items():
+            (self.add_file_arg if name in SENT_ALONG else self.add_passthru_arg)(name, **flag.spec)
+        self.arg_parser.add_argument(shipping.FLAG.name, **shipping.FLAG.spec)
+        for name in ("--blocks", COUNT_TOKENS):
+            self.add_passthru_arg(name, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args: list[str]) -> None:
         for flag in ELSEWHERE:

@@ -81,7 +81,7 @@ class Launcher:
         if how.input_files is not None:
             raise UsageError("--input-files must not be given; job.py sets it for its tasks")
         if how.ship_numpy is not None and not self.on_cluster:
-            raise UsageError(f"{shipping.FLAG} needs -r hadoop")
+            raise UsageError(f"{shipping.FLAG.name} needs -r hadoop")
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:

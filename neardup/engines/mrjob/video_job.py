@@ -59,10 +59,11 @@ class VideoPairs(MRJob):
 
     def configure_args(self) -> None:
         super().configure_args()
-        for flag, spec in STEP_OPTIONS.items():
-            (self.add_file_arg if flag == "--clusters" else self.add_passthru_arg)(flag, **spec)
-        for flag in ("--map-step", "--reduce-step"):
-            self.add_passthru_arg(flag, default="", help=argparse.SUPPRESS)
+        for flag in STEP_OPTIONS:
+            sent = flag.name == "--clusters"
+            (self.add_file_arg if sent else self.add_passthru_arg)(flag.name, **flag.spec)
+        for name in ("--map-step", "--reduce-step"):
+            self.add_passthru_arg(name, default="", help=argparse.SUPPRESS)
 
     def load_args(self, args: list[str]) -> None:
         super().load_args(args)

@@ -15,12 +15,11 @@ import importlib.util
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from neardup.engines.pipe import checked, cluster_parser
+from neardup.engines.pipe import checked, cluster_parser, name_and_value
 from neardup.engines.spark import INSTALL
+from neardup.options.command_parser import flags
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.program import StageError, UsageError, end_on_signals, run
@@ -50,40 +49,26 @@ With --output kept, each part of OUTPUT has the kept lines of some splits of the
 Needs Spark 4.1 or later: SPARK_HOME, spark-submit on the PATH, or pyspark from pip; and on the
 nodes Python 3.10 or later with numpy and pyarrow.
 """
-SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "--master": dict(
-        metavar="URL",
-        default="local[*]",
-        help="local[N], yarn, spark://HOST:PORT or another master of Spark (default: local[*])",
-    ),
-    "--reducers": dict(
-        metavar="N",
-        help="number of partitions, and so of tasks and of files in OUTPUT (default: the number of "
-        "splits of the input or of Spark's cores, whichever is larger)",
-    ),
-    "--rounds": dict(
-        metavar="N",
-        choices=["auto", "1", "2"],
-        default="auto",
-        help="2: send keys first, and then records only for keys that two or more records share; "
-        "1: send records for all keys; auto: 2 (default: auto)",
-    ),
-    "--python": dict(
-        metavar="PATH",
-        help="the nodes' Python, with numpy and pyarrow (default: the current Python with "
-        "local[N], else python3)",
-    ),
-    "--conf": dict(
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a property for Spark; may be repeated, and takes precedence over the job's own",
-    ),
-    "--show": dict(
-        action="store_true", help="print the spark-submit command on stdout without running it"
-    ),
-    "--name": dict(default="near-duplicates", help="name of the application"),
-}
+SPARK_OPTIONS = flags(
+    """
+    --master URL    local[N], yarn, spark://HOST:PORT or another master of Spark [local[*]]
+                    -h: local[N], yarn or spark://HOST:PORT (default: local[*])
+    --reducers N    number of partitions, and so of tasks and of files in OUTPUT (default: the
+                    number of splits of the input or of Spark's cores, whichever is larger)
+                    -h: number of reducers (default: chosen for the input)
+    --rounds N      2: send keys first, and then records only for keys that two or more records
+                    share; 1: send records for all keys; auto: 2 [auto]
+    --python PATH   the nodes' Python, with numpy and pyarrow (default: the current Python with
+                    local[N], else python3)
+    --conf NAME=VALUE…  a property for Spark; may be repeated, and takes precedence over the job's
+                    own
+    --show          print the spark-submit command on stdout without running it
+    --name NAME     name of the application
+    """,
+    rounds={"choices": ["auto", "1", "2"]},
+    conf=name_and_value,
+    name={"default": "near-duplicates"},
+)
 JOB = Path(__file__).with_name("spark_job.py")
 
 
@@ -91,7 +76,7 @@ def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
     """Parse and check the command line; raise UsageError for an invalid or impossible option."""
     args = cluster_parser(NAME, typed, DESCRIPTION, SPARK_OPTIONS).parse_intermixed_args(given)
     no_xz = "Spark cannot decompress .xz; use .gz or .bz2"
-    checked(args, no_xz, args.reducers, "--conf", args.conf)
+    checked(args, no_xz)
     options = Options.of(args)
     for name in [*options.against, *args.inputs]:
         if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
