@@ -23,7 +23,15 @@ from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.reading.row_files import JSON, check_row_file, fields_table, format_by_name
 from neardup.report.html_page import check_jinja
-from neardup.report.video_answer import answer_of, parse_common, parse_removed_video, stretches_of
+from neardup.report.video_answer import (
+    REMOVED_VIDEOS,
+    answer_of,
+    common_lines,
+    common_objects,
+    named_stretches,
+    parse_removed_video,
+    stretches_of,
+)
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
     StageError,
@@ -46,7 +54,6 @@ from neardup.stages.video_options import (
     TICKS,
     join_options,
 )
-from neardup.videos import video_answers
 from neardup.videos.containers import is_video, require_av
 from neardup.videos.pair_lines import RUNS, format_run
 from neardup.videos.print_files import is_print_file, write_prints
@@ -70,7 +77,7 @@ TABLES = {
     "pairs": RUNS,
     "links": RUNS,
     "kept": fields_table(id=str),
-    "removed": fields_table(id=str, kept=str, share=float, doubt=str),
+    "removed": REMOVED_VIDEOS,
     "clusters": fields_table(cluster=str, id=str),
 }
 TO_REMOVE = "0.8"  # the threshold of kept and removed
@@ -194,22 +201,22 @@ def _answer(
     knows: for -0, whether a path is that of a file that was read, and not one in a file of prints
     """
     answer, decision = files["-o"], None
+    common = named_stretches(found.common, found.ids)
     if args.report or args.output in DECISIONS:
         least = threshold if args.output in DECISIONS else float(TO_REMOVE)
         decision = video_decisions.decide(found, args.keep, least, folder, args.one_picture)
     if args.report:
         gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
-        pairs = answer_of(video_decisions.runs_of(found, links=False), gone)
-        lines = video_answers.common_lines(found.common, found.videos.ids)
-        stretches = stretches_of(map(parse_common, lines))
+        pairs = answer_of(video_decisions.runs_of(found, linking=False), gone)
+        stretches = stretches_of(enumerate(common, 1))
         with files["--report"].file() as page:
             write_videos(page, pairs, stretches, ", ".join(args.folders), args.folders)
     if args.common:
         as_json = format_by_name(args.common) == JSON
-        form = video_answers.common_objects if as_json else video_answers.common_lines
-        files["--common"].write_lines(form(found.common, found.videos.ids))
+        form = common_objects if as_json else common_lines
+        files["--common"].write_lines(form(common))
     if args.output in ("pairs", "links"):
-        runs = video_decisions.runs_of(found, links=args.output == "links")
+        runs = video_decisions.runs_of(found, linking=args.output == "links")
         answer.write(map(format_run, runs))
         return video_decisions.summary(found)
     if args.output == "clusters":

@@ -8,24 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from neardup.reading.row_files import fields_table
+from neardup.reading.row_files import fields_table, json_row
 from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest
 from neardup.videos.pair_lines import PairRun, parse_run
-from neardup.videos.runs import Run
+from neardup.videos.runs import SAME_SPEED, CommonStretch, Run
 
 FIRST = 50  # pairs that are shown
 GROUPS = 10  # groups, and common stretches, that are shown
 REMOVED_VIDEOS = fields_table(id=str, kept=str, share=float, doubt=str)
 LATEST = 1e7  # seconds
-SAME_SPEED = 0.005  # how far the rate of a run may be from 1
 _COMMON = re.compile(
     rb"([0-9]{1,9})\t([0-9]+\.[0-9])\t([^\0\t\r\n]+)\t([0-9]+\.[0-9])-([0-9]+\.[0-9])\t?\n?"
 )
@@ -92,7 +91,6 @@ class Stretch(NamedTuple):
     """A stretch that many videos have in common, and its places in them."""
 
     seconds: float
-    total: int  # of places
     places: list[Place]
 
 
@@ -189,22 +187,56 @@ def speed(rate: float) -> str:
     return f"{100 * abs(1 / max(rate, 0.001) - 1):.1f} % {'faster' if rate < 1 else 'slower'}"
 
 
+def named_stretches(stretches: Iterable[CommonStretch], ids: Sequence[str]) -> list[Stretch]:
+    """Return common stretches as they are written: with the ids of videos, and rounded times."""
+    return [
+        Stretch(
+            round(stretch.seconds, 1),
+            [Place(ids[k], round(start, 1), round(end, 1)) for k, start, end in stretch.places],
+        )
+        for stretch in stretches
+    ]
+
+
+def common_lines(stretches: Iterable[Stretch]) -> Iterator[bytes]:
+    r"""Yield a line for each place of each common stretch: its number, seconds, ID, from-to.
+
+    >>> places = [Place("a", 0.0, 6.0), Place("c", 61.0, 67.0)]
+    >>> list(common_lines([Stretch(6.0, places)]))
+    [b'1\t6.0\ta\t0.0-6.0\n', b'1\t6.0\tc\t61.0-67.0\n']
+    """
+    for k, (seconds, places) in enumerate(stretches, 1):
+        for id_, start, end in places:
+            yield f"{k}\t{seconds:.1f}\t{id_}\t{start:.1f}-{end:.1f}\n".encode()
+
+
+def common_objects(stretches: Iterable[Stretch]) -> Iterator[bytes]:
+    r"""Yield a JSON object for each common stretch.
+
+    >>> next(common_objects([Stretch(6.0, [Place("a", 0.0, 6.0)])]))
+    b'{"seconds":6.0,"places":[{"id":"a","from":0.0,"to":6.0}]}\n'
+    """
+    for seconds, places in stretches:
+        times = [{"id": id_, "from": start, "to": end} for id_, start, end in places]
+        yield json_row({"seconds": seconds, "places": times})
+
+
 def parse_common(line: bytes) -> tuple[int, Stretch]:
     r"""Parse a line that --common has written: a stretch's number, and one or all of its places.
 
     As a JSON object, which has all places, the number is 0.  WireError for anything else.
 
     >>> parse_common(b"1\t6.0\ta.mp4\t3.0-9.1\n")
-    (1, Stretch(seconds=6.0, total=1, places=[Place(id='a.mp4', start=3.0, end=9.1)]))
+    (1, Stretch(seconds=6.0, places=[Place(id='a.mp4', start=3.0, end=9.1)]))
     """
     try:
         if not line.startswith(b"{"):
             number, seconds, place = _place(line)
-            return number, Stretch(seconds, 1, [place])
+            return number, Stretch(seconds, [place])
         fields = json.loads(line)
         places = fields["places"] if isinstance(fields["places"], list) else []
         parsed = [_place(_line(fields["seconds"], place)) for place in places]
-        return 0, Stretch(parsed[0][1], len(parsed), [place for _, _, place in parsed])
+        return 0, Stretch(parsed[0][1], [place for _, _, place in parsed])
     except (ValueError, KeyError, IndexError, OverflowError, RecursionError):
         raise WireError(
             f"expected a line that `neardup videos --common` wrote, got {shown(line)}"
@@ -232,8 +264,8 @@ def _place(line: bytes) -> tuple[int, float, Place]:
 def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
     """Join consecutive lines of the same stretch; sort stretches by number of places, descending.
 
-    >>> a, b = (Stretch(6.0, 1, [Place(id_, 0.0, 6.0)]) for id_ in "ab")
-    >>> [stretch.total for stretch in stretches_of([(1, a), (1, b), (2, b)])]
+    >>> a, b = (Stretch(6.0, [Place(id_, 0.0, 6.0)]) for id_ in "ab")
+    >>> [len(stretch.places) for stretch in stretches_of([(1, a), (1, b), (2, b)])]
     [2, 1]
     """
     joined = []
@@ -241,5 +273,5 @@ def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
         some = [stretch for _, stretch in group]
         for part in [some] if number else [[each] for each in some]:
             places = [place for each in part for place in each.places]
-            joined.append(Stretch(part[0].seconds, len(places), places))
-    return sorted(joined, key=lambda stretch: -stretch.total)
+            joined.append(Stretch(part[0].seconds, places))
+    return sorted(joined, key=lambda stretch: -len(stretch.places))

@@ -10,6 +10,7 @@ Letters: n rows, T values in all; row i is `values[offsets[i]:offsets[i+1]]`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -48,6 +49,19 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values = np.sort(values)
     starts = starts_of_runs(values)
     return values[starts], np.diff(starts, append=len(values))
+
+
+def grouped(rows: np.ndarray) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs.
+
+    >>> [(row, at.tolist()) for row, at in grouped(np.array([[1, 2], [0, 9], [1, 2]]))]
+    [([0, 9], [1]), ([1, 2], [0, 2])]
+    """
+    order = np.lexsort(rows.T[::-1])
+    inner = rows[order]
+    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
+    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
+        yield rows[part[0]].tolist(), part
 
 
 def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:

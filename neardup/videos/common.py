@@ -50,6 +50,16 @@ def limit(clusters: int, share: float, least: int) -> float:
     return max(least, share * clusters)
 
 
+def in_many(frames: Indices, clusters: Indices, most: float) -> Indices:
+    """Return the frames that more than `most` clusters show, their own included.
+
+    frames[k] is shown by a video of another cluster, clusters[k].
+    """
+    frames, _ = shown_by(frames, clusters)
+    starts = starts_of_runs(frames)
+    return frames[starts[np.diff(starts, append=len(frames)) + 1 > most]]
+
+
 def with_holes(
     owner: NDArray[np.int32], spans: Indices, common: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:

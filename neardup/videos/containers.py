@@ -99,7 +99,7 @@ def decoder_versions() -> str:
     return f"av {av.__version__}"
 
 
-def _version() -> int:
+def av_version() -> int:
     import av
 
     return int(av.__version__.partition(".")[0])
@@ -159,7 +159,7 @@ def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
     bare = [name for name, suffixes in BARE.items() if suffix in suffixes]
     options = {"format_whitelist": ",".join([*SIGNED, *bare]), "protocol_whitelist": "file"}
     name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is not an address
-    lenient: Any = {"metadata_errors": "replace"} if _version() < LENIENT else {}
+    lenient: Any = {"metadata_errors": "replace"} if av_version() < LENIENT else {}
     try:
         return av.open(name, container_options=options, **lenient)
     except av.error.FFmpegError as error:

@@ -35,7 +35,7 @@ an edge, which cut plain backgrounds at another place in each copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import ceil, floor
 from typing import Literal, NamedTuple
 
@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from neardup.images import perceptual_hash
 from neardup.images.perceptual_hash import MIRROR, STEP, WAVES, cosines_between
 from neardup.sets.hashing import random_words
+from neardup.sets.ragged import grouped
 from neardup.videos.video_prints import MIRROR as MIRRORED
 from neardup.videos.video_prints import OWN, REGIONS
 
@@ -124,7 +125,7 @@ def hashes(pictures: Bytes, wanted: slice = slice(None)) -> tuple[Words, Integer
     pictures = pictures[wanted]
     found = np.zeros((len(pictures), len(VARIANTS), WORDS), np.uint64)
     quality = np.zeros(len(pictures), np.int64)
-    for edges, here in _groups(boxes):
+    for edges, here in grouped(boxes):
         inside, tight = (Box(*(edge / PARTS for edge in box)) for box in (edges[:4], edges[4:]))
         found[here] = _variants(pictures[here], inside, tight)
         quality[here] = _quality(pictures[here], inside)
@@ -225,7 +226,7 @@ def _of_neighbours(bars: Integers, mode: Literal["edge", "constant"]) -> Integer
 def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[Integers, Integers]:
     """Return the certain and the possible bars (n, 2), in quarters of pixels; side: 0 for rows."""
     sure, most = np.zeros((2, len(boxes), 2), np.int64)
-    for (top, bottom, left, right), here in _groups(boxes):
+    for (top, bottom, left, right), here in grouped(boxes):
         rows = slice(-(-top // PARTS), bottom // PARTS)
         inside = pictures[here, rows, -(-left // PARTS) : right // PARTS]
         first, last = (top, bottom) if side == 0 else (left, right)
@@ -293,10 +294,3 @@ def _quality(pictures: Bytes, box: Box) -> Integers:
         total += (differences * np.uint16(100) >> np.uint16(8)).sum(axis=(1, 2), dtype=np.int64)
     share = inside[0].size / SIDE**2
     return np.minimum(100, (total / (perceptual_hash.STEEP * share)).astype(np.int64))
-
-
-def _groups(rows: Integers) -> Iterator[tuple[list[int], Integers]]:
-    """Yield each distinct row of an array (n, w), and the numbers of the rows equal to it."""
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    for k, row in enumerate(distinct.tolist()):
-        yield row, np.flatnonzero(which.ravel() == k)

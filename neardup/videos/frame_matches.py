@@ -28,7 +28,6 @@ Letters: n frames, b masks (40) of r bits (24); D bits that may differ (40).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Callable, NamedTuple
@@ -265,12 +264,3 @@ def counted(marks: NDArray[np.bool_], starts: Indices) -> Indices:
     """
     total = np.append(0, np.cumsum(marks))
     return np.asarray(np.diff(total[np.append(starts, len(marks))]), np.int64)
-
-
-def grouped(rows: Indices) -> Iterator[tuple[list[int], Indices]]:
-    """Yield the distinct rows (int64 (n, k)) in order, each with the places where it occurs."""
-    order = np.lexsort(rows.T[::-1])
-    inner = rows[order]
-    new = np.append(True, (inner[1:] != inner[:-1]).any(axis=1))[: len(rows)]
-    for part in np.split(order, np.flatnonzero(new)[1:]) if len(rows) else ():
-        yield rows[part[0]].tolist(), part

@@ -49,11 +49,10 @@ def one_picture(spans: NDArray[np.int64], hashes: NDArray[np.uint64]) -> bool:
 class SpanMaker:
     """Makes the spans (frames in a row that look the same) of a video, from its frames in order.
 
-    The result does not depend on how many frames are added at a time.
-
     >>> maker = SpanMaker(tick_ms=250)
     >>> picture = (np.arange(4096.0).reshape(64, 64) ** 1.5 % 255).astype(np.uint8)
-    >>> maker.add(np.array([0, 250, 500]), np.stack([picture, picture, picture.T]))
+    >>> for time, frame in [(0, picture), (250, picture), (500, picture.T)]:
+    ...     maker.add(time, frame)
     >>> maker.finish()[0].tolist()
     [[0, 500], [500, 750]]
     """
@@ -68,11 +67,11 @@ class SpanMaker:
         self._first = 0  # the hash of the last span as a number
         self._shown = -1  # the last tick of the last span
 
-    def add(self, times_ms: NDArray[np.int64], pictures: NDArray[np.uint8]) -> None:
-        """Add frames: their times (n,) in ms, ascending, and pictures, uint8 (n, 64, 64)."""
-        self._times += np.asarray(times_ms).tolist()
-        self._pictures += list(np.array(pictures))  # copies: the caller may reuse its own
-        while len(self._times) >= self._done + BATCH + REACH:
+    def add(self, time_ms: int, picture: NDArray[np.uint8]) -> None:
+        """Add the next frame: its time in ms, and its picture, uint8 (64, 64), which is copied."""
+        self._times.append(time_ms)
+        self._pictures.append(np.array(picture))
+        if len(self._times) == self._done + BATCH + REACH:
             self._hash(self._done + BATCH, self._done + BATCH + REACH)
 
     def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -24,10 +24,6 @@ from neardup.reading.row_files import LineTable
 from neardup.runtime.program import WireError, shown
 from neardup.videos.runs import Run, VideoPair
 
-COLUMNS = (
-    *("a", "b", "seconds", "a_from", "a_to", "b_from", "b_to", "share", "rate"),
-    *("mirrored", "one_picture"),
-)
 ONE_PICTURE = "one picture"
 _ID, _TIME = rb"([^\0\t\r\n]+)", rb"([0-9]{1,9}\.[0-9])"
 _NUMBERS = rb"%b\t%b-%b\t%b-%b\t([01]\.[0-9]{2})\t([0-9]{1,3}\.[0-9]{3})\t([01])" % ((_TIME,) * 5)
@@ -105,7 +101,7 @@ def parse_run(line: bytes) -> PairRun:
 
 
 def row_of(line: bytes) -> dict[str, Any]:
-    r"""Convert the line of a matching stretch of two videos to a table row with COLUMNS as keys.
+    r"""Convert the line of a matching stretch of two videos to a table row.
 
     >>> row_of(b"a\tb\t12.5\t61.0-73.5\t0.0-12.5\t0.98\t1.000\t1\n")["a_from"]
     61.0
@@ -121,7 +117,7 @@ def _of_row(row: dict[str, Any]) -> PairRun:
 
 _KINDS = {"a": str, "b": str, "mirrored": bool, "one_picture": bool}
 RUNS = LineTable(
-    {name: _KINDS.get(name, float) for name in COLUMNS},
+    {name: _KINDS.get(name, float) for name in PairRun._fields},
     row_of,
     lambda row: format_run(_of_row(row)),
 )

@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
+from itertools import count
 from typing import IO, Any, Callable
 
 import numpy as np
@@ -38,6 +40,8 @@ LONGEST = 1 << 30  # bytes of a line: some hundred hours
 ROWS = 4  # of a table that are read at once
 GROUP_BYTES = 64 << 20  # of hashes in a row group
 
+Parse = Callable[[], VideoPrint]
+
 
 def is_print_file(name: str) -> bool:
     """Return whether a regular file begins like a file of video fingerprints."""
@@ -50,24 +54,28 @@ def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
     """Yield the video prints in a file; call `bad` with a message for each invalid line or row."""
     with open(name, "rb") as file:
         parquet = file.read(len(PARQUET)) == PARQUET
-    return _in_table(name, bad) if parquet else _in_lines(name, bad)
+    for place, parse in _rows(name) if parquet else _lines(name):
+        try:
+            video = parse()
+        except WireError as error:
+            bad(f"{place}: {error}")
+        else:
+            yield video
 
 
-def _in_lines(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
+def _lines(name: str) -> Iterator[tuple[str, Parse]]:
     with opened(os.path.abspath(name), name) as stream:
-        number = 0
-        while line := stream.readline(LONGEST):
-            number += 1
+        for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
             if len(line) == LONGEST:
                 raise StageError(
                     f"{name}: line {number}: longer than {LONGEST >> 20} MiB; name a file that "
                     "--output prints wrote"
                 )
             if not line.isspace():
-                yield from _tried(f"line {number}", lambda: from_line(line), bad)
+                yield f"line {number}", partial(from_line, line)
 
 
-def _in_table(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
+def _rows(name: str) -> Iterator[tuple[str, Parse]]:
     check_pyarrow()
     with damage_named(name), opened_parquet(name, name) as file:
         missing = [column for column in COLUMNS if column not in file.schema_arrow.names]
@@ -76,38 +84,22 @@ def _in_table(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
                 f"{name}: has no column {missing[0]}; expected a table of prints, as "
                 "--output prints -o FILE.parquet writes it"
             )
-        number = 0
+        number = count(1)
         for batch in file.iter_batches(ROWS, columns=list(COLUMNS), use_threads=False):
-            columns = {field: batch.column(field) for field in COLUMNS}
-            for k in range(batch.num_rows):
-                number += 1
-                row = {field: column[k] for field, column in columns.items()}
-                yield from _tried(f"row {number}", lambda: _of_row(row), bad)  # noqa: B023
+            for row in zip(*map(batch.column, COLUMNS)):
+                yield f"row {next(number)}", partial(_of_row, row)
 
 
-def _tried(
-    place: str, parse: Callable[[], VideoPrint], bad: Callable[[str], object]
-) -> Iterator[VideoPrint]:
-    try:
-        video = parse()
-    except WireError as error:
-        bad(f"{place}: {error}")
-    else:
-        yield video
-
-
-def _of_row(row: dict[str, Any]) -> VideoPrint:
+def _of_row(row: Sequence[Any]) -> VideoPrint:
     """Convert a row of Arrow values to a `VideoPrint`; WireError if it is invalid."""
     try:
-        id_, facts, variants, starts, ends, values = (row[name].as_py() for name in COLUMNS)
+        id_, facts, variants, starts, ends, values = (value.as_py() for value in row)
         kinds = ((starts, int), (ends, int), (values, bytes), (variants, str), ([facts], str))
         if not all(_are(some, kind) for some, kind in kinds):
             raise ValueError
-        starts, ends = np.array(starts, np.int64), np.array(ends, np.int64)
+        spans = np.array([starts, ends], np.int64).T
         hashes = np.frombuffer(b"".join(values), ">u8").astype(np.uint64)
-        facts = json.loads(facts)
-        spans = np.stack((starts, ends), axis=1)
-        return checked(id_, facts, variants, spans, hashes)
+        return checked(id_, json.loads(facts), variants, spans, hashes)
     except (ValueError, OverflowError, RecursionError):
         raise WireError("expected the print of a video") from None
 

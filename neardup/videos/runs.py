@@ -12,6 +12,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
+SAME_SPEED = 0.005  # how far the rate of a run may be from 1
+
 
 class Run(NamedTuple):
     """A stretch in which two videos, a and b, show the same pictures."""

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from neardup.images.decoders import in_order
 from neardup.joins.near_bits import near_pairs
 from neardup.sets.hashing import combine
-from neardup.sets.ragged import chunks, spans, starts_of_runs
+from neardup.sets.ragged import chunks, grouped, spans, starts_of_runs
 from neardup.videos.frame_matches import (
     BITS,
     KEY_BITS,
@@ -37,7 +37,6 @@ from neardup.videos.frame_matches import (
     Indices,
     Rows,
     counted,
-    grouped,
     in_buckets,
     keys_by,
     video_numbers,

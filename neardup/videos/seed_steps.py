@@ -14,11 +14,11 @@ from itertools import groupby
 import numpy as np
 
 from neardup.runtime.program import WireError, shown
+from neardup.sets.ragged import grouped
 from neardup.videos.frame_matches import (
     KEY_BITS,
     MASKS,
     Rows,
-    grouped,
     keys_by,
     matches_in,
     video_numbers,

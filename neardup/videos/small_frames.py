@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.videos.containers import av_version
 from neardup.videos.frame_hashes import SIDE
 
 if TYPE_CHECKING:
@@ -73,10 +74,9 @@ def scaled(
     Since PyAV 17 swscale starts a thread for each core.  Every core has a process already, and if
     there is no memory for a thread, swscale waits for it for ever.
     """
-    import av
     from av.video.reformatter import VideoReformatter
 
-    one: Any = {"threads": 1} if int(av.__version__.split(".")[0]) >= 17 else {}
+    one: Any = {"threads": 1} if av_version() >= 17 else {}
     scaler = scaler or VideoReformatter()
     return scaler.reformat(frame, width, height, format, interpolation=interpolation, **one)
 

@@ -48,7 +48,6 @@ from neardup.videos.video_prints import DIGEST, VideoPrint
 
 __all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
 VERSION = 4  # of times and pictures: must change if they do
-BATCH = 64  # pictures
 SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000
 CODECS = {
@@ -109,7 +108,7 @@ def _print(file: FoundFile, how: Reading, container: Any, stream: Any) -> VideoP
     facts.update(originals.average(frames.samples))
     if decoder.damaged:
         facts["damaged"] = True
-    spans, hashes = frames.finish()
+    spans, hashes = frames.spans.finish()
     if one_picture(spans, hashes[:, 0]):
         facts[DIGEST] = digest_of(file.path).hex()
     return VideoPrint(path_id(file.path), facts, frame_hashes.VARIANTS, spans, hashes)
@@ -132,18 +131,16 @@ def _nothing(stream: Any, damaged: int, why: str) -> tuple[str, str]:
 
 
 class _Frames:
-    """Shrinks frames and passes them on to a SpanMaker, in batches."""
+    """Shrinks frames for a SpanMaker, and measures some of them."""
 
     def __init__(self, tick_ms: int):
-        self._spans = SpanMaker(tick_ms)
+        self.spans = SpanMaker(tick_ms)
         self.size = (0, 0)  # width and height of the first frame, upright
         self._shrinker = Shrinker()
         self._last: Any = None
         self._small: NDArray[np.uint8] = np.empty(0, np.uint8)
         self.samples: list[originals.Facts] = []  # of frames, at most SAMPLES
         self._ticks, self._every = 0, 1000 // tick_ms  # ticks so far, and between samples
-        self._times: list[int] = []
-        self._pictures: list[NDArray[np.uint8]] = []
 
     def add(self, time: float, frame: Any) -> None:
         if frame is not self._last:  # else it is held
@@ -154,17 +151,7 @@ class _Frames:
                 exchanged = turn_of(frame)[0]
                 self.size = (frame.width, frame.height)[:: -1 if exchanged else 1]
         self._ticks += 1
-        self._times.append(round(time * 1000))
-        self._pictures.append(self._small)
-        if len(self._times) == BATCH:
-            self._pass_on()
-
-    def finish(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return the spans (n, 2), in ms, of frames that look the same, and hashes (n, V, 4)."""
-        self._last = None
-        if self._times:
-            self._pass_on()
-        return self._spans.finish()
+        self.spans.add(round(time * 1000), self._small)
 
     def _sample(self, frame: Any) -> None:
         """Measure a frame; take half as many as before when there are enough."""
@@ -172,10 +159,6 @@ class _Frames:
         self.samples.append({**facts, "colour": self._shrinker.colour(frame)} if facts else {})
         if len(self.samples) == SAMPLES:
             self.samples, self._every = self.samples[::2], 2 * self._every
-
-    def _pass_on(self) -> None:
-        self._spans.add(np.array(self._times, np.int64), np.stack(self._pictures))
-        self._times, self._pictures = [], []
 
 
 def _facts(

@@ -225,15 +225,10 @@ class _Join:
         return found, alike
 
     def _of_many_clusters(self) -> Indices:
-        shown = [common.shown_by(*both) for both in self._each_part(self._shown)]
-        if not shown:
-            return np.empty(0, np.int64)
-        frames, clusters = (np.concatenate(side) for side in zip(*shown))
-        frames, _ = common.shown_by(frames, clusters)
-        others = np.bincount(frames, minlength=self.store.frames)
+        frames, clusters = (np.concatenate(side) for side in zip(*self._each_part(self._shown)))
         number = len(np.unique(self.clusters))
         most = common.limit(number, self.options.common_share, self.options.common_least)
-        return np.flatnonzero(others + 1 > most)
+        return common.in_many(frames, clusters, most)
 
     def _shown(self, part: int) -> tuple[Indices, Indices]:
         """Return frames, and clusters of other videos that show them, in a part of the matches."""

@@ -33,10 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.runtime.program import StageError, WireError
-from neardup.sets.ragged import Forest
+from neardup.sets.ragged import Forest, grouped
 from neardup.videos import common
 from neardup.videos.alignment import RUN_SECONDS, SEEDS, Frames, pair_of, repeats
-from neardup.videos.frame_matches import grouped
 from neardup.videos.pair_lines import format_run, pair_runs
 from neardup.videos.runs import VideoPair
 from neardup.videos.step_lines import (
@@ -323,26 +322,14 @@ def common_frames(
     most = common.limit(clusters.number, options.common_share, options.common_least)
     for key, group in groupby(lines, first_field):
         rows = [fields_of(text, 3, "the matching frames of two videos") for text in group]
-        ids = [key.rpartition(b" ")[0], *dict.fromkeys(row[1] for row in rows)]
-        places = {id_: place for place, id_ in enumerate(ids)}
-        starts = [parse_numbers(row[2], 2) for row in rows]
-        owners = np.repeat([places[row[1]] for row in rows], [len(some) for some in starts])
-        pairs = np.concatenate(starts)
-        numbers = clusters.numbers(ids)
-        apart = numbers[owners] != numbers[0]
-        frames = _shown_by_many(pairs[apart, 0], numbers[owners[apart]], most)
-        near = np.isin(pairs[:, 0], frames)
-        yield from _common_lines(ids, np.zeros(len(frames), np.int64), frames)
-        yield from _common_lines(ids, owners[near], pairs[near, 1])
-
-
-def _shown_by_many(frames: Indices, numbers: Indices, most: float) -> Indices:
-    """Return the starts of frames that more than `most` clusters show, the video's own included."""
-    distinct = np.unique(np.stack((frames, numbers), axis=1), axis=0)
-    starts, counts = np.unique(distinct[:, 0], return_counts=True)
-    return np.asarray(starts[counts + 1 > most], np.int64)
-
-
-def _common_lines(ids: list[bytes], owners: Indices, starts: Indices) -> Iterator[bytes]:
-    for (owner,), part in grouped(owners[:, np.newaxis]):
-        yield line(ids[owner], COMMON, format_numbers(np.unique(starts[part])))
+        ids = [key.rpartition(b" ")[0], *(other for _, other, _ in rows)]
+        pairs = [parse_numbers(starts, 2) for *_, starts in rows]
+        own, *numbers = np.unique(clusters.numbers(ids), return_inverse=True)[1].tolist()
+        others = np.repeat(numbers, [*map(len, pairs)])
+        starts, frames = np.unique(np.concatenate(pairs)[:, 0], return_inverse=True)
+        apart = others != own
+        frames = starts[common.in_many(frames[apart], others[apart], most)]
+        near = [np.unique(some[np.isin(some[:, 0], frames), 1]) for some in pairs]
+        for id_, some in zip(ids, [frames, *near]):
+            if len(some):
+                yield line(id_, COMMON, format_numbers(some))

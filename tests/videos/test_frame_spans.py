@@ -1,4 +1,4 @@
-"""Spans of similar frames equal those of a slow definition, whatever the size of the batches."""
+"""Spans of similar frames equal those of a slow definition, in one batch and in several."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def expected(times: np.ndarray, pictures: np.ndarray) -> tuple[list[list[int]], 
     return spans, firsts
 
 
-def made(times: np.ndarray, pictures: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
+def made(times: np.ndarray, pictures: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     maker = SpanMaker(TICK)
-    for k in range(0, len(times), step):
-        maker.add(times[k : k + step], pictures[k : k + step])
+    for time, picture in zip(times.tolist(), pictures):
+        maker.add(time, picture)
     return maker.finish()
 
 
@@ -59,30 +59,21 @@ def made(times: np.ndarray, pictures: np.ndarray, step: int) -> tuple[np.ndarray
 def test_spans_are_those_of_the_definition(many: int) -> None:
     times, pictures = ticks(many, many)
     spans, firsts = expected(times, pictures)
-    found, hashed = made(times, pictures, many)
+    found, hashed = made(times, pictures)
     assert found.tolist() == spans
     assert (hashed == np.array(firsts, np.uint64).reshape(-1, len(VARIANTS), 4)).all()
     assert many < BATCH or 0 < len(spans) < many
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [1, 7, 239, 1000])
-def test_spans_do_not_depend_on_how_many_are_added_at_a_time(step: int) -> None:
-    times, pictures = ticks(3, 2 * BATCH + 90)
-    all_at_once, some = made(times, pictures, len(times)), made(times, pictures, step)
-    assert (all_at_once[0] == some[0]).all()
-    assert (all_at_once[1] == some[1]).all()
-
-
 def test_spans_ascend_and_do_not_overlap() -> None:
-    spans, _ = made(*ticks(4, 300), 50)
+    spans, _ = made(*ticks(4, 300))
     assert (spans[:, 0] < spans[:, 1]).all()
     assert (spans[1:, 0] >= spans[:-1, 1]).all()
 
 
 def test_a_video_without_ticks_and_a_black_one_have_no_spans() -> None:
     black = np.full((9, SIDE, SIDE), 16, np.uint8)
-    for spans, hashed in (SpanMaker(TICK).finish(), made(np.arange(9) * TICK, black, 9)):
+    for spans, hashed in (SpanMaker(TICK).finish(), made(np.arange(9) * TICK, black)):
         assert spans.shape == (0, 2)
         assert hashed.shape == (0, len(VARIANTS), 4)
 
@@ -90,7 +81,7 @@ def test_a_video_without_ticks_and_a_black_one_have_no_spans() -> None:
 def test_pictures_are_copied() -> None:
     maker = SpanMaker(TICK)
     _, pictures = ticks(5, 4)
-    shared = pictures[3:4].copy()
-    maker.add(np.array([0]), shared)
+    shared = pictures[3].copy()
+    maker.add(0, shared)
     shared[:] = 16
-    assert len(maker.finish()[0]) == len(made(np.array([0]), pictures[3:4], 1)[0])
+    assert len(maker.finish()[0]) == len(made(np.array([0]), pictures[3:4])[0])

@@ -10,7 +10,6 @@ import pytest
 from neardup.reading.row_files import json_row, line_of_row
 from neardup.runtime.program import WireError
 from neardup.videos.pair_lines import (
-    COLUMNS,
     RUNS,
     PairRun,
     format_run,
@@ -52,7 +51,7 @@ def test_runs_come_back_from_their_lines() -> None:
 def test_an_object_has_the_columns_of_a_table() -> None:
     run = parse_run(LINE)
     row = row_of(format_run(run))
-    assert [*row] == [*json.loads(json_row(row))] == [*COLUMNS]
+    assert [*row] == [*json.loads(json_row(row))] == [*PairRun._fields]
     assert row["b_to"] == 12.5
     assert row["mirrored"] is False
     assert run.run == Run(12.5, 61.0, 73.5, 0.0, 12.5, 1.0, 0)

@@ -99,11 +99,10 @@ class VideoRun:
         """Run all jobs; after a failure, remove what they have written."""
         started: list[watching.Job] = []
         try:
-            if self.args.paths:
-                self._start(self.frames_job(), started)
-            for job in JOBS:
-                self._start(self.command(job), started)
-                if job.name == "copies":
+            for job in [None, *JOBS] if self.args.paths else JOBS:
+                started.append(watching.Job(self.command(job) if job else self.frames_job()))
+                started[-1].run()
+                if job and job.name == "copies":
                     self.clusters = str(shipping.kept_bytes(b"".join(self._clusters())))
         except BaseException:
             all_started = len(started) == len(JOBS) + self.args.paths
@@ -112,10 +111,6 @@ class VideoRun:
             raise
         hdfs_folders.remove([self.between])
         watching.succeeds(hdfs_folders.marking([self.args.output]))
-
-    def _start(self, command: list[str], started: list[watching.Job]) -> None:
-        started.append(watching.Job(command))
-        started[-1].run()
 
     def _clusters(self) -> Sequence[bytes]:
         """Compute the clusters of copied videos on this machine, since few videos have copies."""
@@ -140,19 +135,14 @@ class VideoRun:
         """Return the command line of a job."""
         values = vars(self.args)
         words = [f"{flag}={values[flag[2:].replace('-', '_')]}" for flag in JOINS]
-        words += ["--copies"] if job.copies else []
+        words += ["--copies"] * job.copies
         of_clusters = job.reducer == "common"
-        words += [f"--clusters={CLUSTERS}"] if of_clusters else []
-        files = ["-files", f"{self.clusters}#{CLUSTERS}"] if of_clusters else []
+        files = ["-files", f"{self.clusters}#{CLUSTERS}"] * of_clusters
         own = {**BY_FIRST_FIELD, sizes.REDUCERS: self.args.reducers}
         own.update(sizes.reduce_properties(self.args.memory))
-        map_words = [word for word in words if not word.startswith("--clusters")]
-        steps = (("-mapper", job.mapper, map_words), ("-reducer", job.reducer, words))
-        tasks = [
-            word
-            for flag, step, options in steps
-            for word in (flag, self.task("step.py", "videos", step, *options))
-        ]
+        tasks = ["-mapper", self.task("step.py", "videos", job.mapper, *words)]
+        words += [f"--clusters={CLUSTERS}"] * of_clusters
+        tasks += ["-reducer", self.task("step.py", "videos", job.reducer, *words)]
         rest = [*PARTITIONER, *self.inputs(job.inputs), "-output", self.folder(job.name), *tasks]
         return self.streaming(job.name, own, files, rest)
 

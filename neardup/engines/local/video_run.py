@@ -18,7 +18,6 @@ from neardup.videos.frame_store import FrameStore
 from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.stored_prints import from_bytes, to_bytes
-from neardup.videos.video_answers import Videos
 from neardup.videos.video_files import Reading, print_of
 from neardup.videos.video_prints import VideoPrint
 
@@ -64,4 +63,4 @@ def found_in(
     old = len(store) - len(sources)
     show = progress.of(0)
     pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
-    return FoundPairs(Videos(store.ids, store.facts, shown, old), pairs, common)
+    return FoundPairs(store.ids, store.facts, shown, old, pairs, common)

@@ -10,7 +10,6 @@ import argparse
 import glob
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -107,11 +106,10 @@ class VideoPairs(MRJob):
     def _run_one(self, job: VideoJob, prints: list[str], folder: Path) -> None:
         """Run one job, and write its output to a file in `folder` with the name of the job."""
         flags = [f"--map-step={job.mapper}", f"--reduce-step={job.reducer}"]
-        flags += ["--copies"] if job.copies else []
+        flags += ["--copies"] * job.copies
         flags += [f"--clusters={folder / CLUSTERS}"] if job.reducer == "common" else []
-        names: list[str] = []
-        for name in job.inputs:
-            names += prints if name == PRINTS else [str(folder / name)]
+        of = {PRINTS: prints}
+        names = [name for one in job.inputs for name in of.get(one, [str(folder / one)])]
         one = VideoPairs([*self._cl_args, *flags])
         one.options.local_tmp_dir = str(folder)
         one.options.args = list(map(glob.escape, names))  # mrjob treats each as a pattern
@@ -120,12 +118,8 @@ class VideoPairs(MRJob):
                 runner.run()
             except StepFailedException as error:
                 raise StageError(message_of_a_task(str(folder), NAME) or str(error)) from None
-            _write(folder / job.name, runner.cat_output())
-
-
-def _write(path: Path, pieces: Iterable[bytes]) -> None:
-    with path.open("wb") as file:
-        file.writelines(pieces)
+            with (folder / job.name).open("wb") as file:
+                file.writelines(runner.cat_output())
 
 
 def main() -> int:

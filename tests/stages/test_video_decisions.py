@@ -6,8 +6,8 @@ import pytest
 
 from neardup.images.keep_rules import VIDEOS, Facts, in_order, keep_rules
 from neardup.images.originals import doubt
+from neardup.stages.video_decisions import compare
 from neardup.videos.runs import Run, VideoPair
-from neardup.videos.video_answers import Videos, compare
 
 SPECTRUM = [float(4000 / (k + 1) ** 2) for k in range(17)]
 
@@ -25,9 +25,8 @@ def pair(a: int, b: int, rate: float = 1.0, mirrored: bool = False) -> VideoPair
 
 
 def order_of(some: list[Facts], pairs: list[VideoPair]) -> list[int]:
-    videos = Videos(list("abc")[: len(some)], some, [60.0] * len(some), 0)
-    compare(pairs, videos)
-    return in_order(some, videos.ids, keep_rules(VIDEOS))
+    compare(pairs, some)
+    return in_order(some, list("abc")[: len(some)], keep_rules(VIDEOS))
 
 
 @pytest.mark.parametrize("fps", [10.0, 23.976, 24.0, 25.0, 29.97, 30.0, 50.0, 59.94, 60.0])
