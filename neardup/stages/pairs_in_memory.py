@@ -32,7 +32,7 @@ from neardup.verification.pair_join import PairJoin
 
 RANK_BITS = 64 - HASH_BITS  # at most so many records, as a power of two
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
-KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 10, 24, 400, 48
+KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 48
 MAX_PAIRS = 64  # of similar sets, for each record
 
 Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
