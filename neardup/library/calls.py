@@ -158,8 +158,7 @@ class _Run:
     """A job on n records in memory, which finds the keys, the pairs, and the decisions.
 
     Records are numbered in the order of ids, and have these numbers on lines.  position: of each
-    number's record; numbers (int64): of each position; sets: n rows; places: uint64 (n,); keys: n
-    rows, only the keys at which records may form pairs.
+    number's record; numbers (int64): of each position; sets: n rows.
     """
 
     def __init__(
@@ -176,16 +175,11 @@ class _Run:
             self.given = given = UserRecords.of(records)
             texts = given.texts or (not len(given) and options.get("shingle") != "bag")
             asked = keywords.options_of(output, "text" if texts else "shingles", values)
-        self.settings = settings_before_counts(asked)
+        self._asked, self.settings = asked, settings_before_counts(asked)
         self.position = _in_order(self.given)
         self.numbers = np.empty(len(self.given), dtype=np.int64)
         self.numbers[self.position] = np.arange(len(self.given))
         batches = self._batches_of_records()
-        if counts_first(asked) and not pairs_in_memory.is_possible(self.settings):
-            held, counter = list(batches), TokenCounter()
-            for batch in held:
-                counter.add(batch.sets)
-            self.settings, batches = Settings.of(asked, counter.counts()), iter(held)
         self._batches = [self._numbered(batch) for batch in portions(batches, self.settings)]
         self.sets = Ragged.end_to_end([batch.sets for batch in self._batches])
         places = [np.empty(0, np.uint64), *(batch.places for batch in self._batches)]
@@ -220,6 +214,11 @@ class _Run:
 
     def _lines_of_buckets(self) -> Iterator[bytes]:
         """Yield the output lines of buckets: those of keys at which records may form pairs."""
+        if counts_first(self._asked):
+            counter = TokenCounter()
+            for batch in self._batches:
+                counter.add(batch.sets)
+            self.settings = Settings.of(self._asked, counter.counts())
         keys = self._keys()
         some = np.flatnonzero(keys.sizes)
         ids = [id_ for batch in self._batches for id_ in batch.ids]

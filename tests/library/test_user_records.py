@@ -279,3 +279,10 @@ def test_arrays_of_integers_are_the_sets_of_their_lists(kinds, least) -> None:
     found = neardup.pairs(arrays)
     assert found == neardup.pairs(rows) == [(0, 1, Fraction(1))]
     assert neardup.pairs([*arrays, rows[1]]) == neardup.pairs([*rows, rows[1]])
+
+
+@pytest.mark.parametrize("scheme", ["exact", "prefix", "minhash"])
+def test_a_large_cluster_is_left_to_the_buckets_of_any_scheme(scheme) -> None:
+    sets = [{*range(40), 100 + i} for i in range(300)]
+    assert len(neardup.deduplicate([*sets, {1}], scheme=scheme).removed) == 299
+    assert neardup.clusters([*sets, {1}], scheme=scheme) == [list(range(300))]
