@@ -23,7 +23,7 @@ OWN = (FILES, *VERBOSITY)
 TEXTS = {
     "--input": "format of the files: text (lines of an ID, a tab or else a blank, and a text), or "
     "rows: jsonl, csv, tsv, parquet (default: by the extension)",
-    "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
+    "--encoding": table.OF_READERS["--encoding"],
 }
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 

@@ -22,10 +22,6 @@ from neardup.stored import index_manifest
 from neardup.stored.lookup import similar_to_each
 
 FLAGS = (*table.READING, "--fingerprint", "--max-line", "--max-bad", "--strict")
-TEXTS = {
-    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
-    "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
-}
 OWN = flags(
     """
     index INDEX     an index made by `neardup index`
@@ -48,7 +44,7 @@ threshold are found with the index's recall; below it, only some are found.  If 
 
 
 def main() -> None:
-    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS, OWN, TEXTS)
+    parser = table.parser("python3 -m neardup find", DESCRIPTION, FLAGS, OWN, table.OF_READERS)
     parser.add_shared("-o")
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.index == "":

@@ -14,7 +14,7 @@ from contextlib import closing
 
 import numpy as np
 
-from neardup.commands.images import cache_file
+from neardup.commands.images import opened_cache
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.images.cache import ResultCache, Store
@@ -58,7 +58,6 @@ Blanks, % and bytes that are not UTF-8 are written as %XX.
 
 def main() -> None:
     args = _command_line()
-    file, named = cache_file(args, CONTENTS), args.cache is not None
     progress = Progress(NAME, ["files"], 1)
     tally = Tally(Rules(NAME, "file", args.strict, args.verbosity), progress.clear)
     left_out: list[tuple[bytes, str]] = []
@@ -72,7 +71,7 @@ def main() -> None:
     walk.check_new("-o", args.answer)
     with (
         file_answer("-o", args.answer, [], FOLDERS) as answer,
-        closing(ResultCache(CONTENTS, file, HASH, named)) as cache,
+        closing(opened_cache(args, CONTENTS, HASH)) as cache,
     ):
         contents = Contents(tally, cache, args.strict)
         with progress.shown(args.verbosity):

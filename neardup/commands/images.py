@@ -115,8 +115,7 @@ def main() -> None:
     left = " and ".join(filter(None, names.values()))
     left = f"{left} left as before" if left else "the answer is not complete"
     with working_folder() as folder, interrupted(left), ExitStack() as stack:
-        named = args.cache is not None
-        cache = ResultCache(PICTURES, cache_file(args, PICTURES), variants.kind(), named)
+        cache = opened_cache(args, PICTURES, variants.kind())
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
         tally = Tally(rules, progress.clear)
@@ -150,7 +149,7 @@ def main() -> None:
 
             write()
             if args.output in PATHS and kept:
-                more = ResultCache(PICTURES, cache_file(args, PICTURES), measures_kind(), named)
+                more = opened_cache(args, PICTURES, measures_kind())
                 stack.callback(more.close)
                 measure = partial(measured, cache=more, jobs=jobs, seconds=seconds)
                 for group in _groups(lines, ids, args):
@@ -272,14 +271,14 @@ def _command_line() -> argparse.Namespace:
     return args
 
 
-def cache_file(args: argparse.Namespace, store: Store) -> "Path | None":
-    """Return the path of the cache that the options ask for, or None with --no-cache."""
-    if args.no_cache and args.cache is not None:
+def opened_cache(args: argparse.Namespace, store: Store, kind: str) -> ResultCache:
+    """Open the cache that the options ask for, which with --no-cache caches nothing."""
+    named = args.cache is not None
+    if args.no_cache and named:
         raise UsageError("--no-cache and --cache exclude each other; give one of them")
     check_file_name("--cache", args.cache, NOT_FILES)
-    if args.no_cache:
-        return None
-    return default_file(store) if args.cache is None else Path(args.cache)
+    file = Path(args.cache) if named else default_file(store)
+    return ResultCache(store, None if args.no_cache else file, kind, named)
 
 
 def _kept(

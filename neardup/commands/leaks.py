@@ -69,9 +69,7 @@ that is in the training record, FILE:LINE of the training record, and the longes
 have.  With --output leaks, the exit code is 1 if there is a leak; it is 3 if there may be one in
 what could not be read.
 """
-TEXTS = {
-    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT")
-}
+TEXTS = {"--input": table.OF_READERS["--input"]}
 OWN = flags(
     f"""
     --test FILE     one or several files of test records; may be repeated

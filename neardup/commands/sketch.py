@@ -29,10 +29,6 @@ OWN = flags(
     to={"required": True},
     kind=sketch_kinds.kind_of,
 )
-TEXTS = {
-    "--input": table.help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
-    "--encoding": table.help_without("--encoding", "; kept records are written in it, too"),
-}
 DESCRIPTION = """Write a sketch of each record: a small sample from which similarity is estimated.
 
 A million records take at most some 400 MB with min:64, whatever their size.  Sketches of new
@@ -46,7 +42,7 @@ options.
 
 def main() -> None:
     parser = table.parser(
-        "python3 -m neardup sketch", DESCRIPTION, FLAGS, [*OWN, *VERBOSITY], TEXTS
+        "python3 -m neardup sketch", DESCRIPTION, FLAGS, [*OWN, *VERBOSITY], table.OF_READERS
     )
     args = parser.parse_intermixed_args()
     options = table.Options.of(args)

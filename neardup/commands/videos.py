@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Callable
 
-from neardup.commands.images import cache_file
+from neardup.commands.images import opened_cache
 from neardup.commands.report import write_videos
 from neardup.engines.local.answer_file import OUTPUT_FILES, Answer, check_outputs, file_answer
 from neardup.engines.local.video_run import STAGES, found_in, read_all, work
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.images import keep_rules
-from neardup.images.cache import ResultCache
 from neardup.images.folder_walk import path_of
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import SHARED, CommandParser, flags
@@ -166,8 +165,7 @@ def main() -> None:
         for flag in ("--removed", "--common", "--report"):
             beside = file_answer(flag, names[flag], inputs, TABLES["removed"])
             files[flag] = stack.enter_context(beside)
-        kind, named = reading.kind(), args.cache is not None
-        cache = ResultCache(VIDEOS, cache_file(args, VIDEOS), kind, named)
+        cache = opened_cache(args, VIDEOS, reading.kind())
         stack.callback(cache.close)
         progress = Progress(NAME, STAGES, 1)
         tally = Tally(rules, progress.clear)

@@ -355,6 +355,13 @@ def help_without(flag: str, part: str) -> str:
     return OPTIONS[flag].help.replace(part, "")
 
 
+# Help in programs without --weights, which write no records.
+OF_READERS = {
+    "--input": help_without("--input", "; with --weights own each may be SHINGLE:WEIGHT"),
+    "--encoding": help_without("--encoding", "; kept records are written in it, too"),
+}
+
+
 def parser(
     name: str,
     description: str,
