@@ -15,7 +15,6 @@ from typing import Callable, NamedTuple
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.video_run import work
 from neardup.engines.local.workers import working_folder
-from neardup.images.decoders import outcomes
 from neardup.images.folder_walk import FoundFile, path_id
 from neardup.images.keep_rules import number
 from neardup.images.results import Failure, Outcome
@@ -182,9 +181,7 @@ class _Files:
 
     def prints(self, how: Reading, limit: int | None, jobs: int) -> Iterator[VideoPrint]:
         """Yield the fingerprints of each readable video as soon as they are computed."""
-        task = work(how, limit)
-        found = outcomes(self._found(), task.task, jobs, task.seconds, task.start, task.ahead)
-        for file, result in found:
+        for file, result in work(how, limit).outcomes(self._found(), jobs):
             name = self._named.pop(file.path, b"")
             if name:
                 os.unlink(file.path)

@@ -2,15 +2,14 @@
 
     for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=lambda path: 60): …
 
-Each process works on one item and has a second one waiting in its pipe.  If the first is not done
-after its `seconds` on the clock, the process is killed; if the process dies, by a crash in a
-decoder or for lack of memory, the first item is blamed.  A new process takes over the second one.
+If an item is not done after its `seconds` on the clock, its process is killed; a process may also
+die, by a crash in a decoder or for lack of memory.  A new one takes over the next item.
 Either way the outcome of an item is a `Failure` with one of the reasons LOST.  An exception in a
 task is an error of the program: one of PROGRAM_ERRORS is raised here as a `TaskError`, which ends
 the run.
 
 Processes are forked, so that tasks need not be pickled; items and outcomes are.  They end with
-their parent, whatever ends it.  Memory: two items for each process.
+their parent, whatever ends it.  Memory: one item for each process.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ import os
 import signal
 import time
 import traceback
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
 from neardup.runtime.program import PROGRAM_ERRORS, StageError, end_with
@@ -31,9 +30,11 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 LOST = TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of the program"
+UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"  # reasons that tasks give
+PASSING = {*LOST, UNREADABLE, OUT_OF_MEMORY}  # reasons that may be gone the next time
+MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DAY = 86400.0  # seconds
-AHEAD = 2  # items sent to a process: the one it works on, and the next
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -56,35 +57,38 @@ def outcomes(
     jobs: int,
     seconds: Callable[[Item], float],
     start: Callable[[], object] = lambda: None,
-    ahead: int = AHEAD,
+    fresh: bool = False,
 ) -> Iterator[tuple[Item, Outcome | Failure]]:
     """Yield each item with its result of `task`, or a Failure, as soon as the item is done.
 
-    `seconds` is the time limit of an item.  `start` is called first in each process, to which at
-    most `ahead` items are sent at once: 1 where items take long.  A task catches the exceptions
-    that it expects.  TaskError for one of PROGRAM_ERRORS in it, which would recur for other items.
+    `seconds` is the time limit of an item.  `start` is called first in each process; with `fresh`,
+    each item has a process of its own.  A task catches the exceptions that it expects.  TaskError
+    for one of PROGRAM_ERRORS in it, which would recur for other items.
     """
     from multiprocessing.connection import wait
 
     source = iter(items)
     pool: list[_Process[Item]] = []
-    again: deque[Item] = deque()
     try:
         while True:
-            _fill(pool, again, source, lambda: _Process(task, start), (jobs, ahead))
+            for item in islice(source, jobs - len(pool)):
+                pool.append(_Process(task, start))
+                pool[-1].send(item)
             if not pool:
                 return
             left = min(process.ends(seconds) for process in pool) - time.monotonic()
             ready = wait([process.pipe for process in pool], min(max(0.0, left), DAY))
             for process in list(pool):
                 found = process.outcome(process.pipe in ready, seconds)
-                if found:
-                    yield found
-                if process.dead:
-                    again.extend(process.items)
-                if process.dead or not process.items:
+                if not found:
+                    continue
+                following = None if fresh or process.dead else next(source, None)
+                if following is None:
                     pool.remove(process)
                     process.end()
+                else:
+                    process.send(following)
+                yield found
     finally:
         for process in pool:
             process.end()
@@ -125,35 +129,13 @@ def in_order(
         yield outcome
 
 
-def _fill(
-    pool: list[_Process[Item]],
-    again: deque[Item],
-    source: Iterator[Item],
-    new: Callable[[], _Process[Item]],
-    size: tuple[int, int],
-) -> None:
-    """Send items to processes; start some; size: the number of processes, and of items for one."""
-    for depth in range(1, size[1] + 1):  # to all of them one, and then another
-        for k in range(size[0]):
-            if k < len(pool) and len(pool[k].items) >= depth:
-                continue
-            item = again.popleft() if again else next(source, None)
-            if item is None:
-                return
-            if k >= len(pool):
-                pool.append(new())
-            pool[min(k, len(pool) - 1)].send(item)
-
-
 class _Process(Generic[Item]):
-    """A child process, its pipe, and the items sent to it, of which the first is under way."""
+    """A child process, its pipe, and the item that it works on."""
 
     def __init__(self, task: Callable[[Item], Any], start: Callable[[], object]):
         from multiprocessing import Pipe
 
-        self.items: deque[Item] = deque()
         self.dead = False
-        self._since = 0.0
         self.pipe, theirs = Pipe()
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # their handlers are for the parent
@@ -171,15 +153,13 @@ class _Process(Generic[Item]):
         theirs.close()
 
     def send(self, item: Item) -> None:
-        if not self.items:
-            self._since = time.monotonic()
-        self.items.append(item)
+        self._item, self._since = item, time.monotonic()
         with suppress(OSError):  # it has died; its pipe will be at its end
             self.pipe.send(item)
 
     def ends(self, seconds: Callable[[Item], float]) -> float:
         """Return the time at which the item under way times out."""
-        return self._since + seconds(self.items[0])
+        return self._since + seconds(self._item)
 
     def outcome(self, ready: bool, seconds: Callable[[Item], float]) -> tuple[Item, Any] | None:
         """Return the item under way and its outcome, or None if it is not done yet."""
@@ -192,13 +172,12 @@ class _Process(Generic[Item]):
                 found = Failure(CRASHED, self._how())
         elif time.monotonic() >= self.ends(seconds):
             self.dead = True
-            found = Failure(TIMED_OUT, f"not done after {seconds(self.items[0]):,.0f} seconds")
+            found = Failure(TIMED_OUT, f"not done after {seconds(self._item):,.0f} seconds")
         else:
             return None
         if isinstance(found, TaskError):
             raise found
-        self._since = time.monotonic()
-        return self.items.popleft(), found
+        return self._item, found
 
     def _how(self) -> str:
         _, status = os.waitpid(self.pid, 0)
@@ -244,3 +223,16 @@ def _work(
         code = 0
     finally:
         os._exit(code)
+
+
+def bound_memory() -> None:
+    """Limit this process to 2 GiB more memory than it has now, on systems with /proc."""
+    import resource
+
+    try:
+        with open("/proc/self/statm") as file:
+            has = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (has + MEMORY, hard))
+    except (OSError, ValueError):  # no /proc, or a lower limit already
+        return

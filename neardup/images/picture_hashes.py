@@ -30,7 +30,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,6 @@ FEWEST_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
 OTHERS = 64  # pictures of a group with which each of it is compared
-TRANSIENT = {pictures.UNREADABLE, pictures.OUT_OF_MEMORY}  # failures that are not cached
 
 
 class Variants(NamedTuple):
@@ -98,7 +97,8 @@ def fingerprints(
     begin: Callable[[list[FoundFile]], object] = lambda _: None,
 ) -> Iterator[Outcome]:
     """Yield the outcome for each file, a `Fingerprint` or a `Failure`, as `results` does."""
-    how = _work(partial(fingerprint, variants=variants), seconds, to_cache, from_cache)
+    task = partial(fingerprint, variants=variants)
+    how = Work(task, lambda _: seconds, to_cache, from_cache)
     return results(files, how, cache, jobs, begin)
 
 
@@ -106,13 +106,8 @@ def measured(
     files: Iterable[FoundFile], cache: ResultCache, jobs: int, seconds: float
 ) -> Iterator[Outcome]:
     """Yield the outcome for each file, its facts or a `Failure`, as `results` does."""
-    how = _work(facts_in, seconds, lambda facts: json.dumps(facts).encode(), json.loads)
+    how = Work(facts_in, lambda _: seconds, lambda facts: json.dumps(facts).encode(), json.loads)
     return results(files, how, cache, jobs)
-
-
-def _work(task: Any, seconds: float, to_bytes: Any, from_bytes: Any) -> Work:
-    limits = pictures.bound_memory, lambda _: seconds
-    return Work(task, *limits, to_bytes, from_bytes, TRANSIENT)
 
 
 def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:

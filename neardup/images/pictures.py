@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.images import originals
+from neardup.images.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 NOT_A_PICTURE = "not a picture"  # this is not a failure
 DAMAGED, TOO_LARGE, NO_DECODER = "damaged", "too large", "no decoder"
-UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"
 REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
 PIXELS = 250_000_000  # of a file
 DECODED_PIXELS = 100_000_000
@@ -59,7 +59,6 @@ FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered ph
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
 CODECS.update(dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB))
 Size = tuple[int, int]
-MEMORY = 2 << 30  # bytes that a process may take, beyond what it has at first
 # Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
 FORMATS = [
     *["JPEG", "MPO", "PNG", "GIF", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "JPEG2000", "PPM"],
@@ -111,7 +110,19 @@ def decoded(path: bytes, animated: bool = False) -> Picture:
     animated: decode later frames, too
     """
     with _opened(path, "L", LARGEST) as (image, size):
-        return _decoded(image, size, animated)
+        grey, exif = _small(image)
+        size = size[::-1] if exif.get(ORIENTATION, 1) in (5, 6, 7, 8) else size
+        picture = Picture(grey, *size, _date(exif))
+        count = int(getattr(image, "n_frames", 1)) if animated and image.format in ANIMATED else 1
+        if count == 1:
+            return picture
+        if count > FRAMES:
+            raise RefusedError(TOO_LARGE, f"{count:,} frames")
+        later = []
+        for k in range(1, SAMPLES):
+            image.seek(round(k * (count - 1) / (SAMPLES - 1)))
+            later.append(_small(image)[0])
+        return picture._replace(frames=count, later=tuple(later))
 
 
 @contextmanager
@@ -211,22 +222,6 @@ def _measured(image: Image.Image) -> originals.Facts:
         "step": float(np.mean([steps[at] for at in originals.WAVES])),
         "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
     }
-
-
-def _decoded(image: Image.Image, size: Size, animated: bool) -> Picture:
-    grey, exif = _small(image)
-    size = size[::-1] if exif.get(ORIENTATION, 1) in (5, 6, 7, 8) else size
-    picture = Picture(grey, *size, _date(exif))
-    count = int(getattr(image, "n_frames", 1)) if animated and image.format in ANIMATED else 1
-    if count == 1:
-        return picture
-    if count > FRAMES:
-        raise RefusedError(TOO_LARGE, f"{count:,} frames")
-    later = []
-    for k in range(1, SAMPLES):
-        image.seek(round(k * (count - 1) / (SAMPLES - 1)))
-        later.append(_small(image)[0])
-    return picture._replace(frames=count, later=tuple(later))
 
 
 def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:
@@ -385,16 +380,3 @@ def decoder_versions() -> str:
 
     heif = sys.modules.get("pillow_heif")
     return f"pillow {PIL.__version__}" + (f", heif {heif.__version__}" if heif else "")
-
-
-def bound_memory() -> None:
-    """Limit this process to 2 GiB more memory than it has now, on systems with /proc."""
-    import resource
-
-    try:
-        with open("/proc/self/statm") as file:
-            has = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (has + MEMORY, hard))
-    except (OSError, ValueError):  # no /proc, or a lower limit already
-        return

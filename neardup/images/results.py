@@ -9,11 +9,11 @@ Pictures and videos share this code; `Work` contains the differences.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from neardup.images.decoders import AHEAD, LOST, Failure, outcomes
+from neardup.images.decoders import PASSING, Failure, bound_memory, outcomes
 from neardup.images.folder_walk import FoundFile
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ class Work(NamedTuple):
     """Functions and limits for computing the results of files and storing them in a cache."""
 
     task: Callable[[FoundFile], Any]  # returns a result or a Failure
-    start: Callable[[], object]  # called first in each process
     seconds: Callable[[FoundFile], float]  # the time limit of a file
     to_bytes: Callable[[Any], bytes]  # of a result; they do not begin with [" (`failure_in`)
     from_bytes: Callable[[bytes], Any]  # None, or ValueError, if they cannot be read
-    passing: Collection[str]  # reasons of failures that may pass, and are not cached
-    ahead: int = AHEAD  # items sent to a process at once
+    fresh: bool = False  # each file has a process of its own
+
+    def outcomes(self, files: Iterable[FoundFile], jobs: int) -> Iterator[tuple[FoundFile, Any]]:
+        """Yield each file with its result or a Failure, from processes with bounded memory."""
+        return outcomes(files, self.task, jobs, self.seconds, bound_memory, self.fresh)
 
 
 def results(
@@ -63,10 +65,10 @@ def results(
         else:
             missing.append(file)
     begin(missing)
-    for file, result in outcomes(missing, work.task, jobs, work.seconds, work.start, work.ahead):
+    for file, result in work.outcomes(missing, jobs):
         if not isinstance(result, Failure):
             cache.put(file, work.to_bytes(result))
-        elif result.reason not in {*work.passing, *LOST}:
+        elif result.reason not in PASSING:
             cache.put(file, json.dumps(result).encode())
         yield Outcome(file, result, False)
 

@@ -10,9 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Callable, NamedTuple
 
-from neardup.images.decoders import outcomes
+from neardup.images.decoders import bound_memory, outcomes
 from neardup.images.folder_walk import path_of
-from neardup.images.pictures import bound_memory
 from neardup.images.results import Failure
 from neardup.report.html_page import data_uri
 from neardup.videos.moments import Sight, sight_of
@@ -53,7 +52,7 @@ def look(
     inside = {id_: _is_below(path_of(id_), below) for id_ in times}
     seen.videos.update({id_: Failure(OUTSIDE, "") for id_ in times})
     tasks = [(id_, list(some)) for id_, some in times.items() if inside[id_]]
-    sights = outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory, ahead=1)
+    sights = outcomes(tasks, _look, jobs, lambda _: TIME_LIMIT, bound_memory, fresh=True)
     for number, ((id_, asked), found) in enumerate(sights, 1):
         done(number)
         seen.videos[id_] = found

@@ -21,14 +21,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from neardup.images import pictures
-from neardup.images.pictures import (
-    DAMAGED,
-    MEMORY,
-    OUT_OF_MEMORY,
-    TOO_LARGE,
-    UNREADABLE,
-    RefusedError,
-)
+from neardup.images.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
+from neardup.images.pictures import DAMAGED, TOO_LARGE, RefusedError
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
 
 if TYPE_CHECKING:

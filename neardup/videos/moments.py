@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from neardup.images.pictures import UNREADABLE, RefusedError
-from neardup.images.results import Failure
+from neardup.images.decoders import UNREADABLE, Failure
+from neardup.images.pictures import RefusedError
 from neardup.videos.containers import NO_FRAMES, opened
 from neardup.videos.decoding import Decoder
 from neardup.videos.small_frames import Turn, scaled, turn_of, turned

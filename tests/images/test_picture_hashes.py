@@ -13,6 +13,7 @@ from PIL import Image
 
 from neardup.images import perceptual_hash, pictures
 from neardup.images.cache import PICTURES, ResultCache
+from neardup.images.decoders import UNREADABLE
 from neardup.images.folder_walk import FoundFile, Walk
 from neardup.images.keep_rules import NAMES, in_order, keep_rules
 from neardup.images.picture_hashes import (
@@ -112,7 +113,7 @@ def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
     cache = ResultCache(PICTURES, tmp_path / "c", "k")
     for _ in range(2):
         (outcome,) = fingerprints([gone], Variants(), cache, 1, 60)
-        assert outcome.result == Failure(pictures.UNREADABLE, "No such file or directory")
+        assert outcome.result == Failure(UNREADABLE, "No such file or directory")
         assert not outcome.cached
 
 

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from neardup.images import perceptual_hash, pictures
+from neardup.images.decoders import OUT_OF_MEMORY, UNREADABLE
 from neardup.images.pictures import RefusedError, decoded
 from neardup.runtime.program import PROGRAM_ERRORS, UsageError
 from tests.support.cases import some
@@ -362,8 +363,8 @@ def test_a_thumbnail_is_upright_and_on_white(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    assert refused(tmp_path / "missing.png") == (pictures.UNREADABLE, "No such file or directory")
-    assert refused(tmp_path) == (pictures.UNREADABLE, "Is a directory")
+    assert refused(tmp_path / "missing.png") == (UNREADABLE, "No such file or directory")
+    assert refused(tmp_path) == (UNREADABLE, "Is a directory")
 
 
 @pytest.mark.slow
@@ -371,8 +372,8 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     """A process with limited memory refuses a picture that needs more."""
     path = saved(Image.new("RGB", (9000, 9000)), tmp_path / "x.png")
     script = (
-        "import os, sys; from neardup.images import pictures\n"
-        "pictures.require_pillow(); pictures.MEMORY = int(sys.argv[2]); pictures.bound_memory()\n"
+        "import os, sys; from neardup.images import decoders, pictures\n"
+        "pictures.require_pillow(); decoders.MEMORY = int(sys.argv[2]); decoders.bound_memory()\n"
         "try: print(pictures.decoded(os.fsencode(sys.argv[1])).width)\n"
         "except pictures.RefusedError as error: print(error.reason)\n"
     )
@@ -382,7 +383,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
         said.append(done.stdout.strip())
     if sys.platform == "linux":
-        assert said == [pictures.OUT_OF_MEMORY, "9000"]
+        assert said == [OUT_OF_MEMORY, "9000"]
 
 
 def test_without_pillow_the_command_installs_what_pyproject_names(

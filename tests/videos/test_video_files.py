@@ -14,8 +14,8 @@ import pytest
 
 av = pytest.importorskip("av")
 
-from neardup.images import pictures  # noqa: E402
-from neardup.images.decoders import outcomes  # noqa: E402
+from neardup.images import decoders  # noqa: E402
+from neardup.images.decoders import bound_memory, outcomes  # noqa: E402
 from neardup.images.folder_walk import FoundFile, path_id  # noqa: E402
 from neardup.images.results import Failure  # noqa: E402
 from neardup.videos import video_files  # noqa: E402
@@ -334,12 +334,12 @@ def test_files_are_read_in_processes_with_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that claims too large a frame fails as out of memory; other files are read."""
-    monkeypatch.setattr(pictures, "MEMORY", 150 << 20)
+    monkeypatch.setattr(decoders, "MEMORY", 150 << 20)
     good = write_scene(tmp_path / "a.mp4", 1, 2)
     bad = claims(write_scene(tmp_path / "b.gif", 1, 1, 10, codec="gif"), 8_000)
     files = [found_file(path) for path in (good, bad)]
     task = partial(print_of, how=Reading())
-    found = dict(outcomes(files, task, 1, lambda _: 60, pictures.bound_memory))
+    found = dict(outcomes(files, task, 1, lambda _: 60, bound_memory))
     assert isinstance(found[files[0]], VideoPrint)
     assert found[files[1]] == Failure("out of memory", "needs more than 2 GiB")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Callable
 
 from neardup.engines.local.workers import Progress
-from neardup.images.pictures import OUT_OF_MEMORY, UNREADABLE, bound_memory
 from neardup.images.results import Work
 from neardup.stages.video_decisions import FoundPairs
 from neardup.videos.frame_store import FrameStore
@@ -23,7 +22,6 @@ from neardup.videos.video_prints import VideoPrint
 
 STAGES = ["videos", "pairs"]
 PARTS = 1000  # units of progress for a whole join
-PASSING = {UNREADABLE, OUT_OF_MEMORY}  # failures that are not cached
 
 Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
 
@@ -31,8 +29,7 @@ Join = Callable[..., "tuple[list[VideoPair], list[CommonStretch]]"]
 def work(how: Reading, seconds: int | None) -> Work:
     """Return functions and limits for video fingerprints; `seconds`: the user's limit, or None."""
     limit = time_limit if seconds is None else lambda _: float(seconds)
-    task = partial(print_of, how=how)
-    return Work(task, bound_memory, limit, to_bytes, from_bytes, PASSING, ahead=1)
+    return Work(partial(print_of, how=how), limit, to_bytes, from_bytes, fresh=True)
 
 
 def read_all(sources: PrintSources, reader: Reader, progress: Progress) -> None:
