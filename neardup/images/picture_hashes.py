@@ -64,14 +64,6 @@ class Variants(NamedTuple):
         hash_ = f"hash {perceptual_hash.VERSION}, {FEWEST_ONES} ones, {pictures.SAMPLES} frames"
         return " ".join([hash_, *wanted, pictures.decoder_versions()])
 
-    def number(self) -> int:
-        """Return the number of hashes of a picture.
-
-        >>> Variants().number(), Variants(mirror=True).number(), Variants(True, True, True).number()
-        (1, 2, 24)
-        """
-        return len(perceptual_hash.symmetries(self.mirror, self.rotate)) * len(self.cuts())
-
     def cuts(self) -> list[float]:
         """Return the sizes of centres to hash, as shares of a side: [1.0] or [1.0, 0.95, 0.9]."""
         return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]

@@ -55,7 +55,7 @@ def test_variants_of_one_picture(tmp_path: Path) -> None:
     image = drawing(1, 400, 300)
     file = FoundFile(os.fsencode(saved(image, tmp_path / "x.png")), 1, 1)
     found = hashes(fingerprint(file, ALL))
-    assert len(found) == ALL.number() == 24
+    assert len(found) == 24
     for cut in (1.0, 0.95, 0.9):
         dx, dy = round(200 * (1 - cut)), round(150 * (1 - cut))
         inside = image.crop((dx, dy, 400 - dx, 300 - dy))
@@ -75,9 +75,9 @@ def test_the_first_hash_is_the_same_with_all_variants(tmp_path: Path) -> None:
     file = FoundFile(os.fsencode(saved(drawing(1), tmp_path / "x.png")), 1, 1)
     first = hashes(fingerprint(file, Variants()))
     assert len(first) == 1
-    for variants in (Variants(True), Variants(False, True), Variants(False, False, True), ALL):
-        found = hashes(fingerprint(file, variants))
-        assert len(found) == variants.number()
+    for variants, count in (((True,), 2), ((False, True), 4), ((False, False, True), 3), (ALL, 24)):
+        found = hashes(fingerprint(file, Variants(*variants)))
+        assert len(found) == count
         assert (found[0] == first[0]).all()
 
 
