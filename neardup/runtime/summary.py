@@ -260,7 +260,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
     others = ", or one of a few" * any(i != id_ for _, i in ids)
     which = f"the id {shown(id_.encode(), 100)}{others}"
     on = f"{found:,}" if found == records else f"at least {found:,}"
-    rows, lines = f"rows, {TO_NUMBER}", "lines, as `nl -ba -w1` does"
+    rows, lines = f"rows, {TO_NUMBER}", "lines, as `cat -n` does"
     advice = f"if these are not their ids, name a field with --id, or number {rows}, or {lines}"
     return [f"{on} of {records:,} records have {which}; {advice}"]
 

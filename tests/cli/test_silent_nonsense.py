@@ -339,6 +339,19 @@ def test_an_id_on_most_records(
     assert ("the id '" in result.err) == warned
 
 
+def test_the_advised_program_numbers_every_line(tmp_path: Path) -> None:
+    """Whatever the lines are: `nl` takes some for the ends of pages, and begins again."""
+    lines = [r"\:\:\:", *(f"again and {'again' if i % 9 == 3 else i}" for i in range(20))]
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))
+    command = [*RUN_LOCAL, "--input=text"]
+    told = succeed([*command, tmp_path / "in.txt"], tmp_path)
+    program = re.search(r"or lines, as `(.*?)` does", told.err)[1]  # type: ignore[index]
+    numbered = subprocess.run(
+        [*program.split(), tmp_path / "in.txt"], capture_output=True, check=True
+    )
+    assert succeed([*command, "-"], tmp_path, numbered.stdout).out == b"14\t5\t1.000000\n"
+
+
 @pytest.mark.slow
 def test_rows_without_ids_have_not_one_id(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
