@@ -30,7 +30,7 @@ from neardup.runtime.program import StageError, UsageError
 
 HIDDEN, LINKS, SPECIAL = "hidden", "symbolic links", "not regular files"
 HARD_LINKS, NAMED_TWICE = "hard links of other files", "named twice"
-NO_FILE = "in --against that lead to no file"  # and are compared
+NO_FILE = "old paths without a file"  # and are compared
 LEFT_OUT, GONE = "left out by --include or --exclude", "removed meanwhile"
 CLOSED_FOLDER = "folder cannot be read"  # a failure: it may hold pictures
 READ_AT_ONCE = 1 << 20
@@ -134,7 +134,7 @@ class Walk:
                     if (status.st_dev, status.st_ino) in self._known:
                         return True
                     there = True
-        if there or not named_in:
+        if there or not named_in or not self._known:
             return False
         if not self._by_name:
             for known in map(os.path.abspath, self._known.values()):

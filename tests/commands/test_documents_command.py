@@ -234,7 +234,7 @@ def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
     lines.write_text(json.dumps({**relative, "id": "gone/x"}) + "\n")
     gone = documents(tmp_path, "--output=removed", "--against", lines, top)
     assert gone.out.count(b"\n") == 1
-    assert "1 in --against that lead to no file (gone/x); look for them" in gone.err
+    assert "1 old path without a file (gone/x); look for them" in gone.err
     (tmp_path / "new").mkdir()
     shutil.copy(top / 'it"s.txt', tmp_path / "new")
     new = succeed([*words, tmp_path / "new"], tmp_path)
