@@ -72,7 +72,7 @@ ORDER = (
 ADVICE = {  # by a word of the most frequent reason
     "fingerprint": "a fingerprint has a hexadecimal digit for each 4 of its --bits",
     "UTF-8": "name their encoding, as in --encoding cp1252",
-    "text": "name the field of the text, as in --text body or --text messages.content",
+    "text": "name the field of the text in each file, as in --text body or --text text,body",
     "id is neither": "an id is a text or a whole number; name its field, as in --id key",
     "in the id": "name another field, as in --id key, or number the rows with --id ''",
     "fields than": "name the character between fields, as in --delimiter ';'",
