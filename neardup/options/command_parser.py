@@ -92,14 +92,17 @@ def flags(text: str, **more: Any) -> tuple[Flag, ...]:
 short='how many records', read=None, how={})
     """
     entries = re.split(r"\n(?=\S)", dedent(text).strip())
-    return tuple(_flag(entry, more) for entry in entries)
+    found = tuple(_flag(entry, more) for entry in entries)
+    assert not more, f"{more}: of no option in the text"
+    return found
 
 
-def _flag(entry: str, more: Mapping[str, Any]) -> Flag:
+def _flag(entry: str, more: dict[str, Any]) -> Flag:
+    """Return the option of an entry; take what is known of it from `more`."""
     usage, _, text = entry.partition("  ")
     about, listed, short = " ".join(text.split()).partition(" -h")
     default = re.search(r" \[(\S+)\]$", about)
-    own = more.get(usage.partition(" ")[0].lstrip("-").replace("-", "_"), {})
+    own = more.pop(usage.partition(" ")[0].lstrip("-").replace("-", "_"), {})
     return Flag(
         usage,
         about[: default.start()] if default else about,
@@ -145,12 +148,15 @@ _SHARED = """
     -q                  print no summary; errors only
 """
 _LEVEL = {"action": "store_const", "dest": "verbosity", "default": SHORT_SUMMARY}
-_READ = {
-    **{"o": {"dest": "answer"}, "0": {"dest": "null"}},
-    **{"v": {**_LEVEL, "const": VERBOSE}, "q": {**_LEVEL, "const": QUIET}},
-    **{"jobs": whole(1, MAX_JOBS), "time_limit": whole(1, MAX_SECONDS)},
+_MORE: Mapping[str, Any] = {
+    "o": {"dest": "answer"},
+    "0": {"dest": "null"},
+    "jobs": whole(1, MAX_JOBS),
+    "time_limit": whole(1, MAX_SECONDS),
+    "v": {**_LEVEL, "const": VERBOSE},
+    "q": {**_LEVEL, "const": QUIET},
 }
-SHARED = {flag.name: flag for flag in flags(_SHARED, **_READ)}
+SHARED = {flag.name: flag for flag in flags(_SHARED, **_MORE)}
 VERBOSITY = SHARED["-v"], SHARED["-q"]
 (STANDARD_INPUT,) = flags("files FILE  default: -, standard input", files={"nargs": "*"})
 (FILES,) = flags("files FILE…  plain or compressed; - is standard input")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options import table
+from neardup.options.command_parser import flags
 from neardup.options.table import OPTIONS, Options
 from neardup.reading.input_check import UNASKED_WEIGHT
 from neardup.runtime.program import UsageError
@@ -120,3 +121,8 @@ def test_options_are_read_as_they_were_told(given: dict):
 def test_what_no_run_told_is_no_option(word: str):
     with pytest.raises(ValueError, match="is not an option"):
         Options.from_arguments([word])
+
+
+def test_a_reader_of_an_option_that_is_not_in_the_text_is_an_error():
+    with pytest.raises(AssertionError, match="tops"):
+        flags("--top N  the maximum number", tops=int)
