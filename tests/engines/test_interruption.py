@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.engines import (
     ANSWER,
+    IN_FILES,
     MAPPER,
     NEARDUP,
     ROOT,
@@ -98,7 +99,7 @@ def test_while_it_sorts(how: str, tmp_path: Path) -> None:
 
 @either_way
 def test_in_a_hot_bucket(how: str, hot_file: Path, tmp_path: Path) -> None:
-    with session([*RUN_LOCAL, "--bands=1", "--rows=1", str(hot_file)], tmp_path) as it:
+    with session([*RUN_LOCAL, *IN_FILES, "--bands=1", "--rows=1", str(hot_file)], tmp_path) as it:
         it.wait_for("reducer", seconds=1)
         code = interrupt(it, how)
         assert it.ended_clean() == code
@@ -116,7 +117,7 @@ def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["kill", "kill -9"])
-@pytest.mark.parametrize("step", ["mapper", "prune", "reducer", "dedup"])
+@pytest.mark.parametrize("step", ["mapper", "join", "prune", "reducer", "dedup"])
 def test_in_any_step(
     step: str, how: str, some_seconds: Path, hot_file: Path, tmp_path: Path
 ) -> None:
@@ -124,8 +125,9 @@ def test_in_any_step(
     sort = shutil.which("sort")
     script = f'case "$*" in *pairs.0*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    file = {"mapper": some_seconds, "prune": some_seconds, "reducer": hot_file}.get(step, VIDEOS)
-    with session([*RUN_LOCAL, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
+    file = {"reducer": hot_file, "dedup": VIDEOS}.get(step, some_seconds)
+    flags = IN_FILES if step in ("prune", "reducer") else []
+    with session([*RUN_LOCAL, *flags, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
         it.wait_for(step)
         if how == "kill -9":
             os.kill(it.process.pid, signal.SIGKILL)
@@ -292,7 +294,7 @@ def test_a_stage_that_is_killed(
     """If a stage is killed, for example when memory runs out, the run fails and leaves nothing."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
     file = {"mapper": long_file, "reducer": hot_file}.get(victim, VIDEOS)
-    with session([*RUN_LOCAL, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
+    with session([*RUN_LOCAL, *IN_FILES, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
         os.kill(it.wait_for(victim, seconds=0.3), signal.SIGKILL)
         assert it.ended_clean() not in (0, None)
         assert it.process.stdout is not None
