@@ -32,7 +32,7 @@ from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import parse_decided, removed_line
-from neardup.options.settings import Settings, counts_first
+from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
@@ -44,15 +44,17 @@ from neardup.stages.pairs_in_memory import is_possible
 from neardup.stages.token_counting import settings_with_counts
 
 
-def steps(options: Options, settings: Settings, indexed: bool, memory: int) -> list[str]:
+def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
     """Return the names of the numbered stages of the progress line, in order."""
-    if memory and not indexed and is_possible(settings):
+    if in_memory:
         names = ["parse", "join"]
     else:
         names = ["tokens"] if counts_first(options) else []
-        names += ["parse", "near"] if settings.scheme.joined_in_memory and not indexed else []
+        names += (
+            ["parse", "near"] if plan.settings.scheme.joined_in_memory and not plan.segments else []
+        )
         names += ["count", "prune", "send", "reduce"]
-    if settings.output.decides:
+    if plan.settings.output.decides:
         names += ["decide", "keep"] if options.output == "kept" else ["decide"]
     return names
 
@@ -60,9 +62,12 @@ def steps(options: Options, settings: Settings, indexed: bool, memory: int) -> l
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
     """Write pairs, or edges for a decision, to files; return the plan with any token counts."""
     source: plans.Source = plans.parsed_records
-    if plan.memory and not plan.segments and is_possible(plan.settings):
+    in_memory = not plan.segments and is_possible(plan.settings) and memory_join.may_fit(plan)
+    plan.progress.stages = steps(options, plan, in_memory)
+    if in_memory:
         if joined_in_memory(workers, plan):
             return plan
+        plan.progress.stages = steps(options, plan, in_memory=False)
         source = plans.kept_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from neardup.engines.local.plan import Plan, kept_records, parsed_records
+from neardup.engines.local.workers import total_size
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch
@@ -21,6 +22,7 @@ from neardup.stages.pairs_in_memory import Sketches, pair_lines
 
 DEFAULT_MEMORY = 2 << 30  # at most; else a quarter of the machine's
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+LARGEST_INPUT, LOADED = 4, 2  # times the memory; times the sketches and keys in memory
 UNITS = {unit: 1 << shift for unit, shift in zip("KMGT", (10, 20, 30, 40))}
 HELP = (
     "maximum memory of a join in memory, which takes the place of steps in files if records fit "
@@ -41,6 +43,11 @@ def memory_of(text: str | None) -> int:
     return int(text.rstrip("KMGT")) * UNITS.get(text[-1], 1)
 
 
+def may_fit(plan: Plan) -> bool:
+    """Return whether the input is so small that its records may fit into the plan's memory."""
+    return total_size(plan.files) <= LARGEST_INPUT * plan.memory and plan.memory > 0
+
+
 def parse(plan: Plan, k: int) -> None:
     """Parse worker k's share of the records, and keep them and their sketches on disk."""
     counters = Counters("parse", reports=str(plan.folder))
@@ -56,6 +63,9 @@ def join(plan: Plan) -> None:
     counters = Counters("join", reports=str(plan.folder))
     counters.promise = plan.settings.scheme.promise
 
+    if LOADED * total_size(plan.paths("known")) > plan.memory:
+        return
+
     def batches() -> Iterator[Batch]:
         return (batch for k in range(plan.jobs) for batch in kept_records(plan, k, counters))
 
@@ -64,6 +74,7 @@ def join(plan: Plan) -> None:
             with open(path, "rb") as file:
                 while file.peek(1):
                     yield Sketches(*pickle.load(file))
+            path.unlink()
 
     known = Sketches.end_to_end(sketches())
     lines = pair_lines(known, batches, plan.settings, counters, plan.memory)

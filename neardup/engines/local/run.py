@@ -31,7 +31,7 @@ from typing import Callable
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file, memory_join
-from neardup.engines.local.flow import find_pairs, steps, write_answer
+from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.images.folder_walk import Walk, path_of
@@ -102,11 +102,10 @@ def main(
         page = args.report and stack.enter_context(whole_or_not("--report", args.report, read))
         with interrupted(left), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)
-            stages = steps(options, settings, bool(segments), args.memory)
             inputs = settings, names, places, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
             more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
-            plan = Plan.of(name, stages, *inputs, **more)
+            plan = Plan.of(name, [], *inputs, **more)
             if options.output == "kept" and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
             shown = plan.progress.shown(args.verbosity)

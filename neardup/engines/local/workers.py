@@ -257,7 +257,7 @@ class Progress:
     """
 
     def __init__(self, program: str, stages: Sequence[str], workers: int):
-        self._program, self._stages, self._workers = program, stages, workers
+        self._program, self.stages, self._workers = program, stages, workers
         self._done = memoryview(mmap.mmap(-1, 8 * workers)).cast("q")
         self._name, self._number = "", 0
         self._total, self._together, self._began = 0, False, 0.0
@@ -289,8 +289,8 @@ class Progress:
         """
         for k in range(self._workers):
             self._done[k] = 0
-        if name in self._stages:
-            self._number = self._stages.index(name) + 1
+        if name in self.stages:
+            self._number = self.stages.index(name) + 1
         self._name, self._total, self._together = name, total, together
         self._began = time.monotonic()
 
@@ -312,7 +312,7 @@ class Progress:
             return []
         done = min(max(self._done) if self._together else sum(self._done), self._total)
         percent = 100 * done // self._total if self._total else 0
-        parts = [f"[{self._number}/{len(self._stages)} {self._name}] {percent} %"]
+        parts = [f"[{self._number}/{len(self.stages)} {self._name}] {percent} %"]
         seconds = time.monotonic() - self._began
         if seconds > 1 and 0 < done < self._total:
             parts.append(f"{clock(seconds * (self._total - done) / done)} left")
