@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from shlex import join, quote
 from typing import Callable, NamedTuple
 
-from bench.workloads import Workload
+from bench.workloads import FOLDER, ROOT, Workload
 
 OURS = "run_local.sh"
 DEFAULT = "(its default)"  # ends the name of a peer with its own banding
@@ -63,6 +63,18 @@ def without_kernels(workload: Workload, python: str) -> list[str]:
 
 def import_numpy(_: Workload, __: str) -> list[str]:
     return [sys.executable, "-c", "import numpy"]
+
+
+def limit(join: str) -> Command:
+    """One thread of C that has the loops of the package and nothing around them."""
+
+    def command(workload: Workload, _: str) -> list[str]:
+        program, source = FOLDER / "limits", ROOT / "bench" / "limits.c"
+        if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run(["cc", "-O3", "-o", program, source], check=True)
+        return [str(program), join, workload.file, "9", "10"]
+
+    return command
 
 
 def shell(script: str) -> list[str]:
@@ -154,6 +166,27 @@ CONTESTANTS = [
         "pairs",
         ("all", "large"),
         without_kernels,
+    ),
+    Contestant(
+        f"{OURS} --memory 0",
+        f"{OURS} --memory 0",
+        "15×7",
+        "pairs",
+        FAST,
+        asked_for("--memory", "0"),
+    ),
+    *(
+        Contestant(
+            f"limit, {join}",
+            "limit: one thread of C",
+            banding,
+            "pairs",
+            kinds,
+            limit(join),
+            "",
+            "cc",
+        )
+        for join, banding, kinds in (("minhash", "15×7", FAST), ("exact", "exact", ("all",)))
     ),
     Contestant("import", "floor: `import numpy`", "–", "nothing", ("start",), import_numpy),
     *(

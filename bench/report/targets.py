@@ -11,7 +11,7 @@ from bench.report.figures import Table
 PROMISE = 0.9999
 ONLY_GROWTH = {"W1 10k", "W1 30k", "W1 300k"}  # for which starting up counts, and no target is set
 MRJOB, PIPE, EXACT = "job.py -r local", "plain pipe", f"{OURS} --exact"
-FLAGS = "rensa 15×7"
+FLAGS, LIMIT = "rensa 15×7", "limit, minhash"
 NONE = "–"
 
 
@@ -59,6 +59,9 @@ def of_our_own(of: dict[str, Table]) -> Iterator[Target]:
         table = of.get(workload, {})
         slower = inverse(ratio(table, table, EXACT))
         yield at_most(f"--exact / default, {workload}", 1.2, slower)
+        least = table.get(LIMIT)
+        cpu = table[OURS].cpu / least.cpu if OURS in table and least and least.done else None
+        yield at_most(f"CPU seconds of {OURS} / {LIMIT}, {workload}", 2, cpu)
     text, sets = (of.get(f"W2 text{more}", {}) for more in ("", " as sets"))
     yield at_most("W2 text / the same as sets", 2, ratio(text, sets, OURS))
     ten = of.get("ten lines", {}).get(OURS)
