@@ -71,7 +71,8 @@ def cells(workload: Workload, scheme: str, rounds: int) -> list[str]:
 
 
 def run(workload: Workload, scheme: str) -> Run:
-    command = [str(ROOT / "run_local.sh"), "-v", "--scheme", *scheme.split(), str(workload.path)]
+    flags = ["-v", "--memory", "0", "--scheme", *scheme.split()]  # by keys, whatever the scheme
+    command = [str(ROOT / "run_local.sh"), *flags, str(workload.path)]
     started = time.monotonic()
     done = subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL)
     seconds = time.monotonic() - started
