@@ -40,7 +40,7 @@ pytestmark = [
 def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file that takes some seconds to map."""
     path = tmp_path_factory.mktemp("long") / "long.txt"
-    path.write_bytes(VIDEOS.read_bytes() * 40)
+    path.write_bytes(VIDEOS.read_bytes() * 120)
     return path
 
 
@@ -319,7 +319,7 @@ def test_on_a_terminal(ctrl_c: bool, long_file: Path, tmp_path: Path) -> None:
         while time.monotonic() < end:
             groups.add(os.tcgetpgrp(terminal))
             shown += os.read(terminal, 65536)
-            if ctrl_c and b"/4 " in shown:  # the first progress line
+            if ctrl_c and b"/2 " in shown:  # the first progress line
                 os.write(terminal, b"\x03")
                 ctrl_c, interrupted = False, True
     _, status = os.waitpid(pid, 0)
