@@ -14,7 +14,16 @@ import pytest
 
 from neardup.commands import example as synthetic_videos
 from tests.on_spark.test_spark_answers import counts, written
-from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, Result, in_order, run, succeed
+from tests.support.engines import (
+    ANSWER,
+    IN_FILES,
+    RUN_LOCAL,
+    VIDEOS,
+    Result,
+    in_order,
+    run,
+    succeed,
+)
 from tests.support.programs import RUN_SPARK
 from tests.support.spark_cluster import QUICK, SparkCluster, wait_for
 
@@ -63,7 +72,7 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Path) -> None:
     """If an executor is killed in the second round, no pair and no count is lost or doubled."""
-    expected = succeed([*RUN_LOCAL, "-v", videos], tmp_path)
+    expected = succeed([*RUN_LOCAL, *IN_FILES, "-v", videos], tmp_path)
     log = tmp_path / "log"
     words = [
         *RUN_SPARK,

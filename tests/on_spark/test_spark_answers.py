@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from neardup.runtime.program import StageError, UsageError
-from tests.support.engines import RUN_LOCAL, VIDEOS, in_order, succeed
+from tests.support.engines import IN_FILES, RUN_LOCAL, VIDEOS, in_order, succeed
 
 pytestmark = pytest.mark.spark
 
@@ -66,7 +66,7 @@ def test_fingerprints(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [["--rounds=1"], ["--rounds=2"], ["--rounds=2", "--reducers=7"]])
 def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> None:
-    expected = succeed([*RUN_LOCAL, "-v", VIDEOS], tmp_path)
+    expected = succeed([*RUN_LOCAL, *IN_FILES, "-v", VIDEOS], tmp_path)
     assert answer(spark, tmp_path / "pairs", *flags, VIDEOS) == expected.out != b""
     said = capsys.readouterr().err
     assert counts(said) == counts(expected.err)
@@ -84,7 +84,7 @@ def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> No
     (folder / "deeper" / "two words.txt.gz").write_bytes(gzip.compress(ODD.replace(b" 1 ", b" 9 ")))
     (folder / "x.txt.bz2").write_bytes(bz2.compress(b"z" + ODD[3:]))
     files = sorted(folder.rglob("*.txt*"))
-    expected = succeed([*RUN_LOCAL, "-v", "--max-bad=1", *files], tmp_path)
+    expected = succeed([*RUN_LOCAL, *IN_FILES, "-v", "--max-bad=1", *files], tmp_path)
     assert b"c\x01\te\xe2\x80\xa8\t" in expected.out
     assert answer(spark, tmp_path / "pairs", "--max-bad=1", folder) == expected.out
     said = capsys.readouterr().err
@@ -210,7 +210,7 @@ def test_decisions_and_two_collections(
     new[0].write_bytes(b"".join(lines[500:1200]) + b"\nbad\n")
     new[1].write_bytes(gzip.compress(b"".join(lines[1200:])))
     flags = [flag.format(old=old) for flag in flags]
-    expected = succeed([*RUN_LOCAL, "-v", *flags, *new], tmp_path)
+    expected = succeed([*RUN_LOCAL, *IN_FILES, "-v", *flags, *new], tmp_path)
     assert (
         answer(spark, tmp_path / "answer", "--reducers=3", *flags, folder)
         == in_order(expected.out)
