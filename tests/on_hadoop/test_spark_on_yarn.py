@@ -17,7 +17,7 @@ from cluster import daemons
 from neardup.commands import example as synthetic_videos
 from tests.on_spark.test_spark_answers import counts
 from tests.support import hadoop_cluster
-from tests.support.engines import RUN_LOCAL, Result, environment, in_order, succeed
+from tests.support.engines import IN_FILES, RUN_LOCAL, Result, environment, in_order, succeed
 from tests.support.hadoop_cluster import JOB_SECONDS, PYTHON, new_output, pairs_in, wait_for
 from tests.support.programs import RUN_SPARK
 from tests.support.spark_cluster import LOOPBACK, QUICK, home
@@ -62,7 +62,7 @@ def test_the_same_as_on_one_machine(videos: list[Path], in_hdfs: str, tmp_path: 
     old = videos[0].with_name("old.txt")
     old.write_bytes(b"".join(videos[0].read_bytes().splitlines(keepends=True)[:2000]))
     flags, output = ["-v", "--output=removed", "--against"], new_output()
-    here = succeed([*RUN_LOCAL, *flags, old, *videos], tmp_path)
+    here = succeed([*RUN_LOCAL, *IN_FILES, *flags, old, *videos], tmp_path)
     there = attempt(tmp_path, *flags, f"file:{old}", in_hdfs, output)
     assert there.code == 0, there.err
     assert there.out == b""
@@ -72,7 +72,8 @@ def test_the_same_as_on_one_machine(videos: list[Path], in_hdfs: str, tmp_path: 
 
 def test_an_executor_is_killed(videos: list[Path], in_hdfs: str, tmp_path: Path) -> None:
     """If an executor whose keys other executors need is killed in round 2, no pair is lost."""
-    here, output = succeed([*RUN_LOCAL, "-v", *videos], tmp_path), new_output()
+    here = succeed([*RUN_LOCAL, *IN_FILES, "-v", *videos], tmp_path)
+    output = new_output()
     flags = ["spark.sql.files.maxPartitionBytes=2m", "spark.log.level=INFO"]
     more = [word for flag in flags for word in ("--conf", flag)]
     with started(tmp_path, "--reducers=6", *more, in_hdfs, output) as (client, said):
