@@ -13,6 +13,8 @@
 
 enum { BANDS = 15, ROWS = 7, FACTORS = 112 }; /* 105, padded to a multiple of LANES */
 
+#define ABOVE 0xFFFFFFFF00000000u /* the half of a word to sort by; a number is below it */
+
 static int64_t n, num, den;
 static uint8_t *text;
 static uint64_t *values;
@@ -24,25 +26,6 @@ static void *array(int64_t count, size_t width)
     if (!made)
         exit(1);
     return made;
-}
-
-/* Sort words by their bits from `low` to `high` - 1, eight at a time. */
-static void by_bits(uint64_t *words, uint64_t *spare, int64_t count, int low, int high)
-{
-    uint64_t *from = words, *to = spare;
-    for (int shift = low; shift < high; shift += 8) {
-        int64_t places[257] = {0};
-        for (int64_t i = 0; i < count; i++)
-            places[(from[i] >> shift & 255) + 1]++;
-        for (int byte = 0; byte < 256; byte++)
-            places[byte + 1] += places[byte];
-        for (int64_t i = 0; i < count; i++)
-            to[places[from[i] >> shift & 255]++] = from[i];
-        uint64_t *sorted = to;
-        to = from, from = sorted;
-    }
-    if (from != words)
-        memcpy(words, from, (size_t)count * sizeof *words);
 }
 
 static void read_file(const char *name)
@@ -92,7 +75,7 @@ static void by_keys(void)
     for (int b = 0; b < BANDS; b++) {
         for (int64_t i = 0; i < n; i++)
             words[i] = (keys[i * BANDS + b] & ~row) | (uint64_t)i;
-        by_bits(words, spare, n, 24, 64);
+        by_counting(words, n, spare, ~row); /* by the hashes alone */
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = i + 1; j < n && (words[i] & ~row) == (words[j] & ~row); j++) {
                 int64_t p = (int64_t)(words[i] & row), q = (int64_t)(words[j] & row), common, band = 0;
@@ -126,7 +109,7 @@ static int64_t ranked(uint64_t (*table)[2], uint64_t mask, uint32_t *ranks, int6
     }
     for (int64_t k = 0; k < distinct; k++)
         held[k] = held[k] << 32 | (uint64_t)k;
-    by_bits(held, spare = array(distinct, sizeof *spare), distinct, 32, 64);
+    by_counting(held, distinct, spare = array(distinct, sizeof *spare), ABOVE);
     for (int64_t k = 0; k < distinct; k++)
         spare[(uint32_t)held[k]] = (uint64_t)k;
     for (int64_t k = 0; k < total; k++)
@@ -147,7 +130,7 @@ static void by_prefixes(void)
     uint64_t *spare = array(n, sizeof *spare), *more = array(n, sizeof *more);
     for (int64_t i = 0; i < n; i++) /* sets in order of size, each in order of ranks */
         spare[i] = (uint64_t)size_of(i) << 32 | (uint64_t)i;
-    by_bits(spare, more, n, 32, 64);
+    by_counting(spare, n, more, ABOVE);
     int64_t *ends = array(n, sizeof *ends), *probing = array(n, sizeof *probing);
     int64_t *indexing = array(n, sizeof *indexing), *first = array(n, sizeof *first);
     uint64_t *maps = array(4 * n, sizeof *maps), *row = array(total, sizeof *row);

@@ -104,6 +104,8 @@ def joined_in_memory(workers: Workers, plan: Plan) -> bool:
     plan.progress.stage("join", 0 if every else total_size(plan.paths("records")))
     workers.start("join", partial(memory_join.join, plan))
     workers.together()
+    for path in plan.paths("known"):
+        path.unlink()
     return plan.path("pairs", 0).exists()
 
 

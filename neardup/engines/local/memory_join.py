@@ -62,7 +62,6 @@ def join(plan: Plan) -> None:
     """Write the pairs, or edges, of all parsed records, or no file if they do not fit."""
     counters = Counters("join", reports=str(plan.folder))
     counters.promise = plan.settings.scheme.promise
-
     if LOADED * total_size(plan.paths("known")) > plan.memory:
         return
 
@@ -74,7 +73,6 @@ def join(plan: Plan) -> None:
             with open(path, "rb") as file:
                 while file.peek(1):
                     yield Sketches(*pickle.load(file))
-            path.unlink()
 
     known = Sketches.end_to_end(sketches())
     lines = pair_lines(known, batches, plan.settings, counters, plan.memory)
