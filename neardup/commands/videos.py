@@ -106,8 +106,7 @@ OWN = flags(
                         -h: read key frames only
     --exact             find every pair of frames whose hashes differ in at most 40 bits; many times
                         slower
-                        -h: find every pair; without it, at most 1 in 10,000 at the threshold is
-                        missed
+                        -h: find every pair of similar frames; many times slower
     --one-picture       also remove copies of a still picture, whose sound may differ
     --measure NAME      {MEASURE_HELP} [copy]  -h: copy, containment or common (default: copy)
     --output KIND       {"; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())} [pairs]

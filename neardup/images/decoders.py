@@ -124,8 +124,10 @@ def in_order(
         if isinstance(outcome, Exception):
             raise outcome
         if isinstance(outcome, Failure):
-            why = "probably because memory ran out; try fewer --jobs"
-            raise StageError(f"a process that compares videos was killed, {why}")
+            why = "was killed, probably because memory ran out; try fewer --jobs"
+            if outcome.reason != CRASHED:
+                why = f"failed, by an {outcome.reason}: {outcome.detail}"
+            raise StageError(f"a process that compares videos {why}")
         yield outcome
 
 

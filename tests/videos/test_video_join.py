@@ -178,6 +178,14 @@ def test_a_process_that_is_killed_ends_the_run() -> None:
         list(in_order(task, range(6), jobs=2))
 
 
+def test_an_error_of_the_program_is_not_called_a_lack_of_memory() -> None:
+    def fails(_: int) -> int:
+        raise ValueError("not so")
+
+    with pytest.raises(StageError, match=r"error of the program: ValueError: not so$"):
+        list(in_order(fails, [1, 2], jobs=2))
+
+
 @pytest.mark.slow
 def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
     store = FrameStore.write(tmp_path, library(np.random.default_rng(0)))
