@@ -30,10 +30,9 @@ from neardup.options.command_parser import VERBOSITY, flags
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import as_called
+from neardup.runtime.program import as_called, whole
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
-from neardup.schemes.scheme import whole
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter

@@ -45,9 +45,8 @@ from neardup.reading.document_files import (
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.row_files import LineTable, fields_table, json_row
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime.program import StageError, UsageError, not_one_of, write_to
+from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
 from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
-from neardup.schemes.scheme import one_of
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup documents"

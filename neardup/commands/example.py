@@ -25,8 +25,7 @@ from itertools import chain, count, islice
 from typing import Any
 
 from neardup.options.command_parser import CommandParser, flags
-from neardup.runtime.program import UsageError, write_all
-from neardup.schemes.scheme import whole
+from neardup.runtime.program import UsageError, whole, write_all
 from neardup.sets.hashing import random_words
 
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits

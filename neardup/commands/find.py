@@ -13,9 +13,8 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError, whole
 from neardup.runtime.summary import QUIET, VERBOSE, describe, judged, many
-from neardup.schemes.scheme import whole
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed, portions, with_keys
 from neardup.stored import index_manifest

@@ -27,9 +27,8 @@ from neardup.options.command_parser import CommandParser, flags, plain_names
 from neardup.reading.archives import UNREADABLE
 from neardup.reading.document_files import CHANGED, EMPTY
 from neardup.reading.row_files import fields_table
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError, one_of
 from neardup.runtime.summary import QUIET, many
-from neardup.schemes.scheme import one_of
 from neardup.similarity.measures import Threshold
 
 PROGRAM = "python3 -m neardup folders"

@@ -48,10 +48,11 @@ from neardup.runtime.program import (
     check_file_name,
     cores,
     interrupted,
+    one_of,
+    whole,
     write_to,
 )
 from neardup.runtime.summary import VERBOSE, many
-from neardup.schemes.scheme import one_of, whole
 from neardup.verification import OUTPUTS
 
 PROGRAM = "python3 -m neardup images"

@@ -37,9 +37,8 @@ from neardup.reading.row_files import fields_table
 from neardup.reading.row_ids import row_id
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, escaped, printable, to_add
+from neardup.runtime.program import StageError, UsageError, escaped, one_of, printable, to_add
 from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
-from neardup.schemes.scheme import one_of
 from neardup.similarity.measures import fraction_text
 from neardup.stages.pairs import parsed
 

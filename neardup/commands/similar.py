@@ -14,8 +14,7 @@ from neardup.options.command_parser import CommandParser, flags
 from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError
-from neardup.schemes.scheme import one_of
+from neardup.runtime.program import UsageError, one_of
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement

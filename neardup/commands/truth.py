@@ -13,10 +13,9 @@ from neardup.joins.weighted_joins import weighted_nested_loop
 from neardup.options.command_parser import FILES, VERBOSITY, flags
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, write_all
+from neardup.runtime.program import UsageError, one_of, write_all
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
-from neardup.schemes.scheme import one_of
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts

@@ -16,11 +16,10 @@ from neardup.reading.blocks import Block
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, job_command
+from neardup.runtime.program import UsageError, job_command, whole
 from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme
 from neardup.schemes.fingerprints import Hamming
-from neardup.schemes.scheme import whole
 from neardup.sets.ragged import Ragged
 from neardup.stages.pairs import parsed
 

@@ -39,9 +39,9 @@ from neardup.runtime.program import (
     cores,
     interrupted,
     not_one_of,
+    whole,
 )
 from neardup.runtime.summary import many
-from neardup.schemes.scheme import whole
 from neardup.stages import video_decisions
 from neardup.stages.video_decisions import FoundPairs
 from neardup.stages.video_options import (

@@ -24,8 +24,7 @@ from neardup.options.table import integer
 from neardup.reading import blocks
 from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, cores, run, write_all
-from neardup.schemes.scheme import whole
+from neardup.runtime.program import StageError, cores, run, whole, write_all
 from neardup.stages.video_options import (
     AT_LEAST,
     AT_LEAST_HELP,

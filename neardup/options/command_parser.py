@@ -11,9 +11,8 @@ from functools import partial
 from textwrap import dedent
 from typing import Any, Callable, NamedTuple, NoReturn
 
-from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest
+from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest, whole
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
-from neardup.schemes.scheme import whole
 
 SECTIONS = {
     "what counts as similar": (
@@ -287,8 +286,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """Return an option's value, even if it is `--` (`--rows=--`), which old Pythons drop."""
-        alone = action.nargs is None and arg_strings == ["--"]
-        return "--" if alone else super()._get_values(action, arg_strings)
+        if action.nargs is None and arg_strings == ["--"]:
+            return self._get_value(action, "--")
+        return super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None

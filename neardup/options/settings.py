@@ -20,13 +20,13 @@ from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, check_file_name, not_one_of
+from neardup.runtime.program import UsageError, check_file_name, not_one_of, one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import is_too_low
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.minhash import Sketched
-from neardup.schemes.scheme import Request, Scheme, one_of
+from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.bit_vectors import DEFAULT_BITS, DIGIT_BITS
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.estimated import EstimatedJaccard, sample_size

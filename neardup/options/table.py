@@ -18,9 +18,10 @@ from neardup.options.command_parser import CommandParser, Flag, read
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.program import whole
 from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
-from neardup.schemes.scheme import Option, whole
+from neardup.schemes.scheme import Option
 from neardup.similarity.estimated import DEFAULT_SIZE
 from neardup.similarity.measures import NINE_TENTHS, parse_fraction
 from neardup.verification import OUTPUTS

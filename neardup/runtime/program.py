@@ -72,6 +72,32 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
     return f"{word!r} is not one of {', '.join(names)}{nearest(word, names)}"
 
 
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Return a parser of integers from `low` to `high`.
+
+    >>> whole(1, 16)("12")
+    12
+    """
+
+    def read(text: str) -> int:
+        if text.isascii() and text.isdigit() and len(text) <= 20 and low <= int(text) <= high:
+            return int(text)
+        raise ValueError(f"{text!r} is not an integer from {low} to {high}")
+
+    return read
+
+
+def one_of(*kinds: str) -> Callable[[str], str]:
+    """Return a parser that accepts the given words only."""
+
+    def read(text: str) -> str:
+        if text in kinds:
+            return text
+        raise ValueError(not_one_of(text, kinds))
+
+    return read
+
+
 def check_file_name(option: str, name: str | None, refused: Sequence[str] = ("",)) -> None:
     """Raise UsageError if an option's file name is in `refused`, by default only the empty name."""
     if name in refused:

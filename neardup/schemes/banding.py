@@ -13,7 +13,8 @@ from math import comb, fsum
 from typing import Callable
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes.scheme import Option, Request, shown, whole
+from neardup.runtime.program import whole
+from neardup.schemes.scheme import Option, Request, shown
 
 
 def _probability(text: str) -> float:

@@ -34,6 +34,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.program import whole
 from neardup.schemes import banding, scheme
 from neardup.schemes.scheme import Option, Request, Scheme
 from neardup.sets.bit_vectors import MAX_BITS, MIN_BITS, WORD_BITS, bits_apart
@@ -52,7 +53,7 @@ BITS = Option(
     f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}, or of a record's vector with --scheme "
     "simhash, or with --scheme projection and --measure agreement; more bits measure angles more "
     "precisely (default: 256; simhash 64; projection 384)",
-    scheme.whole(MIN_BITS, MAX_BITS),
+    whole(MIN_BITS, MAX_BITS),
 )
 DISTANCE = Option(
     "--distance",
@@ -60,7 +61,7 @@ DISTANCE = Option(
     "with fingerprints, or --scheme simhash: the maximum number of bits in which a pair may "
     "differ; with simhash above 15, set --max-bands to at least K + 1 (default: 31 of 256 bits, "
     "or the same share of other sizes; simhash 3)",
-    scheme.whole(0, MAX_BITS - 1),
+    whole(0, MAX_BITS - 1),
     default=3,
     finds_more="a larger --distance misses fewer",
 )

@@ -38,9 +38,10 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.program import whole
 from neardup.schemes.by_size import prefix_sizes, rarest
 from neardup.schemes.exact import Prefix
-from neardup.schemes.scheme import Option, Request, Scheme, required_counts, whole
+from neardup.schemes.scheme import Option, Request, Scheme, required_counts
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, first_of_run, spans
 from neardup.sets.token_counts import TokenCounts

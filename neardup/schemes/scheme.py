@@ -13,7 +13,7 @@ from typing import Any, Callable, ClassVar, NamedTuple
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
-from neardup.runtime.program import not_one_of
+from neardup.runtime.program import one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
@@ -77,32 +77,6 @@ class Request(NamedTuple):
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
-
-
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """Return a parser of integers from `low` to `high`.
-
-    >>> whole(1, 16)("12")
-    12
-    """
-
-    def read(text: str) -> int:
-        if text.isascii() and text.isdigit() and len(text) <= 20 and low <= int(text) <= high:
-            return int(text)
-        raise ValueError(f"{text!r} is not an integer from {low} to {high}")
-
-    return read
-
-
-def one_of(*kinds: str) -> Callable[[str], str]:
-    """Return a parser that accepts the given words only."""
-
-    def read(text: str) -> str:
-        if text in kinds:
-            return text
-        raise ValueError(not_one_of(text, kinds))
-
-    return read
 
 
 class Weighing(NamedTuple):

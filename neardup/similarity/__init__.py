@@ -2,5 +2,5 @@
 
 In: sets, and a threshold as a fraction.
 Out: verified pairs with their similarity; filters that rule out pairs without a comparison.
-May import: sets.
+May import: runtime, sets.
 """

@@ -21,8 +21,9 @@ SCHEME = '''"""Everyone: one key for all, so that every pair meets."""
 
 import numpy as np
 
+from neardup.runtime.program import whole
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes.scheme import Option, Request, whole
+from neardup.schemes.scheme import Option, Request
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 

@@ -30,8 +30,7 @@ from neardup.engines.video_tasks import (
     check_options,
 )
 from neardup.options.command_parser import CommandParser, flags
-from neardup.runtime.program import StageError, end_on_signals, run
-from neardup.schemes.scheme import whole
+from neardup.runtime.program import StageError, end_on_signals, run, whole
 from neardup.videos import video_steps
 
 NAME = "video_jobs.py"
