@@ -1,4 +1,4 @@
-"""From synthetic videos, a pipe of programs, mrjob and `neardup videos` give the same lines."""
+"""From synthetic videos, a pipe of programs and `neardup videos` give the same lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from tests.support.programs import program
 pytest.importorskip("av")
 FRAMES = [sys.executable, str(ROOT / "frames_mapper.py")]
 STEP = [sys.executable, str(ROOT / "step.py"), "videos"]
-MRJOB = [sys.executable, str(ROOT / "neardup/engines/mrjob/video_job.py"), "--no-conf"]
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +84,6 @@ def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_pa
     assert (top + b"/film1.mp4", top + b"/film2.mp4") not in found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("runner", ["inline", "local"])
-def test_mrjob_finds_the_same_pairs(runner: str, prints: Path, tmp_path: Path) -> None:
-    cores = ["--num-cores=1"] if runner == "local" else []
-    result = run([*MRJOB, f"-r{runner}", *cores, "--shares=1", str(prints)], tmp_path)
-    assert result.code == 0, result.err
-    assert in_order(result.out) == at_once(prints, tmp_path) != b""
-
-
 def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) -> None:
     """Files on a cluster are copied by `hadoop fs -get`; the copies are removed after use."""
     (tmp_path / "f[1].mp4").write_bytes((films / "film1.mp4").read_bytes())
@@ -145,22 +135,6 @@ def test_names_of_videos_in_the_lines_of_a_task(monkeypatch: pytest.MonkeyPatch)
     assert video_tasks._name(b"7\tfilms/a.mp4\t\n") == b"7\tfilms/a.mp4"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (["--threshold=2"], 2, "video_job.py: --threshold: expected 0 < T <= 1, such as 0.8"),
-        (["--shares=0"], 2, "video_job.py: --shares: "),
-        ([], 1, "video_job.py: expected the print of a video, got '{}'\n"),
-    ],
-)
-def test_mrjob_says_what_is_wrong(words: list[str], code: int, said: str, tmp_path: Path) -> None:
-    (tmp_path / "prints").write_text("{}\n")
-    result = run([*MRJOB, "-rlocal", *words, str(tmp_path / "prints")], tmp_path)
-    assert (result.code, result.out) == (code, b"")
-    assert result.err.startswith(said)
-
-
 VIDEO_JOBS = [sys.executable, str(ROOT / "neardup/engines/hadoop/video_jobs.py")]
 RUNS = "echo 'Running job: job_1_0001' >&2"
 
@@ -188,10 +162,3 @@ def test_words_that_hadoop_would_split_are_refused(tmp_path: Path) -> None:
     result = run([*VIDEO_JOBS, "--python", "/my python", "/in", "/out"], tmp_path, **env)
     assert result.code == 2
     assert "Hadoop cannot pass '/my python' to a task" in result.err
-
-
-@pytest.mark.slow
-def test_mrjob_refuses_runners_that_it_has_not(tmp_path: Path) -> None:
-    result = run([*MRJOB, "-rhadoop", "x"], tmp_path)
-    assert result.code == 2
-    assert "-r hadoop: cannot run this job; use -r inline or -r local" in result.err

@@ -224,16 +224,15 @@ def adapt_local_runners() -> None:
     os.register_at_fork(after_in_child=in_a_worker)
 
 
-def message_of_a_task(folder: str, name: str = "job.py") -> str:
+def message_of_a_task(folder: str) -> str:
     """Return the message of a failed task, from the `stderr` files below a folder.
 
     The message is the line that `runtime.program` writes, or else all lines except counters.
-    name: of the program that the task ran.
     """
     said: list[str] = []
     for path in sorted(Path(folder).rglob("stderr")):
         said += path.read_text("utf-8", "backslashreplace").splitlines()
-    ours = [line[len(name) + 2 :] for line in said if line.startswith(f"{name}: ")]
+    ours = [line[len("job.py: ") :] for line in said if line.startswith("job.py: ")]
     return ours[0] if ours else "\n".join(line for line in said if not line.startswith("reporter:"))
 
 
