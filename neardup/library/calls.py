@@ -39,9 +39,11 @@ from neardup.options.settings import Settings, counts_first, form_of, settings_b
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
+from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
-from neardup.stages import near_keys, pairs_in_memory
+from neardup.stages import pairs_in_memory
+from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
 
@@ -234,12 +236,12 @@ class _Run:
 
     def _keys(self) -> Ragged:
         """Return the keys of each record at which records may form pairs."""
+        scheme = self.settings.scheme
+        if isinstance(scheme, Fingerprints):
+            return near_keys(scheme, [batch.sets for batch in self._batches], every=False)
         entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
         done = 0
-        each = with_keys(self._batches, self.settings, _counters())
-        if self.settings.scheme.joined_in_memory:
-            each = _near(self._batches, self.settings)
-        for batch, keys in each:
+        for batch, keys in with_keys(self._batches, self.settings, _counters()):
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
             done += len(batch.ids)
             entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
@@ -277,14 +279,6 @@ class _Run:
             if self.settings.measure.directed and (y, x) in known:
                 found[j, i] = known[y, x]
         return found
-
-
-def _near(batches: Iterable[Batch], settings: Settings) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield batches of fingerprints, with only those keys that similar fingerprints share."""
-    held, scheme = list(batches), settings.scheme
-    prints = [near_keys.prints_of(scheme, batch.sets) for batch in held]
-    (marks,) = near_keys.NearRecords.of(scheme, [prints], every=False).marks()
-    return zip(held, near_keys.marked_keys(scheme, prints, marks))
 
 
 def _counters() -> Counters:

@@ -265,20 +265,11 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
     for i, mask in enumerate(masks):
-        words[:, i] = _hashed(columns & mask[:, np.newaxis])
+        chosen = columns & mask[:, np.newaxis]
+        if len(chosen) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
+            chosen ^= chosen >> np.uint64(32)
+        words[:, i] = combine(chosen, seed=0)
     return scheme.banded(words, np.arange(low, low + len(masks)))
-
-
-def keys_at(ways: Ways, vectors: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    """Return the key of each vector i in band `bands[i]` (int64 (n,)): uint64 (n,)."""
-    return scheme.numbered(_hashed((vectors & ways.masks[bands]).T), bands)
-
-
-def _hashed(chosen: np.ndarray) -> np.ndarray:
-    """Hash n vectors of W words, uint64 (W, n), to n words; `chosen` may be overwritten."""
-    if len(chosen) > 1:  # Subtle: the highest bits of two words would cancel out in `combine`.
-        chosen ^= chosen >> np.uint64(32)
-    return combine(chosen, seed=0)
 
 
 class BitScheme(Scheme):

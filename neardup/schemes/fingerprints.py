@@ -229,13 +229,6 @@ class Fingerprints(bit_keys.BitScheme):
         sizes = prints.counts * (len(keys.values) // len(prints.vectors))
         return Ragged.from_unsorted(keys.values, sizes)
 
-    def keys_at(self, prints: Prints, bands: np.ndarray) -> Ragged:
-        """Return the keys of each record i in band `bands[i]` (int64 (n,))."""
-        keys = bit_keys.keys_at(self.ways, prints.vectors, np.repeat(bands, prints.counts))
-        if len(prints.vectors) == len(prints.counts):
-            return Ragged.of_sizes(keys, prints.counts)
-        return Ragged.from_unsorted(keys, prints.counts)
-
     def probe(self) -> str:
         """Return a digest of the keys of eight fixed fingerprints, in 16 hexadecimal digits."""
         words = random_words(1, 8 * -(-self.bits // BLOCK_BITS)).reshape(8, -1)

@@ -150,7 +150,7 @@ class Scheme(ABC):
     counting: ClassVar[bool] = False
     """True if a run should count tokens first."""
     joined_in_memory: ClassVar[bool] = False
-    """True if run_local.sh joins records in memory first, and makes keys for found pairs only."""
+    """True if a join in memory compares the records first, and makes keys for similar ones only."""
     weights: TokenWeights | None = None
     """None if all tokens have the same weight."""
     one_a_band: ClassVar[bool] = True
@@ -221,12 +221,8 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
 
     `words`: hashes, uint64 (n, bands); a key has the upper bits of its word.
     """
-    return Ragged(numbered(words, bands).ravel(), np.arange(len(words) + 1) * len(bands))
-
-
-def numbered(words: np.ndarray, bands: np.ndarray) -> np.ndarray:
-    """Return keys (uint64): a band number (int64) above the HASH_BITS upper bits of a word."""
-    return words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
+    keys = words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
+    return Ragged(keys.ravel(), np.arange(len(words) + 1) * len(bands))
 
 
 def shown(chance: float) -> str:

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.runtime.program import WireError
-from neardup.sets.hashing import combine, mix
-from neardup.sets.ragged import Batch, Ragged, first_of_run, spans
+from neardup.sets.ragged import Batch, Ragged, spans
 
 DEFAULT_BITS, MIN_BITS, MAX_BITS = 256, 32, 1024  # of a fingerprint
 WORD_BITS = 64
@@ -152,20 +151,3 @@ class Prints:
 
     def take(self, some: np.ndarray) -> Prints:
         return Prints(self.vectors[spans(self.own[some], self.counts[some])], self.counts[some])
-
-    def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return one record per class of equal records, ascending, and each record's class (int64).
-
-        Two different records are treated as equal with probability 2^-64.
-        """
-        # Subtle: the highest bits of two words would cancel out in `combine`.
-        hashes = combine(mix(np.ascontiguousarray(self.vectors.T)), seed=0)
-        variant = np.arange(len(hashes)) - np.repeat(self.own, self.counts)
-        hashes += variant.astype(np.uint64)
-        digests = np.add.reduceat(mix(hashes), self.own) if len(hashes) else hashes
-        order = np.argsort(digests)
-        first = first_of_run(digests[order])
-        chosen, kind = np.zeros(len(order), bool), np.empty(len(order), np.int64)
-        chosen[order[first]] = True
-        kind[order] = (np.cumsum(chosen) - 1)[order[first]][np.cumsum(first) - 1]
-        return np.flatnonzero(chosen), kind

@@ -1,12 +1,12 @@
 """Every engine finds the pairs of fingerprints that the pipe finds; with --exact, all of them.
 
-run_local.sh marks keys by an exact join; the other engines shuffle all keys."""
+run_local.sh finds keys by an exact join; the other engines shuffle all keys."""
 
 from __future__ import annotations
 
 import random
 import re
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from neardup.runtime.program import StageError
 from neardup.schemes.fingerprints import Fingerprints
-from neardup.sets.bit_vectors import Prints
-from neardup.sets.ragged import Ragged, shared
-from neardup.stages.near_keys import NearRecords, marked_keys
+from neardup.sets.ragged import shared
+from neardup.similarity.sketches import bitmaps_and_sums
+from neardup.stages.near_keys import near_keys
 from tests.support import decision_oracle
 from tests.support.cases import crossed, some
 from tests.support.decision_oracle import Line
@@ -43,7 +43,6 @@ from tests.support.fingerprints import (
     sets_of,
     shown,
     similarities,
-    vectors_of,
 )
 
 BITS, DISTANCE = 64, 8
@@ -79,19 +78,7 @@ def scheme_of(*flags: str) -> Fingerprints:
     return scheme
 
 
-# Marks.
-
-
-def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragged:
-    """Return keys chosen for near records by `turns` workers; the last record has its own file."""
-    prints = Prints.of(sets, scheme.bits)
-    last = len(sets) - 1
-    files = [prints.take(np.arange(last)), prints.take(np.array([last]))]
-    near = NearRecords.of(scheme, [files[:1], files[1:]], every)
-    shares = [near.marks(turn, turns) for turn in range(turns)]
-    marks = [np.unique(np.concatenate(some)) for some in zip(*shares)]
-    keys = [marked_keys(scheme, [file], some) for file, some in zip(files, marks)]
-    return Ragged.end_to_end([*chain.from_iterable(keys)])
+# Keys.
 
 
 @pytest.mark.parametrize(
@@ -99,17 +86,17 @@ def marked(scheme: Fingerprints, sets: Ragged, every: bool, turns: int) -> Ragge
 )
 @pytest.mark.parametrize("variants", [1, 3])
 @settings(max_examples=8)
-@given(
-    seed=st.integers(0, 999), turns=st.integers(1, 4), every=st.booleans(), count=st.integers(1, 40)
-)
+@given(seed=st.integers(0, 999), every=st.booleans(), count=st.integers(1, 40))
 def test_near_records_have_the_smallest_of_their_common_keys(
-    flags: list[str], variants: int, seed: int, turns: int, every: bool, count: int
+    flags: list[str], variants: int, seed: int, every: bool, count: int
 ) -> None:
     """Near records share the smallest of their common keys or, with `every`, all of these keys."""
     scheme = scheme_of(*flags)
     records = [Print(id_, values[:variants]) for id_, values in mirrored(count, seed)]
     sets = sets_of(records, BITS)
-    keys, ours = scheme.keys(sets), marked(scheme, sets, every, turns)
+    last = np.array([len(sets) - 1])
+    parts = [sets.take(np.arange(len(sets) - 1)), sets.take(last)]
+    keys, ours = scheme.keys(sets), near_keys(scheme, parts, every)
     for i in range(len(sets)):
         assert set(ours.row(i).tolist()) <= set(keys.row(i).tolist())
     left, right = np.nonzero(np.triu(record_distances(records, BITS) <= DISTANCE, 1))
@@ -132,24 +119,15 @@ def test_that_pairs_are_missed_and_found_by_other_variants() -> None:
     assert 0 < found[0] < found[1] < len(left)
 
 
-@given(st.lists(st.lists(st.sampled_from([0, 1, 1 << 63]), min_size=1, max_size=3), max_size=12))
-def test_distinct_records(rows: list[list[int]]) -> None:
-    records = [Print(b"x", tuple(row)) for row in rows]
-    first, kind = Prints.of(sets_of(records, BITS), BITS).distinct()
-    assert len(first) == len({record.values for record in records})
-    assert [records[i].values for i in first[kind].tolist()] == [r.values for r in records]
-    assert first.tolist() == sorted(first.tolist())
-
-
 @pytest.mark.parametrize("bits", [256, 1024])
 def test_records_that_differ_in_high_bits_of_two_words_are_not_the_same(bits: int) -> None:
-    """Fingerprints that each differ from the first in two bits are counted as distinct."""
+    """Fingerprints that each differ from the first in two bits have different sums."""
     rng = np.random.default_rng(bits)
     base = int.from_bytes(rng.bytes(128), "big") >> 1024 - bits
     pairs = list(combinations(range(0, bits, 1 if bits == 256 else 5), 2))
     values = [base, *(base ^ 1 << a ^ 1 << b for a, b in pairs)]
-    prints = Prints(vectors_of(values, bits), np.ones(len(values), np.int64))
-    assert len(prints.distinct()[0]) == len(values)
+    sets = sets_of([Print(b"x", (value,)) for value in values], bits)
+    assert len(np.unique(bitmaps_and_sums(sets)[1])) == len(values)
 
 
 # Every engine.

@@ -25,7 +25,7 @@ import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.decisions.kept_rows import keep_as_rows
-from neardup.engines.local import key_pruning, memory_join, near_marks
+from neardup.engines.local import key_pruning, memory_join
 from neardup.engines.local import plan as plans
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
@@ -37,11 +37,14 @@ from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, REPEATED, SHUFFLED
+from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
+from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
 from neardup.stages.pairs_in_memory import is_possible
 from neardup.stages.token_counting import settings_with_counts
+from neardup.verification import OUTPUTS
 
 
 def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
@@ -49,11 +52,10 @@ def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
     if in_memory:
         names = ["parse", "join"]
     else:
+        near = plan.settings.scheme.joined_in_memory and not plan.segments
         names = ["tokens"] if counts_first(options) else []
-        names += (
-            ["parse", "near"] if plan.settings.scheme.joined_in_memory and not plan.segments else []
-        )
-        names += ["count", "prune", "send", "reduce"]
+        names += ["parse", "near"] if near else ["count"]
+        names += ["prune", "send", "reduce"]
     if plan.settings.output.decides:
         names += ["decide", "keep"] if options.output == "kept" else ["decide"]
     return names
@@ -73,9 +75,11 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
     if plan.settings.scheme.joined_in_memory and not plan.segments:
-        near_marks.find_marks(workers, plan)
-        plan.progress.stage("count", 0)
-        everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, near_marks.marked))
+        plan.progress.stage("parse", total_size(plan.files), together=True)
+        everywhere(workers, plan, "mapper", parse)
+        plan.progress.stage("near", 0)
+        workers.start("near", partial(near_postings, plan))
+        workers.together()
     else:
         write_postings(workers, plan, source)
     plan.unchanged.check()
@@ -120,6 +124,33 @@ def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
         return (keys for _, keys in with_keys(batches, plan.settings, counters))
 
     everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, keys))
+
+
+def parse(plan: Plan, k: int) -> None:
+    """Parse mapper k's share of the records, and keep them on disk."""
+    counters = Counters("parse", reports=str(plan.folder))
+    for _ in plans.parsed_records(plan, k, counters):
+        pass
+    counters.report()
+
+
+def near_postings(plan: Plan) -> None:
+    """Write the postings of all mappers' fingerprints, of keys that similar ones share."""
+    scheme, unused = plan.settings.scheme, Counters("near")
+    assert isinstance(scheme, Fingerprints)
+    sets = (batch.sets for k in range(plan.jobs) for batch in plans.kept_records(plan, k, unused))
+    found = near_keys(scheme, sets, every=plan.settings.output is OUTPUTS["links"])
+    counts = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
+    ends = np.cumsum([0, *counts])
+
+    def keys(plan: Plan, k: int, counters: Counters) -> Iterator[Ragged]:
+        mine = found.take(np.arange(ends[k], ends[k + 1]))
+        counters.promise = scheme.promise
+        counters.add("keys", len(mine.values))
+        yield mine
+
+    for k in range(plan.jobs):
+        count(plan, k, keys)
 
 
 def count(plan: Plan, k: int, keys_of: Callable[[Plan, int, Counters], Iterable[Ragged]]) -> None:
