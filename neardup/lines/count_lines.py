@@ -9,6 +9,7 @@ count           t0…042 TAB 17                       what a file of counts cons
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
@@ -125,26 +126,7 @@ def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterat
     >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
     [b't00000000000000000042\t7\nt18446744073709551615\t12\n']
     """
-    first = 1 + TOKEN_WIDTH + 1  # where the count begins
     for low in range(0, len(numbers), ROWS_AT_ONCE):
-        some = slice(low, low + ROWS_AT_ONCE)
-        width = len(str(count[some].max()))
-        text = np.empty((len(numbers[some]), first + width + 1), dtype=np.uint8)
-        text[:, 0] = ord(kind)
-        text[:, 1 : first - 1] = _decimal(numbers[some], TOKEN_WIDTH)
-        text[:, first - 1] = ord("\t")
-        text[:, first:-1] = _decimal(count[some].astype(np.uint64), width)
-        text[:, -1] = ord("\n")
-        wanted = np.ones(text.shape, dtype=bool)  # but for leading zeros of the counts
-        np.logical_or.accumulate(text[:, first:-1] > ord("0"), axis=1, out=wanted[:, first:-1])
-        yield text[wanted].tobytes()
-
-
-def _decimal(numbers: np.ndarray, width: int) -> np.ndarray:
-    """Return the last `width` decimal digits of each number (uint64) as characters."""
-    text = np.empty((len(numbers), width), dtype=np.uint8)
-    for place in reversed(range(width)):
-        tenth = numbers // np.uint64(10)
-        text[:, place] = numbers - tenth * np.uint64(10) + np.uint64(ord("0"))
-        numbers = tenth
-    return text
+        some = numbers[low : low + ROWS_AT_ONCE].tolist()
+        rows = zip(some, count[low : low + ROWS_AT_ONCE].tolist())
+        yield (kind + b"%020d\t%d\n") * len(some) % tuple(chain.from_iterable(rows))

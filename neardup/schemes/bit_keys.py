@@ -23,13 +23,13 @@ with the hypergeometric probability h = C(F-d, r) / C(F, r), so a pair shares a 
 Letters: F bits (64), k bits that may differ (3), m blocks (5); b masks of r bits.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, takewhile
 from math import acos, comb, pi
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -107,40 +107,73 @@ def sides(
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Masks that select all but `distance` of the `number` blocks of a vector of `bits` bits.
+class Ways(ABC):
+    """The base class of sets of masks for vectors of `bits` bits: one mask for each key.
+
+    number: of blocks, or of drawn masks.
+    """
+
+    bits: int
+    number: int
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of masks."""
+
+    @property
+    @abstractmethod
+    def masks(self) -> np.ndarray:
+        """The mask of each key, uint64 (keys, W): the bits of a vector that make the key."""
+
+    @abstractmethod
+    def recall(self, equal: int) -> float:
+        """Return the minimum probability that two vectors with `equal` equal bits share a key."""
+
+    @abstractmethod
+    def by_chance(self, agreement: float) -> float:
+        """Estimate the probability of a shared key if each bit is equal with P = `agreement`."""
+
+
+@dataclass(frozen=True)
+class OfBlocks(Ways):
+    """The base class of exact masks: vectors that differ in at most `distance` bits share a key."""
+
+    distance: int
+
+    @property
+    def blocks(self) -> list[range]:
+        ends = [self.bits * i // self.number for i in range(self.number + 1)]
+        return list(map(range, ends, ends[1:]))
+
+    def recall(self, equal: int) -> float:
+        return float(self.bits - equal <= self.distance)
+
+
+@dataclass(frozen=True)
+class Blocks(OfBlocks):
+    """Masks that select all but `distance` of the `number` blocks of a vector.
 
     >>> ways = Blocks(bits=64, number=5, distance=3)
     >>> len(ways), ways.recall(61), ways.recall(60)
     (10, 1.0, 0.0)
     """
 
-    bits: int
-    number: int
-    distance: int
-
     def __len__(self) -> int:
         return comb(self.number, self.distance)
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, one for each choice of blocks, as rows of words: uint64 (masks, words)."""
-        ends = [self.bits * i // self.number for i in range(self.number + 1)]
-        blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
+        blocks = [(1 << block.stop) - (1 << block.start) for block in self.blocks]
         choices = combinations(blocks, self.number - self.distance)
         return words_of([sum(choice) for choice in choices], self.bits)
 
-    def recall(self, equal: int) -> float:
-        return float(self.bits - equal <= self.distance)
-
     def by_chance(self, agreement: float) -> float:
-        """Estimate the probability of a shared key if each bit is equal with P = `agreement`."""
         block = agreement ** (self.bits / self.number)
         return banding.at_least(self.number - self.distance, self.number, block)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(Ways):
     """`number` random masks of `width` bits each, drawn by `seed`.
 
     >>> ways = Drawn(bits=384, number=118, width=24, seed=0)
@@ -148,8 +181,6 @@ class Drawn:
     (118, 0.9999)
     """
 
-    bits: int
-    number: int
     width: int
     seed: int
 
@@ -158,7 +189,6 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (masks, words); each selects `width` bits, by random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -170,28 +200,6 @@ class Drawn:
     def by_chance(self, agreement: float) -> float:
         """Return an upper bound on P(shared key) if each bit is equal with P = `agreement`."""
         return banding.recall(agreement, self.number, self.width)
-
-
-class Ways(Protocol):
-    """The interface of a set of masks for vectors of `bits` bits: one mask for each key."""
-
-    @property
-    def bits(self) -> int: ...
-
-    @property
-    def masks(self) -> np.ndarray:
-        """The mask of each key, uint64 (keys, W): the bits of a vector that make the key."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def recall(self, equal: int) -> float:
-        """Return the minimum probability that two vectors with `equal` equal bits share a key."""
-        ...
-
-    def by_chance(self, agreement: float) -> float:
-        """Estimate the probability of a shared key if each bit is equal with P = `agreement`."""
-        ...
 
 
 def most_blocks(distance: int, max_keys: int, bits: int) -> int:
@@ -287,6 +295,10 @@ class BitScheme(Scheme):
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         return keys_of(self.ways, self.vectors(sets), low, high)
 
+    def recall(self, similarity: float) -> float:
+        """Return the recall for pairs with this share of equal bits, rounded down to whole bits."""
+        return self.ways.recall(int(similarity * self.ways.bits + HAIR))
+
 
 @dataclass
 class SimHash(BitScheme):
@@ -349,10 +361,6 @@ class SimHash(BitScheme):
     @cached_property
     def ways(self) -> Blocks:  # type: ignore[override]
         return Blocks(self.bits, self.blocks, self.distance)
-
-    def recall(self, similarity: float) -> float:
-        """Return the recall for pairs with this share of equal bits, rounded down to whole bits."""
-        return self.ways.recall(int(similarity * self.bits + HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if name == "hamming":

@@ -23,7 +23,6 @@ Letters: F bits (256), D bits that may differ (31), m blocks (16), e bits left o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -76,7 +75,7 @@ class Hamming(UnboundedMeasure):
 
 
 @dataclass(frozen=True)
-class NearBlocks:
+class NearBlocks(bit_keys.OfBlocks):
     """Masks that each select most bits of one of `number` blocks; `distance` bits may differ.
 
     >>> ways = NearBlocks(bits=256, number=16, distance=31)
@@ -84,40 +83,27 @@ class NearBlocks:
     (256, 1.0, 0.0, 0.0041)
     """
 
-    bits: int
-    number: int
-    distance: int
-
-    def _blocks(self) -> Iterator[range]:
-        ends = [self.bits * i // self.number for i in range(self.number + 1)]
-        return map(range, ends, ends[1:])
-
     @property
     def left_out(self) -> int:
         return self.distance // self.number
 
     def __len__(self) -> int:
-        return sum(comb(len(block), self.left_out) for block in self._blocks())
+        return sum(comb(len(block), self.left_out) for block in self.blocks)
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The mask of each key, uint64 (keys, W): the bits of a block that make the key."""
         return bit_keys.words_of(
             [
                 sum(1 << bit for bit in block) - sum(1 << bit for bit in out)
-                for block in self._blocks()
+                for block in self.blocks
                 for out in combinations(block, self.left_out)
             ],
             self.bits,
         )
 
-    def recall(self, equal: int) -> float:
-        return float(self.bits - equal <= self.distance)
-
     def by_chance(self, agreement: float) -> float:
-        """Return the probability of a shared key if each bit is equal with P = `agreement`."""
         missed = 1.0
-        for block in self._blocks():
+        for block in self.blocks:
             missed *= 1 - banding.at_least(len(block) - self.left_out, len(block), agreement)
         return 1 - missed
 
@@ -202,10 +188,6 @@ class Fingerprints(bit_keys.BitScheme):
             f"among {MANY:,} unrelated fingerprints {pairs * MANY:.1g} candidate pairs; "
             "run_local.sh needs far fewer"
         ]
-
-    def recall(self, similarity: float) -> float:
-        """Return the recall for pairs with this share of equal bits, rounded down to whole bits."""
-        return self.ways.recall(int(similarity * self.bits + bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         return Hamming(self.bits, self.distance)
