@@ -20,7 +20,6 @@ from neardup.images.keep_rules import number
 from neardup.images.results import Failure, Outcome
 from neardup.images.tally import FLAT, Rules, Tally
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, CommandParser, flags
-from neardup.options.table import integer
 from neardup.reading import blocks
 from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
@@ -34,13 +33,12 @@ from neardup.stages.video_options import (
     TICKS,
     join_options,
 )
-from neardup.videos import seed_steps, video_steps
+from neardup.videos import video_steps
 from neardup.videos.containers import require_av
 from neardup.videos.print_sources import with_file
-from neardup.videos.seed_steps import SHARES
 from neardup.videos.video_files import Reading
 from neardup.videos.video_prints import VideoPrint, to_line
-from neardup.videos.video_steps import Clusters
+from neardup.videos.video_steps import SHARES, Clusters
 
 MOST_SHARES = 4096
 SPECIAL = re.compile(rb"[*?\[\]{}\\]")
@@ -62,16 +60,14 @@ Needs PyAV: pip install av.
 VIDEOS = """Find the pairs of videos in steps, with a sort between them: as a pipe, or on a cluster.
 
     find films -type f | ./frames_mapper.py > prints
-    ./step.py videos blocks prints | LC_ALL=C sort | ./step.py videos seeds > seeds
+    ./step.py videos spread prints | LC_ALL=C sort | ./step.py videos seeds > seeds
 
-    ./step.py videos keyed seeds prints | LC_ALL=C sort | ./step.py videos meet --copies \\
-        | ./step.py videos keyed - prints | LC_ALL=C sort | ./step.py videos align --copies \\
+    ./step.py videos spread seeds prints | LC_ALL=C sort | ./step.py videos copies \\
         | ./step.py videos clusters > clusters
     ./step.py videos shown seeds | LC_ALL=C sort \\
         | ./step.py videos common --clusters clusters > common
 
-    ./step.py videos keyed seeds common prints | LC_ALL=C sort | ./step.py videos meet \\
-        | ./step.py videos keyed - prints | LC_ALL=C sort | ./step.py videos align \\
+    ./step.py videos spread seeds common prints | LC_ALL=C sort | ./step.py videos pairs \\
         | LC_ALL=C sort > pairs.tsv
 
 The pairs are those of `python3 -m neardup videos prints`, sorted.  A step reads files or standard
@@ -79,14 +75,13 @@ input.  The second group of commands finds the frames that many videos of differ
 such as an opening; two videos that share only such frames are not a pair.
 """
 STEPS = {
-    "blocks": "prints → blocks of fingerprints",
-    "seeds": "sorted blocks → seeds: frames of two videos that match",
-    "keyed": "prints, seeds, common frames, requests → lines by video",
-    "meet": "sorted seeds and prints → requests",
-    "align": "sorted requests and prints → pairs, or with --copies the videos and their copies",
+    "spread": "prints, seeds, common frames → lines by share of the work",
+    "seeds": "sorted prints → seeds: frames of two videos that match",
+    "copies": "sorted seeds and prints → videos and their copies",
     "clusters": "copies → clusters of copies",
     "shown": "seeds → the matches of each video's frames",
     "common": "sorted output of shown → common frames",
+    "pairs": "sorted seeds, common frames and prints → pairs",
 }
 
 
@@ -103,13 +98,13 @@ FRAMES_OPTIONS = flags(
 )
 STEP_OPTIONS = flags(
     f"""
-    --copies        for meet and align: find copies, which the step clusters reads
     --clusters FILE  for common: the output of the step clusters
-    --shares N      for blocks: number of ranges of keys [{SHARES}]
-    --measure NAME  for align: {MEASURE_HELP} [copy]
-    --threshold T   for align: the minimum share of the shorter video [{THRESHOLD}]
-    --at-least TIME  for align: {AT_LEAST_HELP} [{AT_LEAST}]
-    """
+    --shares N      for spread: number of shares of the work, each with all prints [{SHARES}]
+    --measure NAME  for pairs: {MEASURE_HELP} [copy]
+    --threshold T   for pairs: the minimum share of the shorter video [{THRESHOLD}]
+    --at-least TIME  for pairs: {AT_LEAST_HELP} [{AT_LEAST}]
+    """,
+    shares=whole(1, MOST_SHARES),
 )
 
 
@@ -120,18 +115,15 @@ class VideoJob(NamedTuple):
     inputs: tuple[str, ...]  # names of earlier jobs, or PRINTS
     mapper: str
     reducer: str
-    copies: bool = False
 
 
 PRINTS, CLUSTERS = "prints", "clusters"
 # The step `clusters` reads the output of the job `copies`; the jobs after it use the clusters.
 JOBS = (
-    VideoJob("seeds", (PRINTS,), "blocks", "seeds"),
-    VideoJob("drafts", ("seeds", PRINTS), "keyed", "meet", copies=True),
-    VideoJob("copies", ("drafts", PRINTS), "keyed", "align", copies=True),
+    VideoJob("seeds", (PRINTS,), "spread", "seeds"),
+    VideoJob("copies", ("seeds", PRINTS), "spread", "copies"),
     VideoJob("common", ("seeds",), "shown", "common"),
-    VideoJob("requests", ("seeds", "common", PRINTS), "keyed", "meet"),
-    VideoJob("pairs", ("requests", PRINTS), "keyed", "align"),
+    VideoJob("pairs", ("seeds", "common", PRINTS), "spread", "pairs"),
 )
 
 
@@ -229,7 +221,8 @@ def videos() -> None:
     asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
     asked.add(STANDARD_INPUT, *STEP_OPTIONS)
     args = asked.parse_intermixed_args()
-    write_all(step_of(args.step, args)(lines_of(args.files or ["-"])))
+    with working_folder():
+        write_all(step_of(args.step, args)(lines_of(args.files or ["-"])))
 
 
 def step_of(step: str, args: argparse.Namespace) -> Step:
@@ -244,23 +237,14 @@ def step_of(step: str, args: argparse.Namespace) -> Step:
         clusters = Clusters.read(lines_of([args.clusters]))
         return partial(video_steps.common_frames, clusters=clusters, options=options)
     steps: dict[str, Step] = {
-        "blocks": partial(
-            seed_steps.blocks, shares=integer("--shares", args.shares, 1, MOST_SHARES)
-        ),
-        "seeds": partial(seed_steps.seeds, options=options),
-        "keyed": video_steps.keyed,
-        "meet": partial(video_steps.meet, copies=args.copies),
-        "align": partial(video_steps.align, options=options, copies=args.copies),
+        "spread": partial(video_steps.spread, shares=args.shares),
+        "seeds": partial(video_steps.seeds, options=options),
+        "copies": partial(video_steps.copies, options=options),
         "clusters": video_steps.clusters,
         "shown": video_steps.shown,
+        "pairs": partial(video_steps.pairs, options=options),
     }
     return steps[step]
-
-
-def check_options(args: argparse.Namespace) -> None:
-    """Raise UsageError for options that a step of a job would refuse."""
-    for step in ("align", "blocks"):
-        step_of(step, args)
 
 
 def lines_of(names: Sequence[str]) -> Iterator[bytes]:

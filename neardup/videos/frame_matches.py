@@ -107,23 +107,6 @@ def video_numbers(ids: list[bytes]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
-def matches_in(
-    rows: Rows, buckets: Indices, mask: int, distance: int = 31, seed: int = 0
-) -> Matches:
-    """Return the matches found among m rows with equal bucket numbers; buckets: int64 (m,).
-
-    mask: the number of the mask by which all these buckets were made.  A match is returned at the
-    first mask by which its keys are equal, and also at later ones if calm frames were left out.
-    """
-    order = np.lexsort((~rows.own, buckets))
-    rows = rows.take(order)
-    starts = starts_of_runs(buckets[order])
-    sizes = np.diff(starts, append=len(order))
-    owns = counted(rows.own, starts)
-    left, right = in_buckets(rows.hashes, rows.videos, owns, sizes, rows.take, mask, distance, seed)
-    return Matches(order[left], order[right])
-
-
 def in_buckets(
     hashes: NDArray[np.uint64],
     videos: NDArray[Any],
@@ -134,7 +117,10 @@ def in_buckets(
     distance: int,
     seed: int,
 ) -> Matches:
-    """Return the matches within buckets of sizes[k] rows that follow each other, see `matches_in`.
+    """Return the matches within buckets of sizes[k] rows that follow each other.
+
+    mask: the number of the mask by which all these buckets were made.  A match is returned at the
+    first mask by which its keys are equal, and also at later ones if calm frames were left out.
 
     In each bucket, the owns[k] rows with own fingerprints are the first.  `take` returns the rows
     with these numbers, which are needed for large buckets only.

@@ -59,10 +59,6 @@ class FrameStore:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getstate__(self) -> dict[str, Any]:
-        fields = ("folder", "ids", "facts", "variants", "starts")
-        return {name: getattr(self, name) for name in fields}
-
     @property
     def frames(self) -> int:
         """The number of frames of all videos."""
@@ -76,11 +72,12 @@ class FrameStore:
     def fresh(self) -> NDArray[np.uint32]:
         return self._mapped("fresh", np.uint32, 1)
 
-    @cached_property
-    def hashes(self) -> list[NDArray[np.uint64]]:
-        """The fingerprints of each variant, uint64 (n, 4)."""
-        numbers = range(len(self.variants))
-        return [self._mapped(f"hashes.{v}", np.uint64, WORDS).reshape(-1, WORDS) for v in numbers]
+    def hashes_of(self, variant: int) -> NDArray[np.uint64]:
+        """Return the fingerprints of a variant, uint64 (n, 4).
+
+        They are mapped anew, so that no more pages are in use than those of one variant.
+        """
+        return self._mapped(f"hashes.{variant}", np.uint64, WORDS).reshape(-1, WORDS)
 
     def is_fresh(self, frames: NDArray[np.int64] | slice, variant: int) -> NDArray[np.bool_]:
         """Mark the frames in which a variant differs from all variants before it."""
@@ -110,7 +107,7 @@ class FrameStore:
     def print_of(self, video: int) -> VideoPrint:
         """Return the print of a video, read from the files."""
         part = self.frames_of(video)
-        hashes = [some[part] for some in self.hashes]
+        hashes = [self.hashes_of(variant)[part] for variant in range(len(self.variants))]
         shaped = np.stack(hashes, axis=1) if hashes else np.empty((0, 0, WORDS), np.uint64)
         return VideoPrint(
             self.ids[video], self.facts[video], self.variants, np.array(self.spans[part]), shaped

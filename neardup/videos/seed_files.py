@@ -18,7 +18,7 @@ frames, V variants, m seeds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Callable, NamedTuple
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from neardup.images.decoders import in_order
 from neardup.joins.near_bits import near_pairs
 from neardup.sets.hashing import combine
-from neardup.sets.ragged import chunks, grouped, spans, starts_of_runs
+from neardup.sets.ragged import chunks, first_of_run, grouped, spans, starts_of_runs
 from neardup.videos.frame_matches import (
     BITS,
     KEY_BITS,
@@ -94,9 +94,9 @@ class SeedSearch(NamedTuple):
         """Return the fingerprints of rows, uint64 (m, 4); a row is variant * n + frame."""
         variants, frames = np.divmod(rows, self.store.frames)
         hashes = np.empty((len(rows), 4), np.uint64)
-        for v, some in enumerate(self.store.hashes):
+        for v in range(len(self.store.variants)):
             at = np.flatnonzero(variants == v)
-            hashes[at] = some[frames[at]]
+            hashes[at] = self.store.hashes_of(v)[frames[at]]
         return hashes
 
 
@@ -110,7 +110,7 @@ def find_seeds(
     store = search.store
     if not store.frames:
         return
-    _ = store.owner, store.rank, store.hashes, store.spans, store.fresh  # before processes fork
+    _ = store.owner, store.rank, store.spans, store.fresh  # before processes fork
     turns = [(x, y, turn) for x, y in matched(store.variants) for turn in range(jobs)]
     tasks = turns if exact else [(mask, 0, 0) for mask in range(MASKS)]
 
@@ -118,7 +118,7 @@ def find_seeds(
         if exact:
             _exact(search, *task, jobs)
         else:
-            _by_mask(search, task[0])
+            find_by_mask(search, task[0])
 
     for k, _ in enumerate(in_order(work, tasks, jobs), 1):
         done(k / len(tasks))
@@ -128,13 +128,14 @@ def _exact(search: SeedSearch, left: int, right: int, turn: int, turns: int) -> 
     store, n = search.store, search.store.frames
     taken = np.flatnonzero(search.chosen[store.owner])
     of_left, of_right = (taken[store.is_fresh(taken, v)] for v in (left, right))
-    own = np.ascontiguousarray(store.hashes[left][of_left])
-    other = None if left == right else np.ascontiguousarray(store.hashes[right][of_right])
+    own = np.ascontiguousarray(store.hashes_of(left)[of_left])
+    other = None if left == right else np.ascontiguousarray(store.hashes_of(right)[of_right])
     for i, j in near_pairs(own, other, BITS, search.distance, turn, turns):
         _write(search, left * n + of_left[i], right * n + of_right[j])
 
 
-def _by_mask(search: SeedSearch, mask: int) -> None:
+def find_by_mask(search: SeedSearch, mask: int) -> None:
+    """Find the matching frames whose keys by a mask are equal, and write them to files."""
     for packed in _keyed_rows(search, mask):
         starts = starts_of_runs(packed >> np.uint64(ROW_BITS))
         rows = (packed & np.uint64((1 << ROW_BITS) - 1)).astype(np.int64)
@@ -174,13 +175,13 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
     """Yield key << 40 | row for the fresh fingerprints (see `is_fresh`) of the chosen videos."""
     store, n = search.store, search.store.frames
     every = bool(search.chosen.all())
-    for v, hashes in enumerate(store.hashes):
+    for v in range(len(store.variants)):
         for first in range(0, n, CHUNK):
             part = slice(first, min(first + CHUNK, n))
             taken = store.is_fresh(part, v)
             if not every:
                 taken &= search.chosen[store.owner[part]]
-            packed = keys_by(hashes[part], mask, search.seed) << np.uint64(ROW_BITS)
+            packed = keys_by(store.hashes_of(v)[part], mask, search.seed) << np.uint64(ROW_BITS)
             packed |= np.arange(v * n + part.start, v * n + part.stop, dtype=np.uint64)
             yield packed[taken]
 
@@ -224,7 +225,7 @@ def _write(search: SeedSearch, left: Indices, right: Indices) -> None:
     a, b, mirrored = a[good], b[good], mirrored[good]
     swapped = store.rank[store.owner[a]] > store.rank[store.owner[b]]
     a, b = np.where(swapped, b, a), np.where(swapped, a, b)
-    seeds = np.stack((a << 1 | mirrored, b), axis=1).astype(np.uint64)
+    seeds = seed_rows(a, b, mirrored)
     columns = np.stack((store.owner[a], store.owner[b])).astype(np.uint64)
     parts = (combine(columns, seed=0) % np.uint64(PARTS)).astype(np.uint8)
     order = np.argsort(parts, kind="stable")
@@ -240,19 +241,22 @@ def seeds_in(folder: Path, part: int) -> Seeds:
     if not whole.exists():
         pieces = sorted(folder.glob(f"{part}.*"))
         held = [np.fromfile(piece, np.uint64).reshape(-1, 2) for piece in pieces]
-        seeds = _distinct(np.concatenate([np.empty((0, 2), np.uint64), *held]))
-        seeds.tofile(whole)
+        distinct_seeds(held).tofile(whole)
         for piece in pieces:
             piece.unlink()
     return np.fromfile(whole, np.uint64).reshape(-1, 2)
 
 
-def _distinct(seeds: Seeds) -> Seeds:
-    order = np.lexsort((seeds[:, 1], seeds[:, 0]))
-    seeds = seeds[order]
-    new = np.ones(len(seeds), bool)
-    new[1:] = (seeds[1:] != seeds[:-1]).any(axis=1)
-    return seeds[new]
+def seed_rows(i: Indices, j: Indices, mirrored: NDArray[np.bool_]) -> Seeds:
+    """Return seeds as rows, from frames of a and b that match."""
+    return np.stack((i << 1 | mirrored, j), axis=1).astype(np.uint64)
+
+
+def distinct_seeds(parts: Sequence[Seeds]) -> Seeds:
+    """Return the distinct rows of all parts, in order."""
+    seeds = np.concatenate([np.empty((0, 2), np.uint64), *parts])
+    seeds = seeds[np.lexsort((seeds[:, 1], seeds[:, 0]))]
+    return seeds[first_of_run(seeds[:, 0]) | first_of_run(seeds[:, 1])]
 
 
 def by_videos(store: FrameStore, seeds: Seeds) -> Iterator[tuple[int, int, bool, Indices, Indices]]:

@@ -1,66 +1,37 @@
 """Format and parse the lines between the steps that find pairs of videos (see `video_steps`).
 
-    block      MASK.SHARE TAB BLOCK TAB           fingerprints with some of a mask's keys
-    seeds      A TAB 1 B MIRROR TAB SEEDS
-    print      ID TAB 0 TAB PRINT
-    common     ID TAB 0+ TAB STARTS                of its frames that are common
-    request    B TAB 1 A MIRROR TAB SEEDS TAB PRINT TAB STARTS        PRINT and STARTS of A
-    copies     ID TAB COPY                         empty for the video itself
-    clusters   TAB NUMBER, then  ID TAB CLUSTER    for videos that have copies
-    shown      ID PART TAB OTHER TAB STARTS        pairs of starts, of seeds
+    print      SHARE TAB 1 TAB ID TAB PRINT
+    seeds      SHARE TAB 0 TAB A TAB B TAB STARTS      of frames that match; 0m: of mirrored ones
+    copies     ID TAB COPY                             empty for the video itself
+    clusters   TAB NUMBER, then  ID TAB FIRST          for videos that have copies
+    shown      ID MINUTE TAB OTHER TAB STARTS          of frames of ID and of OTHER that match
+    common     2 TAB ID TAB STARTS                     of its common frames; then SHARE TAB 2 …
 
 The first field is the key by which lines are sorted; the second one determines the order of lines
-with one key.  Blocks, seeds, prints and starts are numbers in base 64.
-
-Letters: n rows of a block, m seeds.
+with one key.  A share is such as 3.16: number 3, from 0 on, of 16.  Prints and starts are numbers
+in base 64.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
-from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neardup.runtime.program import WireError, shown
 from neardup.videos.stored_prints import from_bytes, to_bytes
-from neardup.videos.video_prints import ID, VideoPrint, check_variants
+from neardup.videos.video_prints import VideoPrint
 
-PRINT, COMMON, OTHER = b"0", b"0+", b"1 "  # how second fields begin
-LEVEL, CHECKSUM = 1, 4
-PAIR = re.compile(OTHER + rb"(%b) ([01])" % ID.pattern)
-ROW = np.dtype(
-    [
-        ("hash", "<u8", 4),
-        ("key", "<u4"),
-        ("video", "<u4"),  # a place in the ids
-        ("span", "<i8", 2),  # milliseconds
-        ("variant", "u1"),  # a place in the variants
-    ]
-)
+SEEDS, MIRRORED, PRINT, COMMON = b"0", b"0m", b"1", b"2"  # second fields of a share's lines
+FIELDS = {SEEDS: 5, MIRRORED: 5, PRINT: 4, COMMON: 4}
+SHARE = re.compile(rb"(\d{1,4})\.(\d{1,4})")
+LEVEL = 1
 
 Indices = NDArray[np.int64]
-
-
-class FrameBlock(NamedTuple):
-    """Fingerprints of frames with their keys by one mask."""
-
-    ids: list[str]
-    variants: tuple[str, ...]  # the names
-    rows: NDArray[np.void]  # of ROW
-
-
-class MirroredPair(NamedTuple):
-    """Second field of lines of seeds and requests: the other video, and whether one is mirrored."""
-
-    other: bytes
-    mirrored: bool
 
 
 def line(*fields: bytes) -> bytes:
@@ -75,6 +46,34 @@ def fields_of(text: bytes, count: int, what: str) -> list[bytes]:
     if len(fields) != count:
         raise WireError(f"expected {what}, got {shown(text)}")
     return fields
+
+
+def first_field(text: bytes) -> bytes:
+    """Return the field by which a line is sorted."""
+    return text.partition(b"\t")[0]
+
+
+def format_share(number: int, shares: int) -> bytes:
+    """Format the key of a share.
+
+    >>> format_share(3, 16), parse_share(b"3.16")
+    (b'3.16', (3, 16))
+    """
+    return b"%d.%d" % (number, shares)
+
+
+def parse_share(key: bytes) -> tuple[int, int]:
+    """Return the number of a share, and how many there are; WireError for any other key."""
+    match = SHARE.fullmatch(key)
+    if not match or int(match[1]) >= int(match[2]):
+        raise WireError(f"expected the lines that `step.py videos spread` prints, got {shown(key)}")
+    return int(match[1]), int(match[2])
+
+
+def row_of(text: bytes) -> list[bytes]:
+    """Return the fields of a line of a share; WireError for any other line."""
+    kind = text.partition(b"\t")[2].partition(b"\t")[0]
+    return fields_of(text, FIELDS.get(kind, 0), "a print, seeds or common frames of a share")
 
 
 def format_numbers(numbers: Indices) -> bytes:
@@ -108,67 +107,3 @@ def parse_print(field: bytes) -> VideoPrint:
     if not isinstance(found, VideoPrint):
         raise WireError(f"expected the print of a video, got {shown(field)}")
     return found
-
-
-def format_pair(pair: MirroredPair) -> bytes:
-    """Format the other video of a pair, and whether one is mirrored, as a line's second field.
-
-    >>> format_pair(MirroredPair(b"a b.mp4", True)), parse_pair(b"1 a b.mp4 1")
-    (b'1 a b.mp4 1', MirroredPair(other=b'a b.mp4', mirrored=True))
-    """
-    return OTHER + pair.other + (b" 1" if pair.mirrored else b" 0")
-
-
-def parse_pair(field: bytes) -> MirroredPair:
-    """Parse the second field of a line of seeds or of a request; WireError for any other field."""
-    match = PAIR.fullmatch(field)
-    if not match:
-        raise WireError(f"expected a video and 0 or 1, got {shown(field)}")
-    return MirroredPair(match[1], match[2] == b"1")
-
-
-def format_block(block: FrameBlock) -> bytes:
-    """Format a `FrameBlock`, behind its checksum, as a field of a line."""
-    head = json.dumps({"ids": block.ids, "variants": block.variants})
-    data = head.encode() + b"\n" + block.rows.tobytes()
-    return b64encode(zlib.crc32(data).to_bytes(CHECKSUM, "big") + data)
-
-
-def parse_block(field: bytes) -> FrameBlock:
-    """Parse a field of a line into a `FrameBlock`; WireError for any other field."""
-    try:
-        data = b64decode(field, validate=True)
-        head, _, packed = data[CHECKSUM:].partition(b"\n")
-        names, rows = json.loads(head), np.frombuffer(packed, ROW)
-        whole = zlib.crc32(data[CHECKSUM:]) == int.from_bytes(data[:CHECKSUM], "big")
-    except (ValueError, RecursionError):
-        whole = False
-    if whole and isinstance(names, dict):
-        block = FrameBlock(names.get("ids", ()), names.get("variants", ()), rows)
-        if _has_names(block.ids, rows["video"]) and _has_names(block.variants, rows["variant"]):
-            return block._replace(variants=tuple(block.variants))
-    raise WireError(f"expected a block of fingerprints, got {shown(field)}")
-
-
-def _has_names(names: object, places: NDArray[np.unsignedinteger[Any]]) -> bool:
-    """Return whether `names` is a list of strings, with one at each of these places."""
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return False
-    return int(places.max(initial=0)) < len(names)
-
-
-def joined(blocks: Sequence[FrameBlock]) -> FrameBlock:
-    """Return the rows of several blocks as one block; StageError if their variants differ."""
-    numbers: dict[str, int] = {}
-    parts = []
-    for block in blocks:
-        check_variants(block.ids[0], block.variants, blocks[0].ids[0], blocks[0].variants)
-        places = [numbers.setdefault(id_, len(numbers)) for id_ in block.ids]
-        parts.append(block.rows.copy())
-        parts[-1]["video"] = np.array(places)[block.rows["video"]]
-    return FrameBlock([*numbers], blocks[0].variants, np.concatenate(parts))
-
-
-def first_field(text: bytes) -> bytes:
-    """Return the field by which a line is sorted."""
-    return text.partition(b"\t")[0]

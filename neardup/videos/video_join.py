@@ -3,7 +3,8 @@
     seeds ─▶ pairs that may be copies ─▶ clusters of copies ─▶ frames of many clusters: common
       └──────────────────────────────────────────────────▶ without common frames ─▶ pairs
 
-Everything that depends on all videos is here; `alignment.align` compares two of them.
+Everything that depends on all videos is here; `alignment.align` compares two of them.  `Join` makes
+the decisions about pairs, in the processes of `find` and in the steps of `video_steps`.
 
 Memory: 12 bytes for each frame, the pairs, and the seeds of one part in each process.
 
@@ -18,11 +19,13 @@ them copies; two processes, of which the larger one is listed, with the pages of
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neardup.images.decoders import in_order
 from neardup.sets.ragged import Forest
@@ -31,7 +34,15 @@ from neardup.videos.alignment import Frames, pair_of, repeats
 from neardup.videos.frame_matches import Indices
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.runs import CommonStretch, VideoPair
-from neardup.videos.seed_files import PARTS, SeedSearch, by_videos, find_seeds, frames_in, seeds_in
+from neardup.videos.seed_files import (
+    PARTS,
+    Seeds,
+    SeedSearch,
+    by_videos,
+    find_seeds,
+    frames_in,
+    seeds_in,
+)
 
 MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
@@ -77,8 +88,7 @@ def find(
     """
     with tempfile.TemporaryDirectory(prefix="join.", dir=store.folder) as folder:
         search = _search(store, options, jobs, old, Path(folder), done)
-        join = _Join(store, options, jobs, search.folder, done)
-        pairs, stretches = join.answer()
+        pairs, stretches = _answer(Join(store, options), _Parts(search.folder, jobs, done))
     return [pair for pair in pairs if max(pair.a, pair.b) >= old], stretches
 
 
@@ -139,6 +149,75 @@ def are_copies(seeds: Indices, seconds: float, pair: VideoPair | None) -> bool:
     return whole or min(matching_seconds(seeds)) >= COPIES * seconds
 
 
+class Join:
+    """The decisions about pairs of videos, from their seeds (matching frames).
+
+    First come `copies_in`, then `copies` and the marks of common frames, and then `pairs_in`.
+    """
+
+    def __init__(self, store: FrameStore, options: JoinOptions):
+        self.store, self.options = store, options
+        self.common = np.zeros(store.frames, bool)
+        self.shows_common = np.zeros(len(store), bool)  # for each video
+        lengths = store.spans[:, 1] - store.spans[:, 0]
+        self.seconds = np.bincount(store.owner, lengths, minlength=len(store)) / 1000
+        self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # by all frames
+
+    def copies_in(self, seeds: Seeds) -> tuple[list[VideoPair], list[tuple[int, int]]]:
+        """Return possible copies, by all frames, and which two videos are copies."""
+        found: list[VideoPair] = []
+        alike: list[tuple[int, int]] = []
+        for a, b, mirrored, i, j in by_videos(self.store, seeds):
+            longer = max(self.seconds[a], self.seconds[b])
+            spans = self._spans(i, j)
+            if may_be_copies(spans, longer):
+                pair = self._aligned(a, b, mirrored, spans)
+                found += [pair] if pair else []
+                if are_copies(spans, longer, pair):
+                    alike.append((a, b))
+        return found, alike
+
+    def keep(self, copies: Iterable[VideoPair]) -> None:
+        """Keep possible copies for `pairs_in`."""
+        self.copies.update({(pair.a, pair.b, pair.mirrored): pair for pair in copies})
+
+    def mark(self, frames: Indices) -> None:
+        """Mark common frames, and those in short gaps between them: they have no vote."""
+        self.common[frames] = True
+        self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
+        self.shows_common[self.store.owner[self.common]] = True
+
+    def pairs_in(self, seeds: Seeds) -> list[VideoPair]:
+        """Return the pairs, without mirrored ones that repeat a plain one."""
+        found: list[VideoPair] = []
+        tried: list[VideoPair | None]
+        for a, b, mirrored, i, j in by_videos(self.store, seeds):
+            copy = self.copies.get((a, b, mirrored))
+            lengths = [whole_seconds(self.store.spans[self.store.frames_of(x)]) for x in (a, b)]
+            if copy and not self.shows_common[[a, b]].any():
+                tried = [copy]
+            else:
+                votes = ~(self.common[i] | self.common[j])
+                tried = [self._aligned(a, b, mirrored, self._spans(i[votes], j[votes]))]
+                tried += [copy] if copy and is_whole(copy, lengths) else []
+            good = [pair for pair in tried if pair and is_pair(pair, lengths, self.options)][:1]
+            found += [pair for pair in good if not repeats(pair, found[-1] if found else None)]
+        return found
+
+    def _spans(self, i: Indices, j: Indices) -> Indices:
+        return np.hstack((self.store.spans[i], self.store.spans[j]))
+
+    def _aligned(self, a: int, b: int, mirrored: bool, seeds: Indices) -> VideoPair | None:
+        """Return the pair of two videos, by their frames that vote, or None if it has no run."""
+        if not len(seeds):
+            return None
+        return pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))
+
+    def _voting(self, video: int, mirrored: bool) -> Frames:
+        part = self.store.frames_of(video)
+        return Frames.of(self.store.print_of(video), mirrored, ~self.common[part])
+
+
 def _search(
     store: FrameStore,
     options: JoinOptions,
@@ -162,120 +241,64 @@ def _search(
     return again
 
 
-class _Join:
-    """The join of videos whose seeds (matching frames) are in files."""
+class _Parts(NamedTuple):
+    """The seeds of a search, in parts, for which processes work."""
 
-    def __init__(
-        self,
-        store: FrameStore,
-        options: JoinOptions,
-        jobs: int,
-        folder: Path,
-        done: Callable[[float], object],
-    ):
-        self.store, self.options, self.jobs, self.folder = store, options, jobs, folder
-        self.done, self.steps = done, 0
-        self.common = np.zeros(store.frames, bool)
-        lengths = store.spans[:, 1] - store.spans[:, 0]
-        self.seconds = np.bincount(store.owner, lengths, minlength=len(store)) / 1000
-        self.clusters = np.arange(len(store))
-        self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # of the first pass
-        self.shows_common = np.zeros(len(store), bool)  # for each video
+    folder: Path
+    jobs: int
+    done: Callable[[float], object]
 
-    def answer(self) -> tuple[list[VideoPair], list[CommonStretch]]:
-        forest = Forest(len(self.store))
-        for pairs, alike in self._each_part(self._copies):
-            self.copies.update({(pair.a, pair.b, pair.mirrored): pair for pair in pairs})
-            for a, b in alike:
-                forest.join(a, b)
-        self.clusters = forest.roots(np.arange(len(self.store))).astype(np.int64)
-        self.common[self._of_many_clusters()] = True
-        matching = np.concatenate([*self._each_part(self._beside_common), np.empty(0, np.int64)])
-        self.common[matching] = True
-        self.common = common.with_holes(self.store.owner, self.store.spans, self.common)
-        self.shows_common[self.store.owner[self.common]] = True
-        pairs = [pair for some in self._each_part(self._pairs) for pair in some]
-        rank = self.store.rank
-        pairs.sort(key=lambda pair: (rank[pair.a], rank[pair.b], pair.mirrored))
-        befores: list[VideoPair | None] = [None, *pairs]
-        pairs = [pair for pair, before in zip(pairs, befores) if not repeats(pair, before)]
-        found = common.stretches(self.store, self.common, self._common_matches())
-        return pairs, found
+    def each(self, number: int, task: Callable[[Seeds], Outcome]) -> Iterator[Outcome]:
+        """Yield the outcome of a task for the seeds of each part; number: of this pass."""
 
-    def _each_part(self, task: Callable[[int], Outcome]) -> Iterator[Outcome]:
-        for outcome in in_order(task, range(PARTS), self.jobs):
-            self.steps += 1
-            self.done(SEARCHED + (1 - SEARCHED) * self.steps / (PASSES * PARTS))
+        def work(part: int) -> Outcome:
+            return task(seeds_in(self.folder, part))
+
+        for part, outcome in enumerate(in_order(work, range(PARTS), self.jobs), 1):
+            self.done(SEARCHED + (1 - SEARCHED) * (number + part / PARTS) / PASSES)
             yield outcome
 
-    # ---- pass 1: copies, and the frames of many clusters
 
-    def _copies(self, part: int) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return possible copies, by all frames, and copies, for a part of the seeds."""
-        found: list[VideoPair] = []
-        alike: list[tuple[int, int]] = []
-        for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
-            longer = max(self.seconds[a], self.seconds[b])
-            seeds = self._spans(i, j)
-            if may_be_copies(seeds, longer):
-                pair = self._aligned(a, b, mirrored, seeds)
-                found += [pair] if pair else []
-                if are_copies(seeds, longer, pair):
-                    alike.append((a, b))
-        return found, alike
+def _answer(join: Join, parts: _Parts) -> tuple[list[VideoPair], list[CommonStretch]]:
+    store, forest = join.store, Forest(len(join.store))
+    for copies, alike in parts.each(0, join.copies_in):
+        join.keep(copies)
+        for a, b in alike:
+            forest.join(a, b)
+    frames = _of_many_clusters(join, parts, forest.roots(np.arange(len(store))).astype(np.int64))
+    join.common[frames] = True
+    join.mark(np.concatenate([*parts.each(2, partial(_beside, join.common)), frames]))
+    pairs = [pair for some in parts.each(3, join.pairs_in) for pair in some]
+    pairs.sort(key=lambda pair: (store.rank[pair.a], store.rank[pair.b], pair.mirrored))
+    return pairs, common.stretches(store, join.common, _common_matches(join.common, parts))
 
-    def _of_many_clusters(self) -> Indices:
-        frames, clusters = (np.concatenate(side) for side in zip(*self._each_part(self._shown)))
-        number = len(np.unique(self.clusters))
-        most = common.limit(number, self.options.common_share, self.options.common_least)
-        return common.in_many(frames, clusters, most)
 
-    def _shown(self, part: int) -> tuple[Indices, Indices]:
-        """Return frames, and clusters of other videos that show them, in a part of the matches."""
-        i, j = frames_in(seeds_in(self.folder, part))
-        of_i, of_j = self.clusters[self.store.owner[i]], self.clusters[self.store.owner[j]]
+def _of_many_clusters(join: Join, parts: _Parts, clusters: Indices) -> Indices:
+    """Return the frames that many clusters of copies show; clusters: (videos,)."""
+
+    def shown(seeds: Seeds) -> tuple[Indices, Indices]:
+        """Return frames, and clusters of other videos that show them."""
+        i, j = frames_in(seeds)
+        of_i, of_j = clusters[join.store.owner[i]], clusters[join.store.owner[j]]
         apart = of_i != of_j
         frames = np.concatenate((i[apart], j[apart]))
         return common.shown_by(frames, np.concatenate((of_j[apart], of_i[apart])))
 
-    def _beside_common(self, part: int) -> Indices:
-        """Return the frames that match a common frame, in a part of the matches."""
-        i, j = frames_in(seeds_in(self.folder, part))
-        return np.unique(np.concatenate((i[self.common[j]], j[self.common[i]])))
+    frames, others = (np.concatenate(side) for side in zip(*parts.each(1, shown)))
+    number, options = len(np.unique(clusters)), join.options
+    most = common.limit(number, options.common_share, options.common_least)
+    return common.in_many(frames, others, most)
 
-    # ---- pass 2: pairs
 
-    def _pairs(self, part: int) -> list[VideoPair]:
-        found: list[VideoPair] = []
-        tried: list[VideoPair | None]
-        for a, b, mirrored, i, j in by_videos(self.store, seeds_in(self.folder, part)):
-            copy = self.copies.get((a, b, mirrored))  # by all frames
-            lengths = [whole_seconds(self.store.spans[self.store.frames_of(x)]) for x in (a, b)]
-            if copy and not self.shows_common[[a, b]].any():
-                tried = [copy]
-            else:
-                votes = ~(self.common[i] | self.common[j])
-                tried = [self._aligned(a, b, mirrored, self._spans(i[votes], j[votes]))]
-                tried += [copy] if copy and is_whole(copy, lengths) else []
-            found += [pair for pair in tried if pair and is_pair(pair, lengths, self.options)][:1]
-        return found
+def _beside(common: NDArray[np.bool_], seeds: Seeds) -> Indices:
+    """Return the frames that match a common frame."""
+    i, j = frames_in(seeds)
+    return np.unique(np.concatenate((i[common[j]], j[common[i]])))
 
-    def _spans(self, i: Indices, j: Indices) -> Indices:
-        return np.hstack((self.store.spans[i], self.store.spans[j]))
 
-    def _aligned(self, a: int, b: int, mirrored: bool, seeds: Indices) -> VideoPair | None:
-        """Return the pair of two videos, by their frames that vote, or None if it has no run."""
-        if not len(seeds):
-            return None
-        return pair_of(a, b, mirrored, seeds, *(self._voting(x, mirrored) for x in (a, b)))
-
-    def _voting(self, video: int, mirrored: bool) -> Frames:
-        part = self.store.frames_of(video)
-        return Frames.of(self.store.print_of(video), mirrored, ~self.common[part])
-
-    def _common_matches(self) -> Iterator[tuple[Indices, Indices]]:
-        if self.common.any():
-            for part in range(PARTS):
-                i, j = frames_in(seeds_in(self.folder, part))
-                both = self.common[i] & self.common[j]
-                yield i[both], j[both]
+def _common_matches(common: NDArray[np.bool_], parts: _Parts) -> Iterator[tuple[Indices, Indices]]:
+    """Yield pairs of matching common frames."""
+    for part in range(PARTS) if common.any() else ():
+        i, j = frames_in(seeds_in(parts.folder, part))
+        both = common[i] & common[j]
+        yield i[both], j[both]

@@ -62,21 +62,15 @@ def test_a_pipe_finds_the_pairs_of_one_process(films: Path, prints: Path, tmp_pa
         (tmp_path / name).write_bytes(data)
         return tmp_path / name
 
-    def of_seeds(seeds: Path, *more: str | Path) -> bytes:
-        flags = [word for word in more if word == "--copies"]
-        files = [word for word in more if word != "--copies"]
-        keyed = in_order(step(tmp_path, "keyed", seeds, prints, *files))
-        asked = step(tmp_path, "meet", *flags, stdin=keyed)
-        keyed = in_order(step(tmp_path, "keyed", "-", prints, stdin=asked))
-        return step(tmp_path, "align", *flags, stdin=keyed)
+    def spread(*files: Path) -> bytes:
+        return in_order(step(tmp_path, "spread", "--shares=2", *files))
 
-    blocks = step(tmp_path, "blocks", "--shares=1", prints)
-    seeds = kept("seeds", step(tmp_path, "seeds", stdin=in_order(blocks)))
-    copies = of_seeds(seeds, "--copies")
+    seeds = kept("seeds", step(tmp_path, "seeds", stdin=spread(prints)))
+    copies = step(tmp_path, "copies", stdin=spread(seeds, prints))
     clusters = kept("clusters", step(tmp_path, "clusters", stdin=copies))
     shown = in_order(step(tmp_path, "shown", seeds))
     common = kept("common", step(tmp_path, "common", "--clusters", clusters, stdin=shown))
-    pairs = in_order(of_seeds(seeds, common))
+    pairs = in_order(step(tmp_path, "pairs", stdin=spread(seeds, common, prints)))
     assert pairs == at_once(prints, tmp_path)
     found = {tuple(line.split(b"\t")[:2]) for line in pairs.splitlines()}
     top = os.fsencode(films)
@@ -112,9 +106,9 @@ def test_files_of_a_cluster_are_copied_and_removed(films: Path, tmp_path: Path) 
     ("words", "said"),
     [
         (["common"], "needs --clusters FILE"),
-        (["align", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
-        (["align", "--threshold=2"], "--threshold: expected 0 < T <= 1"),
-        (["blocks", "--shares=0"], "--shares: "),
+        (["pairs", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
+        (["pairs", "--threshold=2"], "--threshold: expected 0 < T <= 1"),
+        (["spread", "--shares=0"], "--shares: "),
         (["videos"], "invalid choice: 'videos'"),
     ],
 )
@@ -142,7 +136,7 @@ RUNS = "echo 'Running job: job_1_0001' >&2"
 def test_after_a_failure_its_own_folders_are_removed(tmp_path: Path) -> None:
     """The folder between the jobs is removed, but OUTPUT only if the last job has written to it."""
     exists = 'if [ "$1 $2" = "fs -test" ]; then exit 1; fi'
-    for fails, removed in (("/drafts ", False), ("/out ", True)):
+    for fails, removed in (("/copies ", False), ("/out ", True)):
         made = tmp_path / fails.strip("/ ")
         made.mkdir()
         seen = f'if [ "$1" = jar ]; then {RUNS}; case "$*" in *"-output "*"{fails}"*)'

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 
 from neardup.sets.bit_vectors import bits_apart
+from neardup.sets.ragged import starts_of_runs
 from neardup.videos import frame_matches, seed_files
 from neardup.videos.frame_hashes import SALT, VARIANTS
 from neardup.videos.frame_matches import (
     CALM,
     FULL,
     HUBS,
-    MASKS,
+    Matches,
     Rows,
+    counted,
+    in_buckets,
     keys_by,
-    matches_in,
     recall,
     video_numbers,
 )
@@ -37,16 +39,12 @@ def some_prints(random: np.random.Generator) -> list[VideoPrint]:
     return [*first, *copies, mirrored(first[1], "m1"), calm, copied(random, calm, "calm copy", 3)]
 
 
-def few_prints(random: np.random.Generator) -> list[VideoPrint]:
-    calm = filmed("calm", calm_frames(random, 20, 4))
-    return [made_up(random, "v", 2), calm, mirrored(copied(random, calm, "", 20), "calm mirror")]
-
-
 def by_all_pairs(store: FrameStore, distance: int) -> Found:
     found = set()
-    own = store.hashes[0]
+    own = store.hashes_of(0)
     for i in range(store.frames):
-        for v, hashes in enumerate(store.hashes):
+        for v in range(len(store.variants)):
+            hashes = store.hashes_of(v)
             near = bits_apart(np.broadcast_to(own[i], hashes.shape), hashes) <= distance
             for j in np.flatnonzero(near & (store.owner != store.owner[i])).tolist():
                 if store.fresh[j] >> v & 1:
@@ -100,11 +98,11 @@ def test_masks_find_a_stated_share_of_them(tmp_path: Path) -> None:
     video = made_up(random, "v", 200)
     prints = [video, *(copied(random, video, f"c{bits}", bits) for bits in (12, 24))]
     store = FrameStore.write(tmp_path / "store", prints)
-    n = len(video.spans)
+    n, hashes = len(video.spans), store.hashes_of(0)
     found = searched(tmp_path / "seeds", store, exact=False)
     assert found <= by_all_pairs(store, 31)
     for number in (1, 2):
-        apart = bits_apart(store.hashes[0][:n], store.hashes[0][number * n : (number + 1) * n])
+        apart = bits_apart(hashes[:n], hashes[number * n : (number + 1) * n])
         pairs = {(k + number * n, k) for k in np.flatnonzero(apart <= 31).tolist()}
         expected = sum(recall(int(bits)) for bits in apart[apart <= 31])
         deviation = np.sqrt(sum(recall(int(b)) * (1 - recall(int(b))) for b in apart[apart <= 31]))
@@ -161,49 +159,17 @@ def test_seeds_come_by_pairs_of_videos(tmp_path: Path) -> None:
     assert len(set(pairs)) == len(pairs) > 3
 
 
-# ---- buckets, as on a cluster
+# ---- large buckets
 
 
-def rows_of(store: FrameStore) -> Rows:
-    numbers = video_numbers([id_.encode() for id_ in store.ids])
-    parts = []
-    for v, hashes in enumerate(store.hashes):
-        at = np.flatnonzero(store.fresh >> np.uint32(v) & np.uint32(1))
-        videos, times = numbers[store.owner[at]], store.spans[at, 0]
-        parts.append(Rows(hashes[at], videos, times, np.full(len(at), v), np.full(len(at), v == 0)))
-    return Rows._make(np.concatenate(column) for column in zip(*parts))
-
-
-@pytest.mark.slow
-def test_buckets_one_by_one_have_the_seeds_of_the_search_on_disk(tmp_path: Path) -> None:
-    (tmp_path / "store").mkdir()
-    random = np.random.default_rng(3)
-    store = FrameStore.write(tmp_path / "store", few_prints(random))
-    rows = rows_of(store)
-    number_of = {
-        (int(number), int(start)): frame
-        for frame, (number, start) in enumerate(
-            zip(
-                video_numbers([id_.encode() for id_ in store.ids])[store.owner],
-                store.spans[:, 0],
-            )
-        )
-    }
-    found: Found = set()
-    for mask in range(MASKS):
-        keys = keys_by(rows.hashes, mask)
-        for key in np.unique(keys):
-            inside = random.permutation(np.flatnonzero(keys == key))
-            bucket = rows.take(inside)
-            if len(inside) > 1:
-                left, right = matches_in(bucket, np.zeros(len(inside), np.int64), mask)
-                assert (bucket.variants[left] == 0).all()
-                for i, j in zip(left.tolist(), right.tolist()):
-                    x, y = (number_of[int(bucket.videos[k]), int(bucket.times[k])] for k in (i, j))
-                    a, b = (x, y) if comes_first(store, x, y) else (y, x)
-                    found.add((a, b, bool(store.mirrored[bucket.variants[j]])))
-    assert found == searched(tmp_path / "seeds", store, exact=False)
-    assert found
+def matches_in(rows: Rows, buckets: np.ndarray, mask: int) -> Matches:
+    """Return the matches within one bucket, or within those with the numbers `buckets`."""
+    order = np.lexsort((~rows.own, buckets))
+    rows = rows.take(order)
+    starts = starts_of_runs(buckets[order])
+    sizes, owns = np.diff(starts, append=len(order)), counted(rows.own, starts)
+    found = in_buckets(rows.hashes, rows.videos, owns, sizes, rows.take, mask, 31, 0)
+    return Matches(order[found.left], order[found.right])
 
 
 def test_calm_frames_cost_no_square() -> None:
@@ -238,7 +204,7 @@ def test_a_frame_of_very_many_videos_costs_no_square() -> None:
 
 
 def test_masks_are_the_same_on_every_machine() -> None:
-    """Masks are the same on every machine, since their keys are in lines between programs."""
+    """Masks are the same on every machine, since each may search by some of them."""
     hashes = np.arange(8, dtype=np.uint64).reshape(2, 4) * np.uint64(0x9E3779B97F4A7C15)
     assert [keys_by(hashes, mask).tolist() for mask in (0, 39)] == KEYS
     assert (keys_by(hashes, 3, seed=1) != keys_by(hashes, 3)).any()
@@ -250,7 +216,7 @@ KEYS = [[3399644, 5358349], [7424211, 16161621]]
 
 @pytest.mark.parametrize("own", [CALM, CALM + 1])
 def test_matches_of_a_calm_video_are_found_by_later_masks_too(own: int) -> None:
-    """A frame that one mask left out of a crowd may be in no crowd by the next one."""
+    """A frame that one mask found.left out of a crowd may be in no crowd by the next one."""
     hashes = np.repeat(frames(np.random.default_rng(6), 1)[:, 0], own + 1, axis=0)
     videos = np.array([1] * own + [2], np.uint64)
     times, zeros = np.arange(own + 1) * 250, np.zeros(own + 1, np.int64)

@@ -1,6 +1,5 @@
 """Video fingerprints are written to the files of a folder, and read again."""
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,12 @@ def test_prints_come_back(tmp_path: Path) -> None:
     assert len(store) == 3
     assert store.frames == 38
     assert store.owner.tolist() == [0] * 8 + [2] * 30
-    again = pickle.loads(pickle.dumps(store))
     for number, video in enumerate(prints):
-        for some in (store.print_of(number), again.print_of(number)):
-            assert some[:3] == video[:3]
-            assert (some.spans == video.spans).all()
-            assert (some.hashes == video.hashes).all()
-            assert some.hashes.shape == video.hashes.shape
+        some = store.print_of(number)
+        assert some[:3] == video[:3]
+        assert (some.spans == video.spans).all()
+        assert (some.hashes == video.hashes).all()
+        assert some.hashes.shape == video.hashes.shape
 
 
 @pytest.mark.parametrize("prints", [[], [filmed("black", np.empty((0, 2, 4), np.uint64))]])

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 import pytest
 
 from neardup.runtime.program import StageError, WireError
-from neardup.videos import seed_steps, video_steps
+from neardup.videos import video_steps
 from neardup.videos.frame_store import FrameStore
 from neardup.videos.pair_lines import format_run, pair_runs
-from neardup.videos.step_lines import format_numbers
+from neardup.videos.step_lines import COMMON, PRINT, SEEDS, format_numbers, line
 from neardup.videos.video_join import JoinOptions, find
 from neardup.videos.video_prints import VideoPrint, to_line
 from neardup.videos.video_steps import Clusters
@@ -26,18 +24,16 @@ DEFAULT = JoinOptions()
 
 def in_steps(lines: Sequence[bytes], options: JoinOptions = DEFAULT, shares: int = 3) -> set[bytes]:
     """Run all steps, with sorts between them; return the lines."""
-    seeds = list(seed_steps.seeds(sorted(seed_steps.blocks(lines, shares)), options))
 
-    def aligned(inputs: list[bytes], copies: bool) -> list[bytes]:
-        asked = video_steps.meet(sorted(video_steps.keyed(inputs)), copies)
-        both = sorted(video_steps.keyed([*asked, *lines]))
-        return list(video_steps.align(both, options, copies))
+    def spread(*parts: Sequence[bytes]) -> list[bytes]:
+        return sorted(video_steps.spread(chain(*parts), shares))
 
-    copies = aligned([*seeds, *lines], copies=True)
+    seeds = list(video_steps.seeds(spread(lines), options))
+    copies = video_steps.copies(spread(seeds, lines), options)
     clusters = Clusters.read(video_steps.clusters(copies))
     shown = sorted(video_steps.shown(seeds))
     common = list(video_steps.common_frames(shown, clusters, options))
-    pairs = aligned([*seeds, *common, *lines], copies=False)
+    pairs = list(video_steps.pairs(spread(seeds, common, lines), options))
     assert len(pairs) == len(set(pairs))
     return set(pairs)
 
@@ -228,26 +224,44 @@ def test_an_opening_is_common_only_where_many_show_it(prints: list[VideoPrint]) 
     assert len(few) == len(lines) * (len(lines) - 1) // 2
 
 
-def keyed_and_sorted(*lines: bytes) -> Iterator[bytes]:
-    return iter(sorted(video_steps.keyed(lines)))
+def test_very_short_videos_that_match_in_one_frame_count_as_one(tmp_path: Path) -> None:
+    """Seven clips of one frame, too short for a run, are one cluster: their frame is not common."""
+    random = np.random.default_rng(7)
+    frame, other = made.frames(random, 1), made.frames(random, 20)
+    clips = [made.filmed(f"clip{k}", made.noisy(random, frame, 3), tick=1500) for k in range(7)]
+    twins = [made.filmed(id_, np.concatenate((frame, other)), tick=1500) for id_ in "ab"]
+    prints = [*clips, *twins]
+    expected = at_once(prints, DEFAULT, tmp_path / "frames")
+    lines = list(map(to_line, prints))
+    assert in_steps(lines) == expected
+    assert [line.split(b"\t")[2:4] for line in expected] == [[b"31.5", b"0.0-31.5"]]
+
+
+def spread_and_sorted(*lines: bytes) -> list[bytes]:
+    return sorted(video_steps.spread(lines, 1))
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
     random = np.random.default_rng(5)
     a, b = made.made_up(random, "a", 5), made.made_up(random, "a\tb", 5)
     with pytest.raises(StageError, match="two prints have the id a"):
-        list(video_steps.meet(keyed_and_sorted(to_line(a), to_line(a)), copies=True))
-    with pytest.raises(StageError, match="a has no print"):
-        list(video_steps.meet(iter([b"a\t1 b 0\t=\n"]), copies=True))
-    older = b"a\t1 b 0\t" + format_numbers(np.array([[0, 1, 0, 1]])) + b"\t="
-    with pytest.raises(WireError, match="with 5 fields"):
-        list(video_steps.align(keyed_and_sorted(to_line(a), older), DEFAULT, copies=False))
+        list(video_steps.copies(spread_and_sorted(to_line(a), to_line(a)), DEFAULT))
+    starts = format_numbers(np.array([[0, 0]]))
+    seeds = line(b"0.1", SEEDS, b"a", b"b", starts)
+    with pytest.raises(StageError, match="b has no print of these frames"):
+        list(video_steps.pairs(spread_and_sorted(to_line(a), seeds), DEFAULT))
+    later = (
+        line(b"0.1", SEEDS, b"a", b"a", starts),
+        line(COMMON, b"a", format_numbers(np.array([1]))),
+    )
+    with pytest.raises(StageError, match="a has no print of these frames"):
+        list(video_steps.pairs(spread_and_sorted(to_line(a), *later), DEFAULT))
+    with pytest.raises(WireError, match="expected a print, seeds or common frames"):
+        list(video_steps.pairs([line(b"0.1", SEEDS, b"a")], DEFAULT))
     with pytest.raises(WireError, match="expected the print"):
-        list(seed_steps.blocks([to_line(b)]))
-    with pytest.raises(WireError, match="expected the print"):
-        list(seed_steps.blocks([b"a 1 2 3\n"]))
+        list(video_steps.spread([to_line(b)]))
     with pytest.raises(WireError, match="base 64"):
-        list(video_steps.shown([b"a\t1 b 0\t?\n"]))
+        list(video_steps.shown([line(b"0.1", SEEDS, b"a", b"b", b"?")]))
     with pytest.raises(WireError, match="clusters"):
         Clusters.read([b"a\t1\n"])
 
@@ -255,30 +269,26 @@ def test_what_does_not_fit_together_is_refused() -> None:
 def test_prints_of_other_variants_are_refused() -> None:
     random = np.random.default_rng(6)
     a, b = made.made_up(random, "a", 5), made.made_up(random, "b", 5)._replace(variants=("x", "y"))
-    lines = sorted(seed_steps.blocks([to_line(a)])) + list(seed_steps.blocks([to_line(b)]))
     with pytest.raises(StageError, match="prints of b and a have different variants"):
-        list(seed_steps.seeds(sorted(lines), DEFAULT))
+        list(video_steps.seeds(spread_and_sorted(to_line(a), to_line(b)), DEFAULT))
 
 
 def test_damaged_lines_are_refused() -> None:
     """Each step reads lines with a damaged field or raises a StageError, and no other error."""
     random = np.random.default_rng(4)
-    film = made.made_up(random, "film", 20)
+    film = made.made_up(random, "film", 5)
     again = [made.copied(random, film, f"copy{k}") for k in range(3)]
     prints = [to_line(video) for video in [film, *again]]
-    blocks = sorted(seed_steps.blocks(prints, 2))
-    seeds = list(seed_steps.seeds(blocks, DEFAULT))
-    keyed = sorted(video_steps.keyed([*seeds, *prints]))
-    common = [b"film\t0+\t" + format_numbers(film.spans[:3, 0]) + b"\n"]
-    asked = list(video_steps.meet(sorted([*keyed, *common]), copies=False))
-    requests = sorted(video_steps.keyed([*asked, *prints]))
-    copies = list(video_steps.align(requests, DEFAULT, copies=True))
+    alone = spread_and_sorted(*prints)
+    seeds = list(video_steps.seeds(alone, DEFAULT))
+    common = line(COMMON, b"film", format_numbers(film.spans[:3, 0]))
+    every = spread_and_sorted(*seeds, common, *prints)
+    copies = list(video_steps.copies(every, DEFAULT))
     shown = sorted(video_steps.shown(seeds))
     clusters = list(video_steps.clusters(copies))
     steps: dict[str, tuple[list[bytes], Callable[[list[bytes]], object]]] = {
-        "seeds": (blocks, lambda lines: list(seed_steps.seeds(lines, DEFAULT))),
-        "meet": (sorted([*keyed, *common]), lambda lines: list(video_steps.meet(lines, False))),
-        "align": (requests, lambda lines: list(video_steps.align(lines, DEFAULT, False))),
+        "seeds": (alone, lambda lines: list(video_steps.seeds(lines, DEFAULT))),
+        "pairs": (every, lambda lines: list(video_steps.pairs(lines, DEFAULT))),
         "clusters": (copies, lambda lines: list(video_steps.clusters(lines))),
         "read": (clusters, Clusters.read),
         "shown": (seeds, lambda lines: list(video_steps.shown(lines))),
@@ -290,7 +300,7 @@ def test_damaged_lines_are_refused() -> None:
     refused = dict.fromkeys(steps, 0)
     for name, (lines, step) in steps.items():
         step(lines)
-        for _ in range(60):
+        for _ in range(40):
             damaged = list(lines)
             at = int(random.integers(len(lines)))
             fields = damaged[at].rstrip(b"\n").split(b"\t")
@@ -307,65 +317,13 @@ def test_damaged_lines_are_refused() -> None:
     assert min(refused.values()) > 5, refused
 
 
-def head_of(**fields: object) -> Callable[[bytes], bytes]:
-    """Return a function that replaces these fields in a block's first line."""
-
-    def edited(block: bytes) -> bytes:
-        head, _, rows = block.partition(b"\n")
-        return json.dumps({**json.loads(head), **fields}).encode() + b"\n" + rows
-
-    return edited
-
-
-WRONG_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
-    "a video fewer": head_of(ids=["film"]),
-    "an id that is a number": head_of(ids=["film", 1]),
-    "ids that are no list": head_of(ids="ab"),
-    "no variants": head_of(variants=[]),
-    "no videos": head_of(ids=[]),
-    "bytes after the rows": lambda block: block + b"x",
-    "a byte fewer": lambda block: block[:-1],
-    "a variant that has no name": lambda block: block[:-1] + b"\xff",
-    "no first line": lambda block: block.partition(b"\n")[2],
-}
-
-
-def two_in_a_block() -> bytes:
-    """Return, as a line, the first block of the fingerprints of a video and its copy."""
-    random = np.random.default_rng(5)
-    film = made.made_up(random, "film", 20)
-    lines = [to_line(video) for video in (film, made.copied(random, film, "copy"))]
-    return next(seed_steps.blocks(lines, 1))
-
-
-@pytest.mark.parametrize("edit", WRONG_BLOCKS.values(), ids=WRONG_BLOCKS.keys())
-def test_wrong_blocks_are_refused(edit: Callable[[bytes], bytes]) -> None:
-    key, field, _ = two_in_a_block().split(b"\t")
-    data = edit(b64decode(field)[4:])
-    wrong = b"\t".join((key, b64encode(crc32(data).to_bytes(4, "big") + data), b"\n"))
-    with pytest.raises(WireError, match="expected a block of fingerprints"):
-        list(seed_steps.seeds([wrong], DEFAULT))
-
-
-def test_a_flipped_bit_and_a_missing_tail_of_a_block_are_noticed() -> None:
-    key, field, _ = two_in_a_block().split(b"\t")
-    block, random = b64decode(field), np.random.default_rng(6)
-    for place in random.integers(len(block), size=100).tolist():
-        flipped = bytearray(block)
-        flipped[place] ^= 1 << int(random.integers(8))
-        for damaged in (bytes(flipped), block[:place]):
-            with pytest.raises(WireError, match="expected a block of fingerprints"):
-                list(seed_steps.seeds([b"\t".join((key, b64encode(damaged), b"\n"))], DEFAULT))
-
-
 @pytest.mark.parametrize("number", [b"9" * 5000, b"-1", b"1_0", b"1.0", b""])
 def test_wrong_numbers_of_clusters_are_refused(number: bytes) -> None:
     with pytest.raises(WireError, match="expected the clusters of videos"):
-        Clusters.read([b"\t2\n", b"film\t" + number + b"\n"])
+        Clusters.read([b"\t" + number + b"\n"])
 
 
-@pytest.mark.parametrize("key", [b"9" * 5000 + b".1", b"40.1", b"0.", b"0", b"-1.0"])
-def test_wrong_keys_of_blocks_are_refused(key: bytes) -> None:
-    line = b"\t".join((key, *two_in_a_block().split(b"\t")[1:]))
-    with pytest.raises(WireError, match=r"expected the blocks that `step\.py videos blocks`"):
-        list(seed_steps.seeds([line], DEFAULT))
+@pytest.mark.parametrize("key", [b"9" * 5000 + b".1", b"1.1", b"0.", b"0", b"-1.0"])
+def test_wrong_keys_of_shares_are_refused(key: bytes) -> None:
+    with pytest.raises(WireError, match=r"expected the lines that `step\.py videos spread`"):
+        list(video_steps.seeds([line(key, PRINT, b"a", b"")], DEFAULT))

@@ -21,16 +21,10 @@ if __name__ == "__main__":  # otherwise the importing program did so
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import PROPERTY
-from neardup.engines.video_tasks import (
-    CLUSTERS,
-    JOBS,
-    PRINTS,
-    STEP_OPTIONS,
-    VideoJob,
-    check_options,
-)
+from neardup.engines.video_tasks import CLUSTERS, JOBS, PRINTS, STEP_OPTIONS, VideoJob
 from neardup.options.command_parser import CommandParser, flags
 from neardup.runtime.program import StageError, end_on_signals, run, whole
+from neardup.stages.video_options import join_options
 from neardup.videos import video_steps
 
 NAME = "video_jobs.py"
@@ -77,8 +71,7 @@ def main() -> None:
     asked = CommandParser(NAME, DESCRIPTION)
     asked.add(*OPTIONS)
     args = asked.parse_args()
-    args.copies, args.clusters = False, None
-    check_options(args)
+    join_options(args)  # refuses what each task would refuse
     if hdfs_folders.exists(args.output):
         raise StageError(f"{args.output} already exists; name a new folder")
     with hdfs_folders.claimed([args.output]):
@@ -134,7 +127,6 @@ class VideoRun:
         """Return the command line of a job."""
         values = vars(self.args)
         words = [f"{flag}={values[flag[2:].replace('-', '_')]}" for flag in JOINS]
-        words += ["--copies"] * job.copies
         of_clusters = job.reducer == "common"
         files = ["-files", f"{self.clusters}#{CLUSTERS}"] * of_clusters
         own = {**BY_FIRST_FIELD, sizes.REDUCERS: self.args.reducers}
