@@ -167,7 +167,7 @@ def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
         else:
             of_seeds += some
             needed.update(id_ for row in of_seeds for id_ in row[2:4])
-    frames = _Frames(store, {id_.encode(): number for number, id_ in enumerate(store.ids)})
+    frames = _Starts(store, {id_.encode(): number for number, id_ in enumerate(store.ids)})
     found = distinct_seeds([frames.seeds(row) for row in of_seeds])
     common = [frames.starting(id_, parse_numbers(text, 1)[:, 0]) for *_, id_, text in marks]
     join = Join(store, options)
@@ -176,8 +176,8 @@ def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
     return _Share(join, found, np.concatenate([np.empty(0, np.int64), *common]), alike, videos)
 
 
-class _Frames(NamedTuple):
-    """The frames of a store, by the ids of their videos."""
+class _Starts(NamedTuple):
+    """The frames of a store, by the ids of their videos and their starts."""
 
     store: FrameStore
     numbers: dict[bytes, int]
