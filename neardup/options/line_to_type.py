@@ -7,12 +7,12 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count, islice
+from itertools import islice
 
 from neardup.images.pictures import NAMES as PICTURES
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import Options
-from neardup.reading.compressed import plain_name, suffix_of
+from neardup.reading.compressed import suffix_of
 from neardup.reading.document_files import is_archive
 from neardup.runtime.program import AS_MODULE, StageError, UsageError
 from neardup.videos.containers import NAMES as VIDEOS
@@ -26,21 +26,14 @@ KINDS = {**dict.fromkeys(VIDEOS, "videos"), **dict.fromkeys(PICTURES, "images")}
 def line_to_type(words: Sequence[str], remove: bool) -> str:
     """Return the command line that finds pairs in the files or folders among `words`.
 
-    With `remove`, the line removes near-duplicates.  Records are read to see that they are some;
-    for others, the line shows what is wrong with them.
+    With `remove`, the line lists near-duplicates to remove.  The first records are read to see that
+    they are some; for others, the line shows what is wrong with them.
     """
     names = [word for word in words if os.path.exists(word)]
     door = _door(names[0]) if names else "run"
-    chosen: list[str] = []
-    if door == "run":
-        readable = [kind for kind in INPUTS if names and _is_read(names, kind)]
-        chosen = [f"--input={readable[0]}"] if readable and readable[0] else []
-        if remove and (readable or not names):
-            first = names[0] if names else "FILE.jsonl"
-            kept = _free(f"kept{suffix_of(plain_name(first))}{first[len(plain_name(first)) :]}")
-            chosen += ["--output", "kept", "-o", kept, "--removed", _free("removed.tsv")]
-    elif remove:
-        chosen = ["--output", "removed"]
+    readable = [kind for kind in INPUTS if door == "run" and names and _is_read(names, kind)]
+    chosen = [f"--input={kind}" for kind in readable[:1] if kind]
+    chosen += ["--output", "removed"] * remove
     plain = [f"./{name}" if name.startswith("-") else name for name in names] or ["FILE"]
     return f"{AS_MODULE} {shlex.join([door, *chosen, *plain])}"
 
@@ -55,13 +48,6 @@ def _door(name: str) -> str:
         KINDS.get(suffix_of(file).lower(), "documents") for file in islice(found, LOOKED_AT)
     )
     return kinds.most_common(1)[0][0] if kinds else "documents"
-
-
-def _free(name: str) -> str:
-    """Return a name that no file has: `name`, or one with a number."""
-    stem, dot, suffix = name.partition(".")
-    names = (name if not number else f"{stem}-{number}{dot}{suffix}" for number in count())
-    return next(each for each in names if not os.path.exists(each))
 
 
 def _is_read(names: Sequence[str], kind: str | None) -> bool:
