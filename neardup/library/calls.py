@@ -24,13 +24,13 @@ from fractions import Fraction
 from functools import cache
 from itertools import chain
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neardup.engines.local import key_pruning
 from neardup.library import keywords
-from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
+from neardup.library.keywords import DECIDING, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
 from neardup.lines.answer_lines import NO_PAIR
@@ -46,9 +46,6 @@ from neardup.stages import pairs_in_memory
 from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
-
-if TYPE_CHECKING:  # typing has it from Python 3.12 on
-    from typing_extensions import Unpack
 
 
 class Pair(NamedTuple):
@@ -81,10 +78,8 @@ class Deduplicated(NamedTuple):
     removed: list[Removed]
 
 
-@with_keywords(Keywords)
-def pairs(
-    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
-) -> list[Pair]:
+@with_keywords()
+def pairs(records: Iterable[Any], threshold: Value = None, **options: Any) -> list[Pair]:
     """Return the pairs at or above the threshold (default 0.9), in the order of their ids.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
@@ -106,10 +101,8 @@ def pairs(
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
-@with_keywords(Keywords)
-def clusters(
-    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
-) -> list[list[Any]]:
+@with_keywords()
+def clusters(records: Iterable[Any], threshold: Value = None, **options: Any) -> list[list[Any]]:
     """Return the clusters: connected components of the pairs, as lists of ids in order.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
@@ -124,10 +117,8 @@ def clusters(
     return list(found.values())
 
 
-@with_keywords(DecisionKeywords)
-def deduplicate(
-    records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
-) -> Deduplicated:
+@with_keywords(*DECIDING)
+def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Any) -> Deduplicated:
     """Return the ids of the kept records, and each removed record with the one it duplicates.
 
     In order of priority (keep="first", "longest" or "smallest"), a record is kept unless it forms a
