@@ -34,7 +34,6 @@ from neardup.library.keywords import DECIDING, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
 from neardup.lines.answer_lines import NO_PAIR
-from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first, form_of, settings_before_counts
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
@@ -42,10 +41,13 @@ from neardup.runtime.counters import Counters
 from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
+from neardup.similarity.measures import Verified
 from neardup.stages import pairs_in_memory
 from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
+from neardup.verification import JoinParts
 from neardup.verification.bucket_batch import in_batches
+from neardup.verification.record_pairs import PairLines
 
 
 class Pair(NamedTuple):
@@ -89,15 +91,14 @@ def pairs(records: Iterable[Any], threshold: Value = None, **options: Any) -> li
     """
     with keywords.as_value_errors():
         run = _Run("pairs", records, threshold, options)
-        # A directed measure may find a pair twice.
-        both = {tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in run.lines()}
-        found = run.similarities(np.array(sorted(both), np.int64).reshape(-1, 2))
-    number = run.numbers.tolist()
+        lines = run.lines()
     best: dict[tuple[Hashable, Hashable], Fraction] = {}
-    for a, b in sorted(found, key=lambda pair: (number[pair[0]], number[pair[1]])):
-        ids = run.id(a), run.id(b)
+    fraction = cache(Fraction)
+    for line in lines:
+        a, b, similarity = line.decode().split("\t")
+        ids = run.id(run.position[int(a)]), run.id(run.position[int(b)])
         if ids[0] != ids[1]:  # records of one id do not form a pair
-            best[ids] = max(found[a, b], best.get(ids, found[a, b]))
+            best[ids] = max(fraction(similarity), best.get(ids, Fraction(0)))
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
@@ -133,17 +134,17 @@ def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Any)
     with keywords.as_value_errors():
         run = _Run("removed", records, threshold, options)
         because: dict[int, int] = {}
-        sure: list[tuple[int, int]] = []
+        sure: dict[int, int] = {}
         for line in run.decided():
             place, _, kept, similarity = line.rstrip(b"\n").split(b"\t")
-            gone, reason = int(place, 16) - NEW, run.position[int(kept)]
-            because[gone] = reason
+            gone = int(place, 16) - NEW
+            because[gone] = run.position[int(kept)]
             if similarity != NO_PAIR:
-                sure.append((gone, reason))
-        found = run.similarities(run.numbers[np.array(sure, dtype=np.int64).reshape(-1, 2)])
+                sure[gone] = because[gone]
+        found = run.similarities(sure)
     return Deduplicated(
         [run.id(i) for i in range(len(run.given)) if i not in because],
-        [Removed(run.id(i), run.id(j), found.get((i, j))) for i, j in sorted(because.items())],
+        [Removed(run.id(i), run.id(j), found.get(i)) for i, j in sorted(because.items())],
     )
 
 
@@ -168,7 +169,7 @@ class _Run:
             self.given = given = UserRecords.of(records)
             texts = given.texts or (not len(given) and options.get("shingle") != "bag")
             asked = keywords.options_of(output, "text" if texts else "shingles", values)
-        self._asked, self.settings = asked, settings_before_counts(asked)
+        self._asked, self.settings = asked, _exact(settings_before_counts(asked))
         self.position = _in_order(self.given)
         self.numbers = np.empty(len(self.given), dtype=np.int64)
         self.numbers[self.position] = np.arange(len(self.given))
@@ -211,7 +212,7 @@ class _Run:
             counter = TokenCounter()
             for batch in self._batches:
                 counter.add(batch.sets)
-            self.settings = Settings.of(self._asked, counter.counts())
+            self.settings = _exact(Settings.of(self._asked, counter.counts()))
         keys = self._keys()
         some = np.flatnonzero(keys.sizes)
         ids = [id_ for batch in self._batches for id_ in batch.ids]
@@ -246,30 +247,31 @@ class _Run:
         edges = [b"".join(self.lines())]
         return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
 
-    def similarities(self, numbers: np.ndarray) -> dict[tuple[int, int], Fraction]:
-        """Return {positions: similarity} for pairs of record numbers, int64 (p, 2).
+    def similarities(self, partners: Mapping[int, int]) -> dict[int, Fraction]:
+        """Return {position: similarity} for records that are a pair with their partner."""
+        ends = np.array([*partners.items()], np.int64).reshape(-1, 2)
+        left, right = np.searchsorted(self._positions, ends.T)
+        found = self.settings.measure.verified(self.sets, left, right)
+        return {
+            int(self._positions[row]): Fraction(part, whole)
+            for row, part, whole in zip(found.left, found.part.tolist(), found.whole.tolist())
+        }
 
-        A directed measure may return both directions.
-        """
-        row_of = np.full(len(self.numbers), -1)  # of each number; -1 without shingles
-        row_of[self.numbers[self._positions]] = np.arange(len(self._positions))
-        rows, place = np.unique(row_of[numbers].ravel(), return_inverse=True)
-        sets = self.sets.take(rows)
-        first: dict[bytes, int] = {}  # equal sets: a thousand copies are compared once
-        same = np.array([first.setdefault(t, i) for i, t in enumerate(encode_sets(sets))], np.int64)
-        pairs = list(zip(*same[place].reshape(-1, 2).T.tolist()))
-        left, right = np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2).T
-        verified = self.settings.measure.verified(sets, left, right)
-        fractions = map(cache(Fraction), verified.part.tolist(), verified.whole.tolist())
-        known = dict(zip(zip(verified.left.tolist(), verified.right.tolist()), fractions))
-        found: dict[tuple[int, int], Fraction] = {}
-        ends = self._positions[rows][place].reshape(-1, 2).tolist()
-        for (i, j), (x, y) in zip(ends, pairs):
-            if (x, y) in known:
-                found[i, j] = known[x, y]
-            if self.settings.measure.directed and (y, x) in known:
-                found[j, i] = known[y, x]
-        return found
+
+class ExactLines(PairLines):
+    """Lines of pairs with the exact similarity, such as 9/10."""
+
+    equal = b"1"
+
+    def similarities(self, found: Verified) -> list[bytes]:
+        return [b"%d/%d" % each for each in zip(found.part.tolist(), found.whole.tolist())]
+
+
+def _exact(settings: Settings) -> Settings:
+    """Return settings whose pairs, if all are asked for, have their exact similarity."""
+    if settings.output.decides:
+        return settings
+    return settings._replace(output=settings.output._replace(parts=JoinParts(lines=ExactLines)))
 
 
 def _counters() -> Counters:
