@@ -7,8 +7,8 @@ from pathlib import Path
 from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import check_files
 from neardup.options import table
-from neardup.options.command_parser import VERBOSITY, flags, plain_names
-from neardup.options.settings import Settings, of_fingerprints, with_input
+from neardup.options.command_parser import VERBOSITY, flags
+from neardup.options.settings import Settings, of_fingerprints
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import NOT_FILES, UsageError, check_file_name, job_command
@@ -47,10 +47,9 @@ def main() -> None:
     args = parser.parse_intermixed_args()
     options = table.Options.of(args)
     if of_fingerprints(options):
-        files = plain_names(["--", *args.files])
         raise UsageError(
-            "a fingerprint is a sketch already, of a few bytes; find pairs of them: "
-            + shlex.join([*job_command(), *with_input(options).given_arguments(), *files])
+            "a fingerprint is a sketch already, of a few bytes; find pairs of them with "
+            + shlex.join(job_command())
         )
     settings = Settings.of(options)
     check_file_name("--to", args.to, NOT_FILES)

@@ -78,8 +78,8 @@ def of_vectors(given: Mapping[str, Any]) -> bool:
 def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
     """Convert keyword arguments to `Options`; ValueError for an unknown or wrong one.
 
-    >>> options_of("pairs", "text", {"threshold": 0.9, "shingle": "char:5", "seed": 7})
-    Options(threshold='0.9', seed='7', input='text', shingle='char:5')
+    >>> options_of("pairs", "text", {"threshold": 0.9, "seed": 7}).given_arguments()
+    ['--threshold=0.9', '--seed=7', '--input=text']
     """
     values: dict[str, str | bool] = {}
     for name, value in given.items():
