@@ -4,13 +4,13 @@ Records are texts, or sets or lists of hashables, or with measure="hamming" bit 
 record) tuples of these; also a column of pandas, polars or Arrow.  Answers have the given ids, or
 else positions.
 
-`_Run` has the stages of run_local.sh in one process, without files or output:
+`_Run` has the stages of a job in one process, without output:
 
     records ─┬─ pairs_in_memory ──────────────────────────────────────────────┬─ pairs, or edges
              └─ keys ── the keys that two records share ── batches of buckets ─┘
-               with_keys           pruned                   in_batches
+               with_keys       candidate_keys               in_batches
 
-It holds the records' sets, and their keys: 40 bytes for each while these are pruned for buckets.
+It holds the records' sets, and their keys: 40 bytes for each while candidate keys are found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from neardup.engines.local import key_pruning
 from neardup.library import keywords
 from neardup.library.keywords import DECIDING, Value, with_keywords
 from neardup.library.user_records import UserRecords
@@ -40,9 +39,10 @@ from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
 from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
-from neardup.sets.token_counts import TokenCounter
+from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Verified
 from neardup.stages import pairs_in_memory
+from neardup.stages.candidate_keys import candidate_keys, rows_of
 from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification import JoinParts
@@ -209,10 +209,7 @@ class _Run:
     def _lines_of_buckets(self) -> Iterator[bytes]:
         """Yield the output lines of buckets: those of keys at which records may form pairs."""
         if counts_first(self._asked):
-            counter = TokenCounter()
-            for batch in self._batches:
-                counter.add(batch.sets)
-            self.settings = _exact(Settings.of(self._asked, counter.counts()))
+            self.settings = _exact(Settings.of(self._asked, TokenCounts.of_sets(self.sets)))
         keys = self._keys()
         some = np.flatnonzero(keys.sizes)
         ids = [id_ for batch in self._batches for id_ in batch.ids]
@@ -227,20 +224,14 @@ class _Run:
         return chain.from_iterable(map(join, buckets))
 
     def _keys(self) -> Ragged:
-        """Return the keys of each record at which records may form pairs."""
+        """Return the candidate keys of each record, at which records may form pairs."""
         scheme = self.settings.scheme
         if isinstance(scheme, Fingerprints):
             return near_keys(scheme, [batch.sets for batch in self._batches], every=False)
-        entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
-        done = 0
-        for batch, keys in with_keys(self._batches, self.settings, _counters()):
-            records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
-            done += len(batch.ids)
-            entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
-            known.append(key_pruning.record_sketches(batch))
-        of_all = key_pruning.RecordSketches([], [np.concatenate(known)])
-        _, rows = key_pruning.pruned(np.concatenate(entries), of_all, self.settings.measure)
-        return key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
+        each = with_keys(self._batches, self.settings, _counters())
+        keys = Ragged.end_to_end([keys for _, keys in each])
+        shared = [np.empty(0, np.uint64), *candidate_keys([rows_of(keys)])]
+        return keys.where(np.isin(keys.values, np.concatenate(shared)))
 
     def decided(self) -> list[bytes]:
         """Return the output lines of a decision, with record numbers in place of ids."""

@@ -28,7 +28,7 @@ from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError
 from neardup.sets.ragged import Batch, Ragged
-from neardup.sets.token_counts import TokenCounter, TokenCounts
+from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import portions, with_keys
 from neardup.stored import index_manifest, segment
 from neardup.stored.lookup import similar_to_each
@@ -241,11 +241,9 @@ def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Bat
 
 def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCounts]:
     """Return the settings with token counts of `batches` (the first records), and these counts."""
-    counter = TokenCounter()
-    for batch in batches:
-        counter.add(batch.sets)
+    counts = TokenCounts.of_sets(Ragged.end_to_end([batch.sets for batch in batches]))
     # Not the index's own: a token without a count may be in records to come.
-    counts = replace(counter.counts(), own=False)
+    counts = replace(counts, own=False)
     return Settings.of(options, counts), counts
 
 

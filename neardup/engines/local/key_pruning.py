@@ -123,7 +123,7 @@ def prune(
         ends = np.cumsum([len(piece) for piece in pieces])
         postings = np.concatenate(pieces)
         pieces.clear()
-        place, shared = pruned(postings, known, measure)
+        place, shared = _pruned(postings, known, measure)
         del postings
         back = np.argsort(place)
         bounds = [0, *np.searchsorted(place[back], ends).tolist()]
@@ -144,7 +144,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
                 file.write(np.column_stack((rows, np.repeat(group, len(rows)))).data)
 
 
-def pruned(
+def _pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return indices (int64) of postings to keep, in order of keys, and rows (key, record, group).
@@ -230,7 +230,10 @@ class SharedKeys:
         return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> ragged.Ragged:
-        """Return keys (uint64) to send records with; record numbers must ascend across calls."""
+        """Return the keys to send records with: the smallest one for each group of records.
+
+        Record numbers must ascend across calls.
+        """
         below = int(records[-1]) + 1
         if below > self.until:
             # Read ahead for several batches: each of hundreds of files has few rows of one batch.
@@ -249,19 +252,11 @@ class SharedKeys:
             self.ahead = _by_record(pieces)
         cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
         rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
-        return one_key_a_group(rows, np.append(records, np.uint64(below)))
-
-
-def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
-    """Return each record's smallest key for each group of records that it shares keys with.
-
-    rows: from `pruned`; records: uint64, ascending, the records of the answer, and one that is
-    larger than all.
-    """
-    rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
-    rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
-    rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
-    return ragged.Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
+        rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+        ends = np.searchsorted(rows[:, 1], np.append(records, np.uint64(below)))
+        return ragged.Ragged(rows[:, 0].copy(), ends)
 
 
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
