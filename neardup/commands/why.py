@@ -4,13 +4,19 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from neardup.evaluation import exact_answers, explanation, pair_elements
 from neardup.options import table
 from neardup.options.command_parser import flags
-from neardup.options.settings import Settings, counts_first, settings_before_counts
+from neardup.options.settings import (
+    Settings,
+    counts_first,
+    names_no_scheme,
+    settings_before_counts,
+)
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, shown
@@ -18,6 +24,7 @@ from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.stages.pairs import parsed
+from neardup.stages.scheme_choice import Choice
 
 DESCRIPTION = """Explain what two records share, how similar they are, and whether they share a key.
 
@@ -52,7 +59,7 @@ def _read(
     counting = counts_first(options)
     settings = settings_before_counts(options)
     exact_answers.check_files(args.files)
-    counter = TokenCounter()
+    counter, choice = TokenCounter(), Choice()
     counters = Counters("why", progress="records")
     held: list[Batch] = []
     texts: pair_elements.Texts = {}
@@ -62,6 +69,7 @@ def _read(
     for batch in parsed(blocks, settings, counters):
         if counting:
             counter.add(batch.sets)
+        choice.add(batch.sets)
         mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = exact_answers.gathered(held)
@@ -71,6 +79,8 @@ def _read(
             raise StageError(_missing(id_, counters.counts, run_of))
     if counting:
         settings = Settings.of(options, counter.counts())
+    elif names_no_scheme(options) and choice.is_exact(settings):
+        settings = Settings.of(replace(options, exact=True))
     return records, texts, settings
 
 

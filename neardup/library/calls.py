@@ -33,7 +33,13 @@ from neardup.library.keywords import DECIDING, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
 from neardup.lines.answer_lines import NO_PAIR
-from neardup.options.settings import Settings, counts_first, form_of, settings_before_counts
+from neardup.options.settings import (
+    Settings,
+    counts_first,
+    form_of,
+    names_no_scheme,
+    settings_before_counts,
+)
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
@@ -45,6 +51,7 @@ from neardup.stages import pairs_in_memory
 from neardup.stages.candidate_keys import candidate_keys, rows_of
 from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, portions, with_keys
+from neardup.stages.scheme_choice import Choice
 from neardup.verification import JoinParts
 from neardup.verification.bucket_batch import in_batches
 from neardup.verification.record_pairs import PairLines
@@ -195,7 +202,10 @@ class _Run:
 
     def lines(self) -> list[bytes]:
         """Return the sorted output lines of the join, with record numbers in place of ids."""
-        settings, found = self.settings, None
+        found = None
+        if names_no_scheme(self._asked):
+            self._choose()
+        settings = self.settings
         if pairs_in_memory.is_possible(settings):
             sketches = (pairs_in_memory.Sketches.of(batch, settings) for batch in self._batches)
             known = pairs_in_memory.Sketches.end_to_end(sketches)
@@ -205,6 +215,15 @@ class _Run:
             )
         lines = b"".join(self._lines_of_buckets() if found is None else found)
         return sorted(lines.splitlines(keepends=True))
+
+    def _choose(self) -> None:
+        """Take an exact join if it costs less than the default scheme, as a run on files does."""
+        choice = Choice()
+        for batch in self._batches:
+            choice.add(batch.sets)
+        if choice.is_exact(self.settings):
+            self._asked = replace(self._asked, exact=True)
+            self.settings = settings_before_counts(self._asked)
 
     def _lines_of_buckets(self) -> Iterator[bytes]:
         """Yield the output lines of buckets: those of keys at which records may form pairs."""

@@ -210,6 +210,14 @@ def counts_first(options: Options) -> bool:
     return options.counts is None and scheme.asks_for_counts(_scheme_values(options, scheme))
 
 
+def names_no_scheme(options: Options) -> bool:
+    """Return whether a run on one machine may choose the scheme; the default needs no counts."""
+    named = options.scheme, options.seed, options.counts
+    plain = options.verify == table.EXACT and options.output != "links" and not options.exact
+    usual = named == (None, None, None) and not options.own and plain
+    return usual and _scheme_name(options) == table.DEFAULT_SCHEME
+
+
 def stays_exact(options: Options) -> bool:
     """Return whether a scheme counts tokens, and keeps its recall with counts of other records."""
     scheme = SCHEMES[_scheme_name(options)]

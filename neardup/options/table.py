@@ -89,7 +89,7 @@ class Options:
         "fingerprints: a pair is found with probability --recall; partition, prefix, exact, "
         "spotsigs: every pair; auto: every pair of small sets; supershingle, simhash, imatch: "
         f"records that are nearly equal, at a lower cost (default: {DEFAULT_SCHEME}; exact at low "
-        "thresholds)",
+        "thresholds and, on one machine, where that costs less)",
     )
     exact: bool = _flag(
         "find every pair, by the cheapest exact scheme for each size; same as --scheme exact",

@@ -140,7 +140,8 @@ def describe(
         notes["bad lines"] = f"  ({', '.join(reasons)})"
     if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
         notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
-    promise = next((report["promise"] for report in reports if report["promise"]), "")
+    promises = [(report["ended"], report["promise"]) for report in reports if report["promise"]]
+    promise = max(promises, default=(0, ""))[1]  # the last one: a run may choose another scheme
     if verbosity < VERBOSE:
         lines = _in_short(reports, counts, notes, promise, wrote if whole else None)
     else:

@@ -29,7 +29,6 @@ from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 
 MOST_SETS = 1000
 SAMPLE_TOKENS = 1 << 21  # of the whole sample: a few sets may be as large as all others
-WAITING = SAMPLE_TOKENS // 4  # tokens drawn before the sample is reduced again
 MOST_TOKENS = 1_000_000
 TOKENS_AT_ONCE = 1 << 21  # a mapper counts so many in memory, at some 40 bytes each
 MOST = 10**12 - 1
@@ -40,9 +39,13 @@ NO_COUNTS: Column = np.empty(0, np.uint64), np.empty(0, np.int64)
 
 
 class Sample:
-    """A sample of all sets passed to `draw`: those with the smallest hashes, in order of hash."""
+    """A sample of all sets passed to `draw`: those with the smallest hashes, in order of hash.
 
-    def __init__(self) -> None:
+    sets, tokens: maximum numbers of them; a single set may have more tokens.
+    """
+
+    def __init__(self, sets: int = MOST_SETS, tokens: int = SAMPLE_TOKENS) -> None:
+        self._max_sets, self._max_tokens = sets, tokens
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
         self._bound = np.uint64((1 << 64) - 1)  # no larger hash can be among the smallest
         self._new: list[tuple[np.ndarray, Ragged]] = []  # drawn, and not yet merged
@@ -65,13 +68,16 @@ class Sample:
             yield sets
 
     def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
+        smallest = distinct(hashes[hashes < self._bound])[0][: self._max_sets + 1]
+        if len(smallest) > self._max_sets:
+            self._bound = smallest[-1]
         some = np.flatnonzero(hashes < self._bound)
         if len(some):
             drawn = sets.bare().take(some)
             self._new.append((hashes[some], drawn))
             self._new_sets += len(drawn)
             self._new_tokens += len(drawn.values)
-            if self._new_sets > MOST_SETS or self._new_tokens > WAITING:
+            if self._new_sets > self._max_sets or self._new_tokens > self._max_tokens // 4:
                 self._choose()
 
     def _choose(self) -> None:
@@ -82,8 +88,8 @@ class Sample:
         self._new, self._new_sets, self._new_tokens = [], 0, 0
         order = np.argsort(hashes, kind="stable")
         order = order[first_of_run(hashes[order])]
-        kept = int(np.searchsorted(np.cumsum(sets.sizes[order]), SAMPLE_TOKENS, side="right"))
-        kept = min(max(1, kept), MOST_SETS)
+        kept = int(np.searchsorted(np.cumsum(sets.sizes[order]), self._max_tokens, side="right"))
+        kept = min(max(1, kept), self._max_sets)
         if kept < len(order):
             self._bound = hashes[order[kept]]
         self._hashes, self._sets = hashes[order[:kept]], sets.take(order[:kept])

@@ -23,7 +23,7 @@ from neardup.joins.bitmap_joins import join_up_to
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.options.settings import Settings
 from neardup.runtime.counters import Counters
-from neardup.sets.ragged import Batch, Ragged, distinct, spans, starts_of_runs
+from neardup.sets.ragged import PAIR_STEP, Batch, Ragged, chunks, distinct, spans, starts_of_runs
 from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.sketches import bitmaps_and_sums, may_reach
 from neardup.verification import OUTPUTS
@@ -31,9 +31,10 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.pair_join import PairJoin
 
 RANK_BITS = 64 - HASH_BITS  # at most so many records, as a power of two
+RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 48
-MAX_PAIRS = 64  # of similar sets, for each record
+MAX_PAIRS, MAX_COMPARED = 64, 4096  # of similar sets, and of sets that share a key, for each record
 
 Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
 
@@ -149,30 +150,42 @@ def sharing_keys(known: Sketches, row: np.ndarray, measure: Measure, most: int) 
     """Return the pairs of sets at `row` that share a key and may be similar; None if too many."""
     row = row[np.argsort(known.sizes[row], kind="stable")]
     sizes, maps = known.sizes[row], known.maps[row]
-    # The rank of the first set that is too large to be a partner.
-    beyond = np.searchsorted(sizes, measure.largest_partner(sizes), side="right")
-    mask = np.uint64((1 << RANK_BITS) - 1)
+    beyond = beyond_partners(sizes, measure)
     found = np.empty(0, np.uint64)
-    for words in _words(known.keys, row):
-        words.sort()
-        key = words >> np.uint64(RANK_BITS)
-        i = np.flatnonzero(key[1:] == key[:-1])
-        limit = (words[i] & ~mask) + beyond[(words[i] & mask).astype(np.int64)].astype(np.uint64)
-        later = np.searchsorted(words, limit) - i - 1
-        if later.sum() > most:
+    for words in words_of(known.keys, row):
+        i, later = partners_in(words, beyond)
+        if later.sum() > MAX_COMPARED * len(known.sizes):
             return None
-        pair = words[np.repeat(i, later)] & mask, words[spans(i + 1, later)] & mask
-        left, right = (side.astype(np.int64) for side in pair)
-        possible = may_reach(measure, maps, sizes, left, right)
-        packed = pair[0][possible] << np.uint64(RANK_BITS) | pair[1][possible]
-        found = distinct(np.concatenate((found, packed)))[0]
-        if len(found) > most:
-            return None
-    left, right = found >> np.uint64(RANK_BITS), found & mask
-    return row[left.astype(np.int64)], row[right.astype(np.int64)]
+        for low, high in chunks(later, PAIR_STEP):
+            left = np.repeat(words[i[low:high]] & RANK, later[low:high])
+            right = words[spans(i[low:high] + 1, later[low:high])] & RANK
+            possible = may_reach(measure, maps, sizes, left.view(np.int64), right.view(np.int64))
+            packed = left[possible] << np.uint64(RANK_BITS) | right[possible]
+            found = distinct(np.concatenate((found, packed)))[0]
+            if len(found) > most:
+                return None
+    left, right = found >> np.uint64(RANK_BITS), found & RANK
+    return row[left.view(np.int64)], row[right.view(np.int64)]
 
 
-def _words(keys: Ragged, row: np.ndarray) -> Iterator[np.ndarray]:
+def beyond_partners(sizes: np.ndarray, measure: Measure) -> np.ndarray:
+    """Return, for each of ascending sizes, the place of the first that is too large for a pair."""
+    return np.searchsorted(sizes, measure.largest_partner(sizes), side="right")
+
+
+def partners_in(words: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sort words; return places in them, and how many of the next words have partners of each.
+
+    Partners share the key, and have possible sizes.  Both are int64, and omit most words without.
+    """
+    words.sort()
+    key = words >> np.uint64(RANK_BITS)
+    i = np.flatnonzero(key[1:] == key[:-1])
+    limit = (words[i] & ~RANK) + beyond[(words[i] & RANK).view(np.int64)].astype(np.uint64)
+    return i, np.searchsorted(words, limit) - i - 1
+
+
+def words_of(keys: Ragged, row: np.ndarray) -> Iterator[np.ndarray]:
     """Yield words (uint64) of a key's hash and i, for the keys of row[i]: for each band, or all."""
     i, width = np.arange(len(row), dtype=np.uint64), int(keys.sizes.max(initial=0))
     if width and (keys.sizes == width).all():

@@ -373,15 +373,13 @@ def test_lines_that_nobody_has_sorted() -> None:
         list(sum_counts(lines))
 
 
-def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_does_not_depend_on_who_draws_it() -> None:
     """A sample does not depend on the order of the sets or on their batches."""
-    monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 60)
-    monkeypatch.setattr(token_counts, "WAITING", 15)
     sets = some_sets(40)
     drawn = set()
     for seed in range(20):
         shuffled = random.Random(seed).sample(sets, len(sets))
-        one = Sample()
+        one = Sample(tokens=60)
         for _ in one.watch(ragged(shuffled[i : i + 7]) for i in range(0, 40, 7)):
             pass
         drawn.add(one.sets.values.tobytes())
@@ -391,7 +389,6 @@ def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatc
 
 def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is chosen again only after many new sets, not after each batch."""
-    monkeypatch.setattr(token_counts, "MOST_SETS", 50)
     made = 0
     choose = Sample._choose
 
@@ -401,18 +398,16 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
         choose(self)
 
     monkeypatch.setattr(Sample, "_choose", counted)
-    one = Sample()
+    one = Sample(50)
     for _ in one.watch(ragged([{i, i + 1}]) for i in range(1000)):
         pass
     assert 0 < made <= 20
     assert len(one.sets) == 50
 
 
-def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_tokens_wait_for_a_sample() -> None:
     """Only a bounded number of new tokens wait to enter a sample, however many sets follow."""
-    monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 100)
-    monkeypatch.setattr(token_counts, "WAITING", 25)
-    one = Sample()
+    one = Sample(tokens=100)
     for _ in one.watch(ragged([set(range(i, i + 10))]) for i in range(200)):
         assert one._new_tokens <= 25
     assert 80 < one.sets.sizes.sum() <= 100

@@ -32,7 +32,7 @@ from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import parse_decided, removed_line
-from neardup.options.settings import counts_first
+from neardup.options.settings import counts_first, names_no_scheme, settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
@@ -62,11 +62,18 @@ def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
 
 
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Write pairs, or edges for a decision, to files; return the plan with any token counts."""
+    """Write pairs, or edges for a decision, to files; return the plan with the final settings."""
     source: plans.Source = plans.parsed_records
     in_memory = not plan.segments and is_possible(plan.settings) and memory_join.may_fit(plan)
+    is_open = not plan.segments and names_no_scheme(options)
     plan.progress.stages = steps(options, plan, in_memory)
     if in_memory:
+        plan.progress.stage("parse", total_size(plan.files), together=True)
+        everywhere(workers, plan, "mapper", memory_join.parse)
+        plan.unchanged.check()
+        if is_open:
+            options, is_open = memory_join.chosen(plan, options), False
+            plan = plan._replace(settings=settings_before_counts(options))
         if joined_in_memory(workers, plan):
             return plan
         plan.progress.stages = steps(options, plan, in_memory=False)
@@ -81,7 +88,12 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
         workers.start("near", partial(near_postings, plan))
         workers.together()
     else:
-        write_postings(workers, plan, source)
+        write_postings(workers, plan, memory_join.observed(source) if is_open else source)
+        if is_open and (options := memory_join.chosen(plan, options)).exact:
+            for path in plan.folder.glob("keys.*"):
+                path.unlink()
+            plan = plan._replace(settings=settings_before_counts(options), memory=0)
+            return find_pairs(workers, plan, options)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
@@ -97,13 +109,7 @@ def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 
 def joined_in_memory(workers: Workers, plan: Plan) -> bool:
-    """Write the pairs, or edges, by a join in memory; return False if that is not possible.
-
-    The parsed records are on disk afterwards.
-    """
-    plan.progress.stage("parse", total_size(plan.files), together=True)
-    everywhere(workers, plan, "mapper", memory_join.parse)
-    plan.unchanged.check()
+    """Write the pairs, or edges, of the parsed records; return False if they do not fit."""
     every = plan.settings.scheme.finds_every_pair  # reads the records twice, and joins in between
     plan.progress.stage("join", 0 if every else total_size(plan.paths("records")))
     workers.start("join", partial(memory_join.join, plan))

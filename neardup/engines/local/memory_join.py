@@ -11,14 +11,17 @@ import pickle
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from neardup.engines.local.plan import Plan, kept_records, parsed_records
+from neardup.engines.local.plan import Plan, Source, kept_records, parsed_records
 from neardup.engines.local.workers import total_size
+from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch
 from neardup.stages.pairs_in_memory import Sketches, pair_lines
+from neardup.stages.scheme_choice import Choice
 
 DEFAULT_MEMORY = 2 << 30  # at most; else a quarter of the machine's
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -50,12 +53,37 @@ def may_fit(plan: Plan) -> bool:
 
 def parse(plan: Plan, k: int) -> None:
     """Parse worker k's share of the records, and keep them and their sketches on disk."""
-    counters = Counters("parse", reports=str(plan.folder))
-    counters.promise = plan.settings.scheme.promise
+    counters, choice = Counters("parse", reports=str(plan.folder)), Choice()
     with open(plan.path("known", k), "wb") as file:
         for batch in parsed_records(plan, k, counters):
-            pickle.dump(tuple(Sketches.of(batch, plan.settings)), file, protocol=5)
+            known = Sketches.of(batch, plan.settings)
+            choice.add(batch.sets, known.sums)
+            pickle.dump(tuple(known), file, protocol=5)
+    _write_choice(plan, k, choice)
     counters.report()
+
+
+def observed(source: Source) -> Source:
+    """Return a source of the same batches that also writes what a choice of the scheme needs."""
+
+    def batches(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+        choice = Choice()
+        for batch in source(plan, k, counters):
+            choice.add(batch.sets)
+            yield batch
+        _write_choice(plan, k, choice)
+
+    return batches
+
+
+def _write_choice(plan: Plan, k: int, choice: Choice) -> None:
+    plan.path("choice", k).write_bytes(pickle.dumps(choice))
+
+
+def chosen(plan: Plan, options: Options) -> Options:
+    """Return the options with --exact if the records, which are parsed, choose it."""
+    parts = (pickle.loads(path.read_bytes()) for path in plan.paths("choice"))
+    return replace(options, exact=Choice.of_parts(parts).is_exact(plan.settings))
 
 
 def join(plan: Plan) -> None:

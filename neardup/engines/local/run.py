@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -111,6 +112,8 @@ def main(
             shown = plan.progress.shown(args.verbosity)
             with shown, Workers(name, plan.progress.clear, str(folder)) as workers:
                 plan = find_pairs(workers, plan, options)
+                if plan.settings.name != settings.name:
+                    options = replace(options, exact=True)
                 write_answer(workers, plan, options.output, removed, reasons=bool(page))
             reports = reports_in(str(folder))
             asked_for = options, args.files, plan.settings

@@ -1,0 +1,80 @@
+"""The choice of a run on one machine whose options name no scheme: MinHash, or an exact join.
+
+The cheaper one is chosen, by what it would cost in memory.  The choice depends on the records and
+the options alone: it is the same on every machine, with every --memory and number of workers.
+
+MinHash compares the sets that share a key, and an exact join those that share one of their rarest
+tokens.  How many do is counted among the sets with the smallest hashes, s of n; among all of them
+it is (n/s)² times as many.  Which tokens are rare is counted in one half of these sets, and used in
+the other: in the sets themselves those tokens seem rarest that by chance they do not share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from neardup.options.settings import Settings
+from neardup.schemes import by_size
+from neardup.sets.ragged import Ragged
+from neardup.sets.token_counts import Sample, TokenCounts
+from neardup.similarity.measures import Measure
+from neardup.similarity.sketches import bitmaps_and_sums
+from neardup.stages.pairs_in_memory import beyond_partners, partners_in, words_of
+
+SAMPLED_SETS, SAMPLED_TOKENS, MIN_RECORDS = 2048, 1 << 18, 4096
+MAX_TOKENS = 1 << 25  # of all records; an exact join of more would not fit into most memories
+MIN_PAIRS = 1 << 20  # candidate pairs that are worth a choice
+# Nanoseconds of a join in memory, measured on one core; only their ratios matter.
+KEY_PAIR, TOKEN_PAIR, TOKEN = 50, 20, 110
+
+
+class Choice:
+    """What a choice needs: the number of records and of their tokens, and a sample of the sets."""
+
+    def __init__(self) -> None:
+        self.records = self.tokens = 0
+        self.sample = Sample(SAMPLED_SETS, SAMPLED_TOKENS)
+
+    def add(self, sets: Ragged, sums: np.ndarray | None = None) -> None:
+        """Add sets, none of them empty; sums: theirs by `bitmaps_and_sums`, if known."""
+        self.records += len(sets)
+        self.tokens += len(sets.values)
+        if 0 < self.tokens <= MAX_TOKENS:
+            self.sample.draw(bitmaps_and_sums(sets)[1] if sums is None else sums, sets)
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Choice]) -> Choice:
+        """Return what the parts of the records would give together."""
+        whole = cls()
+        for part in parts:
+            whole.records += part.records
+            whole.tokens += part.tokens
+            whole.sample.draw(part.sample.hashes, part.sample.sets)
+        return whole
+
+    def is_exact(self, settings: Settings) -> bool:
+        """Return whether an exact join costs less than one by the keys of the settings' scheme."""
+        sets, measure = self.sample.sets, settings.measure
+        if self.tokens > MAX_TOKENS or self.records < MIN_RECORDS:
+            return False
+        least = settings.request.least
+        by_keys = _pairs(settings.scheme.keys(sets), sets, measure) * self.records**2
+        by_keys //= len(sets) ** 2
+        if by_keys < MIN_PAIRS or KEY_PAIR * by_keys < TOKEN * self.tokens:
+            return False
+        halves = [sets.take(np.arange(k, len(sets), 2)) for k in (0, 1)]
+        by_tokens = 0
+        for half, other in (halves, halves[::-1]):
+            counts = TokenCounts.of_sets(other)
+            rarest = by_size.rarest(half, counts, by_size.prefix_sizes(half.sizes, least))
+            by_tokens += _pairs(rarest, half, measure) * self.records**2 // (2 * len(half) ** 2)
+        return TOKEN_PAIR * by_tokens + TOKEN * self.tokens < KEY_PAIR * by_keys
+
+
+def _pairs(keys: Ragged, sets: Ragged, measure: Measure) -> int:
+    """Return the number of pairs of sets, of sizes that a pair may have, at the keys they share."""
+    row = np.argsort(sets.sizes, kind="stable")
+    beyond = beyond_partners(sets.sizes[row], measure)
+    return sum(int(partners_in(words, beyond)[1].sum()) for words in words_of(keys, row))
