@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Callable
 
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.video_run import work
@@ -108,25 +108,6 @@ STEP_OPTIONS = flags(
 )
 
 
-class VideoJob(NamedTuple):
-    """One job of a search for video pairs: a mapper step, a sort, and a reducer step."""
-
-    name: str
-    inputs: tuple[str, ...]  # names of earlier jobs, or PRINTS
-    mapper: str
-    reducer: str
-
-
-PRINTS, CLUSTERS = "prints", "clusters"
-# The step `clusters` reads the output of the job `copies`; the jobs after it use the clusters.
-JOBS = (
-    VideoJob("seeds", (PRINTS,), "spread", "seeds"),
-    VideoJob("copies", ("seeds", PRINTS), "spread", "copies"),
-    VideoJob("common", ("seeds",), "shown", "common"),
-    VideoJob("pairs", ("seeds", "common", PRINTS), "spread", "pairs"),
-)
-
-
 def _frames() -> None:
     asked = CommandParser("frames_mapper.py", FRAMES)
     asked.add(*FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
@@ -221,21 +202,7 @@ def videos() -> None:
     asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
     asked.add(STANDARD_INPUT, *STEP_OPTIONS)
     args = asked.parse_intermixed_args()
-    with working_folder():
-        write_all(step_of(args.step, args)(lines_of(args.files or ["-"])))
-
-
-def step_of(step: str, args: argparse.Namespace) -> Step:
-    """Return the function, from lines to lines, that runs a step of `step.py videos`.
-
-    UsageError for invalid options; StageError if the step `common` has no --clusters.
-    """
     options = join_options(args)
-    if step == "common":
-        if not args.clusters:
-            raise StageError("needs --clusters FILE, the output of `./step.py videos clusters`")
-        clusters = Clusters.read(lines_of([args.clusters]))
-        return partial(video_steps.common_frames, clusters=clusters, options=options)
     steps: dict[str, Step] = {
         "spread": partial(video_steps.spread, shares=args.shares),
         "seeds": partial(video_steps.seeds, options=options),
@@ -244,7 +211,13 @@ def step_of(step: str, args: argparse.Namespace) -> Step:
         "shown": video_steps.shown,
         "pairs": partial(video_steps.pairs, options=options),
     }
-    return steps[step]
+    if args.step == "common":
+        if not args.clusters:
+            raise StageError("needs --clusters FILE, the output of `./step.py videos clusters`")
+        found = Clusters.read(lines_of([args.clusters]))
+        steps["common"] = partial(video_steps.common_frames, clusters=found, options=options)
+    with working_folder():
+        write_all(steps[args.step](lines_of(args.files or ["-"])))
 
 
 def lines_of(names: Sequence[str]) -> Iterator[bytes]:

@@ -70,11 +70,11 @@ class Matches(NamedTuple):
     right: Indices
 
 
-@lru_cache(maxsize=2)
-def _masks(seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+@lru_cache(maxsize=1)
+def _masks() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the random masks, uint64 (b, 4), and an odd factor for each of their words."""
-    factors = random_words(seed, MASKS * 4, stream=6) | np.uint64(1)
-    return Drawn(BITS, MASKS, MASK_BITS, seed).masks, factors
+    factors = random_words(0, MASKS * 4, stream=6) | np.uint64(1)
+    return Drawn(BITS, MASKS, MASK_BITS, 0).masks, factors
 
 
 def recall(bits: int) -> float:
@@ -86,9 +86,9 @@ def recall(bits: int) -> float:
     return Drawn(BITS, MASKS, MASK_BITS, 0).recall(BITS - bits)
 
 
-def keys_by(hashes: NDArray[np.uint64], mask: int, seed: int = 0) -> NDArray[np.uint64]:
+def keys_by(hashes: NDArray[np.uint64], mask: int) -> NDArray[np.uint64]:
     """Return the key of each fingerprint (uint64 (n, 4)) by one mask: below 2^24, uint64 (n,)."""
-    masks, factors = _masks(seed)
+    masks, factors = _masks()
     found = np.empty(len(hashes), np.uint64)
     for first in range(0, len(hashes), CACHED):
         part, total = hashes[first : first + CACHED], found[first : first + CACHED]
@@ -115,7 +115,6 @@ def in_buckets(
     take: Callable[[Indices], Rows],
     mask: int,
     distance: int,
-    seed: int,
 ) -> Matches:
     """Return the matches within buckets of sizes[k] rows that follow each other.
 
@@ -130,10 +129,10 @@ def in_buckets(
     i, j = small_buckets(hashes, starts[small], owns[small], sizes[small], distance)
     apart = videos[i] != videos[j]
     i, j = i[apart], j[apart]
-    new = first_shared(hashes[i], hashes[j], mask, seed)
+    new = first_shared(hashes[i], hashes[j], mask)
     large = spans(starts[~small], sizes[~small])
     buckets = np.repeat(np.arange(len(sizes))[~small], sizes[~small])
-    more = large_buckets(take(large), buckets, mask, distance, seed)
+    more = large_buckets(take(large), buckets, mask, distance)
     return Matches(np.append(i[new], large[more.left]), np.append(j[new], large[more.right]))
 
 
@@ -158,20 +157,18 @@ def small_buckets(
     return np.concatenate((none, *left)), np.concatenate((none, *right))
 
 
-def first_shared(
-    x: NDArray[np.uint64], y: NDArray[np.uint64], mask: int, seed: int
-) -> NDArray[np.bool_]:
+def first_shared(x: NDArray[np.uint64], y: NDArray[np.uint64], mask: int) -> NDArray[np.bool_]:
     """Mark the pairs x[k], y[k] whose keys differ for all masks before `mask`: bool (n,)."""
     new = np.ones(len(x), bool)
     for before in range(mask):
         at = np.flatnonzero(new)
-        new[at] = keys_by(x[at], before, seed) != keys_by(y[at], before, seed)
+        new[at] = keys_by(x[at], before) != keys_by(y[at], before)
     return new
 
 
-def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: int) -> Matches:
+def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int) -> Matches:
     """Return the matches found within large buckets, where not all pairs of rows are compared."""
-    second = keys_by(rows.hashes, (mask + 1) % MASKS, seed)
+    second = keys_by(rows.hashes, (mask + 1) % MASKS)
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
     parts, hubs = _divided(rows.videos, buckets[kept], second)
@@ -183,7 +180,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int, seed: 
     i, j = (order[side] for side in found)
     new = rows.videos[i] != rows.videos[j]
     i, j = i[new], j[new]
-    new = calm[i] | calm[j] | first_shared(rows.hashes[i], rows.hashes[j], mask, seed)
+    new = calm[i] | calm[j] | first_shared(rows.hashes[i], rows.hashes[j], mask)
     return Matches(kept[i[new]], kept[j[new]])
 
 

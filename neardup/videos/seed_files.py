@@ -59,7 +59,6 @@ class SeedSearch(NamedTuple):
     store: FrameStore
     folder: Path  # of the files of seeds
     distance: int
-    seed: int
     old: int  # the first videos, which are not compared with each other
     chosen: NDArray[np.bool_]  # (videos,), which take part
     numbers: NDArray[np.uint64]  # (videos,), random
@@ -70,14 +69,13 @@ class SeedSearch(NamedTuple):
         store: FrameStore,
         folder: Path,
         distance: int,
-        seed: int,
         old: int = 0,
         chosen: NDArray[np.bool_] | None = None,
     ) -> SeedSearch:
         every = np.ones(len(store), bool) if chosen is None else chosen
         ids = [id_.encode() for id_ in store.ids]
         folder.mkdir()
-        return cls(store, folder, distance, seed, old, every, video_numbers(ids))
+        return cls(store, folder, distance, old, every, video_numbers(ids))
 
     @property
     def rows(self) -> int:
@@ -181,7 +179,7 @@ def _keyed_chunks(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]
             taken = store.is_fresh(part, v)
             if not every:
                 taken &= search.chosen[store.owner[part]]
-            packed = keys_by(store.hashes_of(v)[part], mask, search.seed) << np.uint64(ROW_BITS)
+            packed = keys_by(store.hashes_of(v)[part], mask) << np.uint64(ROW_BITS)
             packed |= np.arange(v * n + part.start, v * n + part.stop, dtype=np.uint64)
             yield packed[taken]
 
@@ -202,8 +200,8 @@ def _compare(
         videos, times = search.store.owner[frames], search.store.spans[frames, 0]
         return Rows(hashes[at], search.numbers[videos], times, variants, variants < search.owns)
 
-    how = mask, search.distance, search.seed
-    found = in_buckets(hashes, search.video_of(rows), owns, sizes, take, *how)
+    how = take, mask, search.distance
+    found = in_buckets(hashes, search.video_of(rows), owns, sizes, *how)
     _write(search, rows[found.left], rows[found.right])
 
 

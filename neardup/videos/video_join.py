@@ -70,7 +70,6 @@ class JoinOptions(NamedTuple):
     exact: bool = False
     common_share: float = 0.01  # a frame in more than this share of the videos is common …
     common_least: int = 5  # … if it is in more videos than this
-    seed: int = 0
 
 
 def find(
@@ -124,29 +123,10 @@ def whole_seconds(spans: Indices) -> float:
     return float(spans[-1, 1] - spans[0, 0]) / 1000 if len(spans) else 0.0
 
 
-def seconds_of(spans: Indices) -> float:
-    """Return the total length of spans (n, 2) in seconds."""
-    return float((spans[:, 1] - spans[:, 0]).sum()) / 1000
-
-
-def matching_seconds(seeds: Indices) -> list[float]:
-    """Return how many seconds of each of two videos match; seeds: spans of frames, int64 (m, 4)."""
-    starts = (np.unique(seeds[:, side], return_index=True)[1] for side in (0, 2))
-    return [seconds_of(seeds[at, side : side + 2]) for at, side in zip(starts, (0, 2))]
-
-
-def may_be_copies(seeds: Indices, seconds: float) -> bool:
-    """Return whether enough of a video matches, if the longer of two has so many seconds."""
-    return matching_seconds(seeds)[0] >= SEEDS_OF_COPIES * seconds
-
-
-def are_copies(seeds: Indices, seconds: float, pair: VideoPair | None) -> bool:
-    """Return whether two videos count as one for common stretches; `pair`: by all frames.
-
-    Frames may match in any order, so that takes of one fixed camera count as one video.
-    """
-    whole = pair is not None and pair.share_of_longer >= COPIES
-    return whole or min(matching_seconds(seeds)) >= COPIES * seconds
+def matching_seconds(spans: Indices) -> float:
+    """Return the total length, in seconds, of the distinct ones of some spans (n, 2)."""
+    _, at = np.unique(spans[:, 0], return_index=True)
+    return float((spans[at, 1] - spans[at, 0]).sum()) / 1000
 
 
 class Join:
@@ -164,16 +144,22 @@ class Join:
         self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # by all frames
 
     def copies_in(self, seeds: Seeds) -> tuple[list[VideoPair], list[tuple[int, int]]]:
-        """Return possible copies, by all frames, and which two videos are copies."""
+        """Return possible copies, by all frames, and which two videos are copies.
+
+        Copies count as one video for common stretches.  Frames may match in any order, so that
+        takes of one fixed camera count as one video.
+        """
         found: list[VideoPair] = []
         alike: list[tuple[int, int]] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds):
             longer = max(self.seconds[a], self.seconds[b])
             spans = self._spans(i, j)
-            if may_be_copies(spans, longer):
+            of_a, of_b = matching_seconds(spans[:, :2]), matching_seconds(spans[:, 2:])
+            if of_a >= SEEDS_OF_COPIES * longer:
                 pair = self._aligned(a, b, mirrored, spans)
                 found += [pair] if pair else []
-                if are_copies(spans, longer, pair):
+                share = pair.share_of_longer if pair else 0.0
+                if share >= COPIES or min(of_a, of_b) >= COPIES * longer:
                     alike.append((a, b))
         return found, alike
 
@@ -227,7 +213,7 @@ def _search(
     done: Callable[[float], object],
 ) -> SeedSearch:
     """Find matching frames; an old video takes part only if it matches a new one."""
-    search = SeedSearch.of(store, folder / "seeds", options.distance, options.seed, old)
+    search = SeedSearch.of(store, folder / "seeds", options.distance, old)
     find_seeds(search, options.exact, jobs, lambda share: done(SEARCHED * share))
     if not old:
         return search
@@ -236,7 +222,7 @@ def _search(
         for frames in frames_in(seeds_in(search.folder, part)):
             chosen[store.owner[frames]] = True
     # These seeds also show which old videos are copies of each other.
-    again = SeedSearch.of(store, folder / "again", options.distance, options.seed, 0, chosen)
+    again = SeedSearch.of(store, folder / "again", options.distance, 0, chosen)
     find_seeds(again, options.exact, jobs)
     return again
 

@@ -89,11 +89,10 @@ def spread(lines: Iterable[bytes], shares: int = SHARES) -> Iterator[bytes]:
 
 def seeds(lines: Iterable[bytes], options: JoinOptions) -> Iterator[bytes]:
     """Read sorted prints; yield the seeds that the masks of each share find."""
-    for key, group in groupby(lines, first_field):
-        share, shares = parse_share(key)
+    for (share, shares), rows in _by_share(lines):
         with TemporaryDirectory() as folder:
-            store = FrameStore.write(Path(folder), (parse_print(row_of(x)[3]) for x in group))
-            search = SeedSearch.of(store, Path(folder, "seeds"), options.distance, options.seed)
+            store = FrameStore.write(Path(folder), (parse_print(row[3]) for row in rows))
+            search = SeedSearch.of(store, Path(folder, "seeds"), options.distance)
             for mask in range(share, MASKS, shares) if store.frames else ():
                 find_by_mask(search, mask)
             for part in range(PARTS):
@@ -136,10 +135,19 @@ class _Share(NamedTuple):
 
 
 def _shares(lines: Iterable[bytes], options: JoinOptions) -> Iterator[tuple[int, _Share]]:
-    for key, group in groupby(lines, first_field):
-        number, _ = parse_share(key)
+    for (number, _), rows in _by_share(lines):
         with TemporaryDirectory() as folder:
-            yield number, _share(map(row_of, group), options, Path(folder))
+            yield number, _share(rows, options, Path(folder))
+
+
+def _by_share(lines: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], Iterator[Row]]]:
+    """Yield (number, shares) and the rows of each share; StageError if lines are not sorted."""
+    done: set[bytes] = set()
+    for key, group in groupby(lines, first_field):
+        if key in done:
+            raise StageError("the lines are not sorted; put LC_ALL=C sort before this step")
+        done.add(key)
+        yield parse_share(key), map(row_of, group)
 
 
 def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:

@@ -57,10 +57,8 @@ def comes_first(store: FrameStore, i: int, j: int) -> bool:
     return bool(store.rank[store.owner[i]] < store.rank[store.owner[j]])
 
 
-def searched(
-    folder: Path, store: FrameStore, exact: bool, jobs: int = 1, old: int = 0, seed: int = 0
-) -> Found:
-    search = SeedSearch.of(store, folder, 31, seed, old)
+def searched(folder: Path, store: FrameStore, exact: bool, jobs: int = 1, old: int = 0) -> Found:
+    search = SeedSearch.of(store, folder, 31, old)
     find_seeds(search, exact, jobs)
     rows = np.concatenate([seeds_in(folder, part) for part in range(PARTS)]).astype(np.int64)
     assert len(np.unique(rows, axis=0)) == len(rows)
@@ -168,7 +166,7 @@ def matches_in(rows: Rows, buckets: np.ndarray, mask: int) -> Matches:
     rows = rows.take(order)
     starts = starts_of_runs(buckets[order])
     sizes, owns = np.diff(starts, append=len(order)), counted(rows.own, starts)
-    found = in_buckets(rows.hashes, rows.videos, owns, sizes, rows.take, mask, 31, 0)
+    found = in_buckets(rows.hashes, rows.videos, owns, sizes, rows.take, mask, 31)
     return Matches(order[found.left], order[found.right])
 
 
@@ -207,7 +205,6 @@ def test_masks_are_the_same_on_every_machine() -> None:
     """Masks are the same on every machine, since each may search by some of them."""
     hashes = np.arange(8, dtype=np.uint64).reshape(2, 4) * np.uint64(0x9E3779B97F4A7C15)
     assert [keys_by(hashes, mask).tolist() for mask in (0, 39)] == KEYS
-    assert (keys_by(hashes, 3, seed=1) != keys_by(hashes, 3)).any()
     assert frame_matches.MASK_BITS == 24
 
 

@@ -256,6 +256,8 @@ def test_what_does_not_fit_together_is_refused() -> None:
     )
     with pytest.raises(StageError, match="a has no print of these frames"):
         list(video_steps.pairs(spread_and_sorted(to_line(a), *later), DEFAULT))
+    with pytest.raises(StageError, match="not sorted"):
+        list(video_steps.seeds(video_steps.spread([to_line(a), to_line(a)], 2), DEFAULT))
     with pytest.raises(WireError, match="expected a print, seeds or common frames"):
         list(video_steps.pairs([line(b"0.1", SEEDS, b"a")], DEFAULT))
     with pytest.raises(WireError, match="expected the print"):

@@ -3,7 +3,7 @@
     python3 -m neardup.engines.hadoop.video_jobs /data/films.prints /data/pairs
     python3 -m neardup.engines.hadoop.video_jobs --paths /data/names.txt /data/pairs
 
-The jobs are those of `video_tasks.JOBS`; with --paths, frames_mapper.py makes the prints first.
+The jobs are JOBS; with --paths, frames_mapper.py makes the prints first.
 """
 
 import secrets
@@ -11,6 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -21,7 +22,7 @@ if __name__ == "__main__":  # otherwise the importing program did so
 
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import PROPERTY
-from neardup.engines.video_tasks import CLUSTERS, JOBS, PRINTS, STEP_OPTIONS, VideoJob
+from neardup.engines.video_tasks import STEP_OPTIONS
 from neardup.options.command_parser import CommandParser, flags
 from neardup.runtime.program import StageError, end_on_signals, run, whole
 from neardup.stages.video_options import join_options
@@ -46,7 +47,7 @@ OPTIONS = (
     PROPERTY,
 )
 PATHS_OF_A_MAP = 8  # paths for each map task, which starts Python once
-FRAMES_TIMEOUT = 2 * 3600 * 1000  # milliseconds in which one video must be done
+TIMEOUT = 2 * 3600 * 1000  # milliseconds in which one video, or one share, must be done
 BY_FIRST_FIELD = {
     # Lines are sorted by two fields: a video's print comes before the lines that need it.
     "stream.num.map.output.key.fields": 2,
@@ -76,6 +77,25 @@ def main() -> None:
         raise StageError(f"{args.output} already exists; name a new folder")
     with hdfs_folders.claimed([args.output]):
         VideoRun(args).run()
+
+
+class VideoJob(NamedTuple):
+    """One job of a search for video pairs: a mapper step, a sort, and a reducer step."""
+
+    name: str
+    inputs: tuple[str, ...]  # names of earlier jobs, or PRINTS
+    mapper: str
+    reducer: str
+
+
+PRINTS, CLUSTERS = "prints", "clusters"
+# The step `clusters` reads the output of the job `copies`; the jobs after it use the clusters.
+JOBS = (
+    VideoJob("seeds", (PRINTS,), "spread", "seeds"),
+    VideoJob("copies", ("seeds", PRINTS), "spread", "copies"),
+    VideoJob("common", ("seeds",), "shown", "common"),
+    VideoJob("pairs", ("seeds", "common", PRINTS), "spread", "pairs"),
+)
 
 
 class VideoRun:
@@ -142,7 +162,6 @@ class VideoRun:
         own: dict[str, object] = {
             sizes.REDUCERS: 0,
             "mapreduce.input.lineinputformat.linespermap": PATHS_OF_A_MAP,
-            "mapreduce.task.timeout": FRAMES_TIMEOUT,
             "stream.map.input.ignoreKey": "true",  # otherwise each path has its offset before it
             "stream.map.output": "keyonlytext",
         }
@@ -157,7 +176,11 @@ class VideoRun:
         self, name: str, own: dict[str, object], files: Sequence[str], words: Sequence[str]
     ) -> list[str]:
         """Return a Hadoop Streaming command line with properties, shipped files and options."""
-        common = {"mapreduce.job.name": f"videos: {name}", **sizes.map_properties(self.args.memory)}
+        common = {
+            "mapreduce.job.name": f"videos: {name}",
+            "mapreduce.task.timeout": TIMEOUT,
+            **sizes.map_properties(self.args.memory),
+        }
         defined = [f"{key}={value}" for key, value in {**common, **own}.items()]
         return [
             *(watching.hadoop(), "jar", watching.streaming_jar()),
