@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from neardup.images.results import Failure
 from neardup.report.html_page import filled
-from neardup.report.video_answer import GROUPS, LATEST, Paired, Place, Stretch, VideoAnswer, speed
+from neardup.report.video_answer import GROUPS, Paired, Place, Stretch, VideoAnswer, speed
 from neardup.report.video_sights import Seen
 from neardup.videos.moments import Sight
 from neardup.videos.runs import Run
@@ -56,11 +56,6 @@ class Shown(NamedTuple):
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
     """Return the page of an answer; `source`: the answer's file; `seen`: the videos' pictures."""
     groups = [(each, [_shown(pair, seen) for pair in each.pairs]) for each in answer.largest]
-    excess = sum(
-        pair.seconds - shown.pair.seconds
-        for group, pairs in groups
-        for pair, shown in zip(group.pairs, pairs)
-    )
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
@@ -69,7 +64,7 @@ def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen
         source=source,
         seen=seen,
         groups=groups,
-        seconds=answer.seconds - excess,
+        seconds=answer.seconds,
         closed=closed,
         listed=LISTED,
         most_groups=GROUPS,
@@ -119,27 +114,8 @@ def _shown(pair: Paired, seen: Seen) -> Shown:
         [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
         for strip in _strips(pair)
     ]
-    pair = within(pair, seen.seconds(a), seen.seconds(b))
     lines = time_lines(pair.runs[:LISTED], seen.seconds(a), seen.seconds(b))
     return Shown(pair, lines, strips)
-
-
-def within(pair: Paired, a: float, b: float) -> Paired:
-    """Return a pair without what exceeds its videos, of `a` and `b` seconds (0 if unknown).
-
-    The last frame of a video may be shown for longer than the file lasts.
-
-    >>> run = Run(5.4, 0.0, 5.4, 2.0, 7.4, 1.0, 20)
-    >>> within(Paired("a", "b", 1.0, False, False, [run]), 5.2, 7.3).runs[0][:5]
-    (5.2, 0.0, 5.2, 2.0, 7.3)
-    """
-    a, b = a or LATEST, b or LATEST
-    runs, left = [], min(a, b)
-    for run in pair.runs:
-        times = min(run.a_from, a), min(run.a_to, a), min(run.b_from, b), min(run.b_to, b)
-        runs.append(Run(min(run.seconds, left), *times, run.rate, run.frames))
-        left -= runs[-1].seconds
-    return pair._replace(runs=runs)
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:

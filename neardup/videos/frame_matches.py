@@ -125,7 +125,7 @@ def in_buckets(
     with these numbers, which are needed for large buckets only.
     """
     starts = np.cumsum(sizes) - sizes
-    small = is_small(owns, sizes)
+    small = (owns <= CALM) & (sizes <= CALM_OTHERS)  # so that all their rows are compared
     i, j = small_buckets(hashes, starts[small], owns[small], sizes[small], distance)
     apart = videos[i] != videos[j]
     i, j = i[apart], j[apart]
@@ -134,11 +134,6 @@ def in_buckets(
     buckets = np.repeat(np.arange(len(sizes))[~small], sizes[~small])
     more = large_buckets(take(large), buckets, mask, distance)
     return Matches(np.append(i[new], large[more.left]), np.append(j[new], large[more.right]))
-
-
-def is_small(owns: Indices, sizes: Indices) -> NDArray[np.bool_]:
-    """Mark buckets that are so small that all their rows are compared."""
-    return (owns <= CALM) & (sizes <= CALM_OTHERS)
 
 
 def small_buckets(

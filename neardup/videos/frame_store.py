@@ -89,6 +89,12 @@ class FrameStore:
         return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.starts))
 
     @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """The seconds for which the frames of each video are shown, (videos,)."""
+        lengths = self.spans[:, 1] - self.spans[:, 0]
+        return np.asarray(np.bincount(self.owner, lengths, minlength=len(self)) / 1000)
+
+    @cached_property
     def rank(self) -> NDArray[np.int64]:
         """The place of each video in byte order of ids, (videos,); equal ids keep their order."""
         order = sorted(range(len(self)), key=lambda number: (self.ids[number].encode(), number))

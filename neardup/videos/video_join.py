@@ -139,8 +139,6 @@ class Join:
         self.store, self.options = store, options
         self.common = np.zeros(store.frames, bool)
         self.shows_common = np.zeros(len(store), bool)  # for each video
-        lengths = store.spans[:, 1] - store.spans[:, 0]
-        self.seconds = np.bincount(store.owner, lengths, minlength=len(store)) / 1000
         self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # by all frames
 
     def copies_in(self, seeds: Seeds) -> tuple[list[VideoPair], list[tuple[int, int]]]:
@@ -152,7 +150,7 @@ class Join:
         found: list[VideoPair] = []
         alike: list[tuple[int, int]] = []
         for a, b, mirrored, i, j in by_videos(self.store, seeds):
-            longer = max(self.seconds[a], self.seconds[b])
+            longer = max(self.store.seconds[a], self.store.seconds[b])
             spans = self._spans(i, j)
             of_a, of_b = matching_seconds(spans[:, :2]), matching_seconds(spans[:, 2:])
             if of_a >= SEEDS_OF_COPIES * longer:

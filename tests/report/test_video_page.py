@@ -261,17 +261,6 @@ def test_doubtful_removals_are_marked_and_come_first() -> None:
     assert words.count("can be removed ") == 2  # with the sentence about all
 
 
-def test_a_stretch_is_never_longer_than_the_video(folder: Path) -> None:
-    """The 20 seconds of a.mp4 are 20, even if its last frame is shown for longer."""
-    text = page(CLIP._replace(seconds=20.3, a_from=0.0, a_to=20.3, b_to=22.0, share=1.0))
-    assert "100&nbsp;% of the shorter video" in text
-    words = text_of(text)
-    shorter = re.findall(r"films/b.mp4 ([0-9:.]+), 160", words)[0]
-    assert f"{shorter} in common" in words
-    assert f"0:00.0–0:20.0 in the first is 0:02.0–{shorter} in the second" in words
-    assert "0:20.3" not in words
-
-
 @pytest.mark.slow
 def test_common_stretches(folder: Path) -> None:
     places = [f"1\t6.0\tfilms/{name}.mp4\t0.0-6.0\n" for name in "abcdefg"]

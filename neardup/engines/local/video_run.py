@@ -5,8 +5,9 @@ folders ─ PrintSources ─▶ prints ─ FrameStore ─▶ pairs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Callable
 
@@ -18,7 +19,6 @@ from neardup.videos.print_sources import PrintSources, Reader, time_limit
 from neardup.videos.runs import CommonStretch, VideoPair
 from neardup.videos.stored_prints import from_bytes, to_bytes
 from neardup.videos.video_files import Reading, print_of
-from neardup.videos.video_prints import VideoPrint
 
 STAGES = ["videos", "pairs"]
 PARTS = 1000  # units of progress for a whole join
@@ -45,19 +45,11 @@ def found_in(
     sources: PrintSources, against: Sequence[str], folder: Path, join: Join, progress: Progress
 ) -> FoundPairs:
     """Write all fingerprints to `folder`, old videos first; return pairs and common stretches."""
-    shown: list[float] = []
-
-    def prints() -> Iterator[VideoPrint]:
-        for some in (sources.old_prints(against), sources.prints()):
-            for video in some:
-                shown.append(float((video.spans[:, 1] - video.spans[:, 0]).sum()) / 1000)
-                yield video
-
     progress.stage(STAGES[1], PARTS)
     frames = folder / "frames"
     frames.mkdir()
-    store = FrameStore.write(frames, prints())
+    store = FrameStore.write(frames, chain(sources.old_prints(against), sources.prints()))
     old = len(store) - len(sources)
     show = progress.of(0)
     pairs, common = join(store, old=old, done=lambda share: show(round(PARTS * share)))
-    return FoundPairs(store.ids, store.facts, shown, old, pairs, common)
+    return FoundPairs(store.ids, store.facts, store.seconds.tolist(), old, pairs, common)
