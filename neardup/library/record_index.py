@@ -292,10 +292,8 @@ def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, A
         "rows": rows,
         "fences": key[order][:: segment.FENCE],
     }
-    sums = (
-        segment.write_checked(folder / name, [contents[name].tobytes()]) for name in segment.FILES
-    )
-    return segment.description(folder, sums, len(lines), [len(key)])
+    pieces = {name: map(np.ndarray.tobytes, [array]) for name, array in contents.items()}
+    return segment.write(folder, pieces, len(lines), [len(key)])
 
 
 def _end_to_end(parts: list[np.ndarray], kind: str) -> np.ndarray:

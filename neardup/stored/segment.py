@@ -60,11 +60,15 @@ def record_lines(batch: Batch) -> list[bytes]:
     return [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
 
 
-def description(
-    folder: Path, sums: Iterable[np.ndarray], records: int, partitions: list[int]
+def write(
+    folder: Path, contents: Mapping[str, Iterable[bytes]], records: int, partitions: list[int]
 ) -> dict[str, Any]:
-    """Write the checksums of all FILES of a segment; return its description for the manifest."""
-    of_sums = write_checked(folder / SUMS, [np.concatenate(list(sums)).tobytes()])
+    """Write all FILES of a segment, and their checksums; return its description for the manifest.
+
+    records: how many there are; partitions: the number of postings in each.
+    """
+    sums = [write_checked(folder / name, contents[name]) for name in FILES]
+    of_sums = write_checked(folder / SUMS, [np.concatenate(sums).tobytes()])
     return {
         "records": records,
         "partitions": partitions,

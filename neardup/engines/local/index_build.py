@@ -142,10 +142,9 @@ def _segment(
         plan.progress.stage("sort", sum(partitions))
         before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
         plans.everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
-        plan.progress.stage("write", len(segment.FILES))
-        plans.everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
-    sums = (np.fromfile(plan.path("sums", i), "<u4") for i in range(len(segment.FILES)))
-    return plan.settings, segment.description(folder, sums, sum(records), partitions)
+        plan.progress.stage("write", 0)
+        contents = {name: _pieces(plan, name) for name in segment.FILES}
+        return plan.settings, segment.write(folder, contents, sum(records), partitions)
 
 
 def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
@@ -184,16 +183,8 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
             path.unlink()
 
 
-def write_files(plan: Plan, k: int, folder: Path) -> None:
-    """Write worker k's share of the segment's files, and the checksums of their blocks."""
-    for i in range(k, len(segment.FILES), plan.jobs):
-        name = segment.FILES[i]
-        sums = segment.write_checked(folder / name, _pieces(plan, name))
-        plan.path("sums", i).write_bytes(sums.tobytes())
-        plan.progress.add(k, 1)
-
-
 def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
+    """Yield the content of one of the segment's files."""
     if name in ("keys", "holders", "fences"):
         paths = [plan.path(name, part) for part in range(plan.partitions)]
     else:
