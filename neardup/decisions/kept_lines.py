@@ -6,11 +6,13 @@ memory.  A byte order mark, and the encoding, are those of the input, but a task
 UTF-8.
 """
 
+from __future__ import annotations
+
 import codecs
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, dropwhile, takewhile
 from typing import IO, Any, Callable
 
 import numpy as np
@@ -20,8 +22,8 @@ from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.parquet_rows import kept_batches, schema_of, write_batches
-from neardup.reading.separated_rows import header_of, kept_rows, opened_table
+from neardup.reading.parquet_rows import kept_batches, write_batches
+from neardup.reading.separated_rows import kept_rows, opened_table
 from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
 LF = ord("\n")
@@ -35,7 +37,7 @@ def kept_lines(
     first: int,
     gone: Iterable[int],
     of_file: bool = True,
-    check: "Callable[[bytes], None] | None" = None,
+    check: Callable[[bytes], None] | None = None,
 ) -> Iterator[bytes]:
     r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 
@@ -46,7 +48,7 @@ def kept_lines(
     >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
     b'a\ncd\n\n'
     """
-    places = itertools.dropwhile(lambda place: place < first, gone)
+    places = dropwhile(lambda place: place < first, gone)
     next_gone = next(places, None)
     last, whole = LF, True  # whether a line begins with the chunk
     for chunk in _with_line_feeds(chunks, of_file):
@@ -119,55 +121,69 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
         yield found, id_
 
 
-def keep_file(
+def keep_files(
     form: InputFormat,
-    file: InputFile,
+    files: Sequence[InputFile],
     max_line: int,
     decided: IO[bytes],
     sink: IO[bytes],
-    with_header: bool = True,
     passed: Callable[[int], None] = lambda _: None,
-) -> bool:
-    """Write the kept records of a file: all except those whose places are listed in `decided`.
+) -> None:
+    """Write the kept records of files, those whose places `decided` does not list, with one header.
 
-    Returns False if nothing was written: then the header is still to be written with another file.
     `max_line` and `passed` are as in `read_files`.
     """
-    kind, (path, name, first) = form.kind_of(file.name), file
-    places = Places(decided, first)
-    gone = iter(places)
-    written = 0
-    if kind == "parquet":
-        write_batches(_kept_batches(file, decided, passed), path, name, sink)
-        return True
-    with form.dialect.opened(path, name, exactly=True) as text:
-        stream = text.stream
-        if kind == "csv":
-            how = max_line, WHOLE_FILE, form.dialect
-            table = opened_table(kind, form.has_header, stream, name, *how)
-            kept = kept_rows(table, first, gone, with_header)
-        else:
-            if kind == "tsv" and form.has_header:  # before the first record
-                first -= 1
-                gone = gone if with_header else itertools.chain([first], gone)
-            check = places.check_line if kind in LINES else None
-            chunks = iter(lambda: stream.read(READ_BYTES), b"")
-            lines = with_line_ends(chunks, "" if name == "-" else f"{name}: ")
-            kept = kept_lines(lines, first, gone, check=check)
-        for piece in text.encoded(kept, with_mark=with_header):
-            written += sink.write(piece)
-            passed(position(stream))
-    places.check(name)
-    return written > 0
+    read, header = [0] * len(files), True
+
+    def in_all(i: int, of_file: int) -> None:
+        read[i] = of_file
+        passed(sum(read))
+
+    # The header is still to be written with a file if nothing was written before.
+    kept = (
+        kept_of(form, file, max_line, Places(decided, file.first), header, partial(in_all, i))
+        for i, file in enumerate(files)
+    )
+    if form.kind_of(files[0].name) == "parquet":
+        write_batches(chain.from_iterable(kept), *files[0][:2], sink)
+        return
+    for piece in chain.from_iterable(kept):
+        sink.write(piece)
+        header = False
 
 
-def _kept_batches(
-    file: InputFile, decided: IO[bytes], passed: Callable[[int], None]
+def kept_of(
+    form: InputFormat,
+    file: InputFile,
+    max_line: int,
+    places: Places,
+    with_header: bool = True,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Any]:
-    """Yield the kept rows of a Parquet file as record batches."""
-    places = Places(decided, file.first)
-    yield from kept_batches(*file, iter(places), passed)
-    places.check(file.name)
+    """Yield what is kept of a file: pieces of bytes, or the record batches of Parquet."""
+    kind, (path, name, first) = form.kind_of(file.name), file
+    gone = iter(places)
+    if kind == "parquet":
+        yield from kept_batches(*file, gone, passed)
+    else:
+        with form.dialect.opened(path, name, exactly=True) as text:
+            stream = text.stream
+            if kind == "csv":
+                how = max_line, WHOLE_FILE, form.dialect
+                table = opened_table(kind, form.has_header, stream, name, *how)
+                kept = kept_rows(table, first, gone, with_header)
+            else:
+                if kind == "tsv" and form.has_header:  # before the first record
+                    first -= 1
+                    gone = gone if with_header else chain([first], gone)
+                check = places.check_line if kind in LINES else None
+                chunks = iter(lambda: stream.read(READ_BYTES), b"")
+                lines = with_line_ends(chunks, "" if name == "-" else f"{name}: ")
+                kept = kept_lines(lines, first, gone, check=check)
+            for piece in text.encoded(kept, with_mark=with_header):
+                yield piece
+                passed(position(stream))
+    places.check(name)
 
 
 class Places:
@@ -175,7 +191,7 @@ class Places:
 
     def __init__(self, decided: IO[bytes], first: int):
         end, records = first + FILE_PLACES, records_from(decided, first)
-        self._left = itertools.takewhile(lambda record: record[0] < end, records)
+        self._left = takewhile(lambda record: record[0] < end, records)
         self._open = False  # until the next place is requested
         self._id = b""
 
@@ -207,20 +223,8 @@ def keep_in_one(
     sink: IO[bytes],
     passed: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Write the kept records of several files, one after the other, with one header."""
-    header, read = True, [0] * len(files)
-
-    def in_all(i: int, of_file: int) -> None:
-        read[i] = of_file
-        passed(sum(read))
-
-    of_parquet = form.kind_of(files[0].name) == "parquet"
-    if of_parquet:
-        kept = (_kept_batches(file, decided, partial(in_all, i)) for i, file in enumerate(files))
-        write_batches(itertools.chain.from_iterable(kept), *files[0][:2], sink)
-    for i, file in enumerate(() if of_parquet else files):
-        more = partial(in_all, i)
-        header = not keep_file(form, file, max_line, decided, sink, header, more) and header
+    """Write the kept records of all files; StageError if the decision was made on more files."""
+    keep_files(form, files, max_line, decided, sink, passed)
     for _ in records_from(decided, files[-1].first + FILE_PLACES):
         raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
@@ -242,20 +246,9 @@ def check_one_answer(
     if len(encodings) > 1:
         names = " and ".join(sorted(encoding or "utf-8" for encoding in encodings))
         raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
-    if len(files) > 1 and kinds <= {"csv", "tsv", "parquet"} and form.has_header:
-        _check_columns(form, files, instead)
-
-
-def _check_columns(form: InputFormat, files: Sequence[InputFile], instead: str) -> None:
-    """Raise UsageError if non-empty tables differ in columns or, in Parquet, in their types."""
-    first: tuple[str, Any] | None = None
-    for path, name, _ in files:
-        kind = form.kind_of(name)
-        columns: Any
-        if kind == "parquet":
-            columns = schema_of(path, name)
-        else:
-            columns = header_of(kind, path, name, form.dialect)
+    first: tuple[str, Sequence[Any]] | None = None
+    for path, name, _ in files if len(files) > 1 and form.has_header else ():
+        columns = form.columns(path, name)
         first = first or ((name, columns) if columns else None)
         if first and columns and columns != first[1]:
             raise UsageError(f"{first[0]} and {name} have different columns; {instead}")

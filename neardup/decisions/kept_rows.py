@@ -1,10 +1,10 @@
 """Write the kept rows of tables in another format: JSON lines, CSV or Parquet.
 
-    files ─ without removed rows ─▶ JSON lines ─┬─▶ -o clean.jsonl
-                                                └─ columns of all rows ─▶ clean.csv, clean.parquet
+    files ─ without removed rows ─┬─▶ -o clean.jsonl
+                                  └─ columns of all rows, rows ─▶ clean.csv, clean.parquet
 
-JSON lines need no columns.  For the others the rows are written to a temporary file first, until
-the columns of the last one are known.
+JSON lines need no columns.  For the others the files are read twice: first for the columns of all
+rows, and then to write them.
 
 A value keeps its type where the format has one: numbers, texts, nulls, lists and objects in JSON
 and Parquet.  Dates, decimals and bytes of Parquet become text, as `neardup convert` writes them,
@@ -13,23 +13,19 @@ and everything in CSV is text.  What a format cannot express ends the run with a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain
-from tempfile import TemporaryFile
 from typing import IO, Any, Callable
 
 from neardup.decisions.kept_lines import Places
-from neardup.reading.blocks import BLOCK_BYTES, blocks_of, read_files
+from neardup.reading.blocks import read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.parquet_rows import schema_of
 from neardup.reading.row_files import CSV, JSON, json_row, write_rows
-from neardup.reading.separated_rows import header_of
-from neardup.reading.text_rows import FlawError, Row, lines_in, row_of
+from neardup.reading.text_rows import FlawError, Line, Row, lines_in, row_of
 from neardup.runtime.program import StageError, to_add, write_to
 
 
@@ -45,31 +41,28 @@ def keep_as_rows(
     """Write the kept rows of all files; return how many bad rows were left out.
 
     target: the name of the output file, and one of FORMATS except lines
-    decided, max_line, passed: as in `kept_lines.keep_file`
+    decided, max_line, passed: as in `kept_lines.keep_files`
     """
     name, kind = target
     left_out = 0
 
-    def rows() -> Iterator[bytes]:
+    def kept() -> Iterator[list[tuple[Line, Row]]]:
         nonlocal left_out
+        left_out = 0
         for file in files:
-            for line in _kept(form, file, max_line, decided, passed):
-                left_out += line is None
-                if line is not None:
-                    yield line
+            for rows, flawed in _kept(form, file, max_line, decided, passed):
+                left_out += flawed
+                yield rows
 
     if kind == JSON:
-        write_to(sink, rows(), name)
+        write_to(sink, (_json_line(line) for rows in kept() for line, _ in rows), name)
         return left_out
-    columns = Columns(name, kind, _named_columns(form, files))
-    with TemporaryFile() as spool:
-        for block in _in_blocks(rows()):
-            columns.add(list(map(json.loads, block.splitlines())))
-            spool.write(block)
-        spool.seek(0)
-        lines = chain.from_iterable(block.splitlines() for block in blocks_of(spool))
-        with columns.refusing():
-            write_rows(sink, name, kind, map(json.loads, lines), columns.kinds)
+    of_headers = chain.from_iterable(form.columns(file.path, file.name) for file in files)
+    columns = Columns(name, kind, [getattr(each, "name", each) for each in of_headers])
+    for rows in kept():
+        columns.add([row for _, row in rows])
+    with columns.refusing():
+        write_rows(sink, name, kind, (row for rows in kept() for _, row in rows), columns.kinds)
     return left_out
 
 
@@ -79,8 +72,8 @@ def _kept(
     max_line: int,
     decided: IO[bytes],
     passed: Callable[[int], None],
-) -> Iterator[bytes | None]:
-    """Yield each kept row of a file as a JSON line, or None for a row that cannot be read."""
+) -> Iterator[tuple[list[tuple[Line, Row]], int]]:
+    """Yield for each block of a file its kept rows, and the number of rows that cannot be read."""
     path, name, first = file
     assert form.fields
     form = form._replace(fields=replace(form.fields, texts=(), ranked=()))
@@ -89,43 +82,21 @@ def _kept(
     next_gone = next(gone, None)
     how: dict[str, Any] = dict(names=[name], places=[first], passed=passed)
     for block in read_files([path], max_line, pieces=form.pieces_of_any, **how):
-        if block.flaw:
-            yield None
-            continue
-        for number, line in lines_in(block.data):
+        rows, flawed = list[tuple[Line, Row]](), int(bool(block.flaw))
+        for number, line in lines_in([] if block.flaw else block.data):
             if block.first + number == next_gone:
                 next_gone = next(gone, None)
                 continue
             try:
-                row = row_of(line)
-                yield line.strip() + b"\n" if isinstance(line, bytes) else json_row(row)
+                rows.append((line, row_of(line)))
             except FlawError:
-                yield None
+                flawed += 1
+        yield rows, flawed
     places.check(name)
 
 
-def _in_blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines in blocks of about BLOCK_BYTES."""
-    held, size = [], 0
-    for line in lines:
-        held.append(line)
-        size += len(line)
-        if size > BLOCK_BYTES:
-            yield b"".join(held)
-            held, size = [], 0
-    yield b"".join(held)
-
-
-def _named_columns(form: InputFormat, files: Sequence[InputFile]) -> list[str]:
-    """Return the distinct column names in the headers of the files; JSON lines have no header."""
-    names: dict[str, None] = {}
-    for path, name, _ in files:
-        kind = form.kind_of(name)
-        if kind == "parquet":
-            names.update(dict.fromkeys(schema_of(path, name).names))
-        elif kind != JSON:
-            names.update(dict.fromkeys(header_of(kind, path, name, form.dialect)))
-    return list(names)
+def _json_line(line: Line) -> bytes:
+    return line.strip() + b"\n" if isinstance(line, bytes) else json_row(line)
 
 
 class Columns:

@@ -34,8 +34,14 @@ from neardup.reading.fingerprint_lines import (
 from neardup.reading.input_check import Parser
 from neardup.reading.looks import seen
 from neardup.reading.missing_fields import checked, options_for
-from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parquet, parquet_pieces
-from neardup.reading.separated_rows import separated_pieces
+from neardup.reading.parquet_rows import (
+    check_pyarrow,
+    first_rows,
+    opened_parquet,
+    parquet_pieces,
+    schema_of,
+)
+from neardup.reading.separated_rows import header_of, separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, row_records, text_lines, text_parser
@@ -168,6 +174,13 @@ class InputFormat(NamedTuple):
     def has_header(self) -> bool:
         """True if the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
+
+    def columns(self, path: str, name: str) -> Sequence[Any]:
+        """Return the names of a table's columns, or the fields of an Arrow schema; [] for lines."""
+        kind = self.kind_of(name)
+        if kind == "parquet":
+            return [*schema_of(path, name)]
+        return header_of(kind, path, name, self.dialect) if kind in ("csv", "tsv") else []
 
     def is_of_lines(self, name: str) -> bool:
         """Return whether a file is read as lines, rather than as rows of a table."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.decisions.kept_lines import check_one_answer, keep_file, keep_in_one
+from neardup.decisions.kept_lines import Places, check_one_answer, keep_in_one, kept_of
 from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
@@ -46,11 +46,9 @@ def keep(
     decided = path.with_name("decided")
     all_ = itertools.zip_longest([*places, *others], ids, fillvalue=b"x")
     decided.write_bytes(b"".join(format_decided(b"%016x" % p, i, b"y", b"-") for p, i in all_))
-    sink = io.BytesIO()
+    file = InputFile(str(path), path.name, first_place(number))
     with open(decided, "rb") as lines:
-        file = InputFile(str(path), path.name, first_place(number))
-        keep_file(form, file, LIMIT, lines, sink, header)
-    return sink.getvalue()
+        return b"".join(kept_of(form, file, LIMIT, Places(lines, file.first), header))
 
 
 @pytest.mark.parametrize("name", FILES)

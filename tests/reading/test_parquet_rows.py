@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
-from neardup.decisions.kept_lines import keep_file
+from neardup.decisions.kept_lines import keep_files
 from neardup.lines.answer_lines import format_decided
 from neardup.reading import parquet_rows
 from neardup.reading.blocks import first_place, read_files
@@ -127,7 +127,7 @@ def keep(path: Path, gone: list[int], tmp: Path) -> Any:
     )
     sink = io.BytesIO()
     with open(decided, "rb") as lines:
-        keep_file(form_of(), InputFile(str(path), str(path), first_place(0)), 1, lines, sink)
+        keep_files(form_of(), [InputFile(str(path), str(path), first_place(0))], 1, lines, sink)
     return parquet.read_table(io.BytesIO(sink.getvalue()))
 
 

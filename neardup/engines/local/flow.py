@@ -23,7 +23,7 @@ from typing import Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import keep_file, keep_in_one
+from neardup.decisions.kept_lines import keep_files, keep_in_one
 from neardup.decisions.kept_rows import keep_as_rows
 from neardup.engines.local import key_pruning, memory_join
 from neardup.engines.local import plan as plans
@@ -340,6 +340,6 @@ def keep(plan: Plan) -> None:
                 keep_in_one(form, files, longest, decided, sink, passed)
         for i, file in enumerate(files if answer.folder else ()):
             with answer.opened(file.name) as sink:
-                keep_file(form, file, longest, decided, sink)
+                keep_files(form, [file], longest, decided, sink)
             passed(total_size(other.path for other in files[: i + 1]))
     counters.report()
