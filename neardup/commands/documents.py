@@ -221,7 +221,7 @@ def json_lines(
     """
     how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess
     for file in files:
-        for outcome in document_files.documents(file, *how):
+        for outcome in document_files.documents(file.path, (file.size, file.mtime_ns), *how):
             tally.files += 1
             if isinstance(outcome, Document):
                 line = json_line(outcome)

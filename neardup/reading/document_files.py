@@ -21,7 +21,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from functools import partial
-from typing import Callable, NamedTuple, Protocol, Union
+from typing import Callable, NamedTuple, Union
 
 from neardup.reading.archives import (
     BINARY,
@@ -95,19 +95,9 @@ def is_archive(path: bytes) -> bool:
     return bool(TAR.search(path) or ZIP.search(path))
 
 
-class RegularFile(Protocol):
-    """The interface of `FoundFile`: a regular file, its size and modification time when found."""
-
-    @property
-    def path(self) -> bytes: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def mtime_ns(self) -> int: ...
-
-
 def documents(
-    file: RegularFile,
+    path: bytes,
+    state: tuple[int, int],
     limit: int,
     allow: Callable[[bytes], bool] = lambda _: True,
     dialect: Dialect = AS_USUAL,
@@ -115,18 +105,18 @@ def documents(
 ) -> Iterator[Outcome]:
     """Yield a Document, or a NoDocument with the reason, for a file or each member of an archive.
 
+    state: the size, and the time of the last change in nanoseconds, when the file was found.
     Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
     bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.
     """
     text = partial(text_of, limit=limit, dialect=dialect, guess=guess)
-    path, before = file.path, (file.size, file.mtime_ns)
     try:
-        for outcome in _outcomes(file, limit, allow, text):
+        for outcome in _outcomes(path, Archive(path, state[0], allow), limit, text):
             if outcome.path != path:  # a member
                 yield outcome
-            elif _state(path) == before:
-                yield dated(outcome, file.mtime_ns / 1e9)
-        if _state(path) != before:
+            elif _state(path) == state:
+                yield dated(outcome, state[1] / 1e9)
+        if _state(path) != state:
             yield NoDocument(path, CHANGED)
     except OSError as error:
         yield NoDocument(path, UNREADABLE, error.strerror or str(error))
@@ -137,13 +127,9 @@ def _state(path: bytes) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _outcomes(
-    file: RegularFile, limit: int, allow: Callable[[bytes], bool], text: Reader
-) -> Iterator[Outcome]:
+def _outcomes(path: bytes, archive: Archive, limit: int, text: Reader) -> Iterator[Outcome]:
     """Yield the outcomes for a file; its first bytes determine how it is read."""
-    path = file.path
     name = os.path.abspath(os.fsdecode(path))  # since `-` is standard input
-    archive = Archive(path, file.size, allow)
     try:
         with open(path, "rb") as raw:
             start = raw.read(BLOCK)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from neardup.images.folder_walk import FoundFile
 from neardup.reading import archives
 from neardup.reading.archives import BINARY
 from neardup.reading.document_files import Document, NoDocument, Outcome, documents
@@ -22,7 +21,7 @@ LIMIT = 1000
 
 def read(path: Path, limit: int = LIMIT) -> list[Outcome]:
     status = path.stat()
-    return list(documents(FoundFile(os.fsencode(path), status.st_size, status.st_mtime_ns), limit))
+    return list(documents(os.fsencode(path), (status.st_size, status.st_mtime_ns), limit))
 
 
 def names_of(found: list[Outcome], archive: Path) -> list[str]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from neardup.images.folder_walk import FoundFile
 from neardup.reading import archives, document_files
 from neardup.reading.compressed import ZSTD
 from neardup.reading.dialects import Dialect
@@ -26,8 +25,8 @@ LIMIT = 1000
 
 def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
     status = path.stat()
-    file = FoundFile(os.fsencode(path), status.st_size, status.st_mtime_ns)
-    return list(documents(file, limit, **how))  # type: ignore[arg-type]
+    state = status.st_size, status.st_mtime_ns
+    return list(documents(os.fsencode(path), state, limit, **how))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -106,16 +105,16 @@ def test_compressed_files(tmp_path: Path) -> None:
 def test_files_that_are_gone_closed_or_changed(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("one")
-    file = FoundFile(os.fsencode(path), 3, path.stat().st_mtime_ns)
-    assert [type(found) for found in documents(file, LIMIT)] == [Document]
+    file = os.fsencode(path), (3, path.stat().st_mtime_ns)
+    assert [type(found) for found in documents(*file, LIMIT)] == [Document]
     path.write_text("two and more")
-    assert list(documents(file, LIMIT)) == [NoDocument(file.path, document_files.CHANGED)]
+    assert list(documents(*file, LIMIT)) == [NoDocument(file[0], document_files.CHANGED)]
     path.unlink()
-    (found,) = documents(file, LIMIT)
-    assert found == NoDocument(file.path, archives.UNREADABLE, "No such file or directory")
+    (found,) = documents(*file, LIMIT)
+    assert found == NoDocument(file[0], archives.UNREADABLE, "No such file or directory")
     path.mkdir()
-    (found,) = documents(file, LIMIT)
-    assert found == NoDocument(file.path, archives.UNREADABLE, "Is a directory")
+    (found,) = documents(*file, LIMIT)
+    assert found == NoDocument(file[0], archives.UNREADABLE, "Is a directory")
 
 
 MEMBERS = {
