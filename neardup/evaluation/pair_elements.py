@@ -33,7 +33,6 @@ from neardup.options.table import MAX_LINE_MIB
 from neardup.reading import shingling
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_ids import row_id
 from neardup.runtime.program import escaped
 from neardup.sets.ragged import Batch
 
@@ -106,7 +105,7 @@ def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
     """Yield the id and the text of each record of a block."""
     if not block.flaw:
         for record in form.texts(block.data):
-            yield record.id or row_id(block, record.number), record.content
+            yield record.id or block.row_id(record.number), record.content
 
 
 def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:
@@ -119,7 +118,8 @@ def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]
     width = shingler.width
     if shingler.unit == "spot":
         words = shingling.bare_words(shingling.canonical_words(text))
-        shingles = list(_spots(words, width, shingler.distance))
+        places, _ = shingling.spots(words, np.array([len(words)]), width, shingler.distance)
+        shingles = [" ".join(words[place] for place in spot) for spot in places.T.tolist()]
     elif shingler.unit == "char":
         shingles = _runs(shingling.canonical(text), width)
     else:
@@ -132,20 +132,6 @@ def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]
 def _runs(units: Units, width: int) -> list[Units]:
     width = min(width, len(units))
     return [units[i : i + width] for i in range(len(units) - width + 1)] if units else []
-
-
-def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """Yield the spot signatures of a text: each antecedent with its chain of words."""
-    for start in range(len(words)):
-        if words[start] in shingling.ANTECEDENTS:
-            places = [start]
-            for _ in range(chain):
-                place = places[-1] + distance
-                while place < len(words) and words[place] in shingling.STOP_WORDS:
-                    place += 1
-                places.append(place)
-            if places[-1] < len(words):
-                yield " ".join(words[place] for place in places)
 
 
 def _numbered(shingles: Iterable[str]) -> Iterator[str]:

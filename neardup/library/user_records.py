@@ -194,20 +194,18 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
 
     ValueError if only some are, or a tuple or its id is invalid.
     """
-    if not records or not isinstance(records[0], tuple):
-        if tuple in set(map(type, records)):
-            first = next(i for i, record in enumerate(records) if isinstance(record, tuple))
-            raise ValueError(
-                f"record {first} is a tuple (id, record), but record 0 is not; give every record "
-                "an id, or none"
-            )
+    with_ids = bool(records) and isinstance(records[0], tuple)
+    if len(set(map(type, records))) > 1:
+        for i, record in enumerate(records):
+            if isinstance(record, tuple) != with_ids:
+                is_, others = ("is not", "is") if with_ids else ("is", "is not")
+                raise ValueError(
+                    f"record {i} {is_} a tuple (id, record), but record 0 {others}; give every "
+                    "record an id, or none"
+                )
+    if not with_ids:
         return None, records
     for i, record in enumerate(records):
-        if not isinstance(record, tuple):
-            raise ValueError(
-                f"record {i} is not a tuple (id, record), but record 0 is; give every record "
-                "an id, or none"
-            )
         if len(record) != 2:
             raise ValueError(
                 f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; use a "

@@ -201,17 +201,17 @@ def bare_words(words: Iterable[str]) -> list[str]:
 
 
 def spots(
-    words: Sequence[str], ids: np.ndarray, sizes: np.ndarray, chain: int, distance: int
+    words: Sequence[str], sizes: np.ndarray, chain: int, distance: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hashes (uint64) of texts' spots (SpotSigs), and how many each text has (int64).
+    """Return the places of words in the spots (SpotSigs) of texts, and how many spots each has.
 
-    Spots may be repeated.
-    words, ids: of all texts end to end, and their hashes (uint64); sizes: words of each (int64).
+    The places are int64 (chain + 1, spots), the numbers int64.  Spots may be repeated.
+    words: of all texts end to end; sizes: the number of words of each (int64)
     Here "a" is followed by rainy and morning, "the" by tram and late, and "was" has no chain:
 
     >>> words = "on a rainy morning the tram was late".split()
-    >>> spots(words, np.arange(8, dtype=np.uint64), np.array([8]), chain=2, distance=1)[1].tolist()
-    [2]
+    >>> spots(words, np.array([8]), chain=2, distance=1)[0].T.tolist()
+    [[1, 2, 3], [4, 5, 7]]
     """
     n = len(words)
     at = np.flatnonzero([word in ANTECEDENTS for word in words])
@@ -224,8 +224,7 @@ def spots(
         places.append(following[np.minimum(places[-1] + distance, n)])
     # Places ascend: where the last one is in the text of the first one, all are.
     whole = places[-1] < np.cumsum(sizes)[text]
-    found = combine(np.stack([ids[place[whole]] for place in places]), seed=chain + 1)
-    return found, np.bincount(text[whole], minlength=len(sizes))
+    return np.stack(places)[:, whole], np.bincount(text[whole], minlength=len(sizes))
 
 
 def canonical(text: str) -> str:
@@ -313,7 +312,8 @@ class Shingler:
         all_words = list(chain.from_iterable(rows))
         ids = numbers(b"".join([self.hashes[word.encode()] for word in all_words]))
         sizes = np.array([len(row) for row in rows], dtype=np.int64)
-        return spots(all_words, ids, sizes, self.width, self.distance)
+        places, counts = spots(all_words, sizes, self.width, self.distance)
+        return combine(ids[places], seed=self.width + 1), counts
 
 
 def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -79,12 +79,9 @@ def test_some_draws_have_spots_and_stop_words_in_them():
 
 def test_distance_and_length_of_the_chain_make_other_spots():
     words = ["the", "storm", "tram", "late"]
-    ids = np.arange(4, dtype=np.uint64)
-    size = np.array([4])
     options = [(1, 1), (2, 1), (3, 1), (1, 2), (1, 3)]
-    made = [spots(words, ids, size, c, d)[0].tolist() for c, d in options]
-    assert all(len(found) == 1 for found in made)
-    assert len({found[0] for found in made}) == 5
+    made = [spots(words, np.array([4]), c, d)[0].T.tolist() for c, d in options]
+    assert made == [[[0, 1]], [[0, 1, 2]], [[0, 1, 2, 3]], [[0, 2]], [[0, 3]]]
 
 
 def test_a_chain_that_the_end_cuts_off_is_no_spot():
