@@ -8,7 +8,7 @@ from neardup.evaluation.exact_answers import check_files
 from neardup.options import table
 from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings
-from neardup.reading import row_ids, text_rows
+from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
@@ -91,10 +91,10 @@ def _of_rows(block: Block, form: InputFormat) -> "Iterator[Row | BadLine]":
                 if fields.needs_id:
                     raise text_rows.FlawError(NO_ID)
                 others = {name: value for name, value in row.items() if name != id_field}
-                row = {id_field: row_ids.row_id(block, number).decode(), **others}
+                row = {id_field: block.row_id(number).decode(), **others}
             elif type(id_) in (str, int):
                 given = str(id_).encode("utf-8", "surrogatepass")
-                row_ids.check_ids([given], [number], block, fields)
+                text_rows.with_row_ids([given], [number], block, fields)
         except text_rows.FlawError as flaw:
             yield BadLine(number, text_rows.json_line(line), str(flaw))
             continue

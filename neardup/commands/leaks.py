@@ -34,7 +34,6 @@ from neardup.reading.input_check import NO_SHINGLES
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.row_files import fields_table
-from neardup.reading.row_ids import row_id
 from neardup.runtime import summary
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, escaped, one_of, printable, to_add
@@ -295,7 +294,7 @@ class LeakSearch:
             if place in rows or i in whole or ids is None:
                 name = re.sub(": [a-z]+ $", "", block.place)
                 tokens = frozenset(rows[place].tolist() if place in rows else ())
-                given = id_ or row_id(block, number)
+                given = id_ or block.row_id(number)
                 record = FoundRecord(name, block.line + number, place, given, tokens, text)
                 yield record, whole.get(i, set())
 

@@ -239,15 +239,14 @@ def check_one_answer(
         raise UsageError(
             "--output kept cannot print Parquet on a terminal; write a file: > FILE.parquet"
         )
-    if len(kinds) > 1:
-        names = " and ".join(sorted(kinds))
-        raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
-    encodings = {form.dialect.encoding_of(path, name) for path, name, _ in files if len(files) > 1}
-    if len(encodings) > 1:
-        names = " and ".join(sorted(encoding or "utf-8" for encoding in encodings))
-        raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
+    several = files if len(files) > 1 else ()
+    in_encodings = (form.dialect.encoding_of(path, name) or "utf-8" for path, name, _ in several)
+    for some in (kinds, {*in_encodings} if len(kinds) == 1 else ()):
+        if len(some) > 1:
+            names = " and ".join(sorted(some))
+            raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
     first: tuple[str, Sequence[Any]] | None = None
-    for path, name, _ in files if len(files) > 1 and form.has_header else ():
+    for path, name, _ in several if form.has_header else ():
         columns = form.columns(path, name)
         first = first or ((name, columns) if columns else None)
         if first and columns and columns != first[1]:

@@ -87,6 +87,10 @@ class Block(NamedTuple):
     encoding: str = ""  # as in Piece
     reserved: Collection[bytes] = ()  # `row_ids` of all files; () if rows get no ids
 
+    def row_id(self, number: int) -> bytes:
+        """Return the id of a row without one: chat.jsonl:17, or 17 where no row has an id."""
+        return b"%b%d" % (self.row_ids, self.line + number)
+
 
 def check_inputs(files: list[str]) -> None:
     """Raise StageError for folders and missing files."""

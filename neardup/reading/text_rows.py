@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,15 +27,17 @@ from typing import Any, Callable, NamedTuple, Union
 import numpy as np
 
 from neardup.reading import input_check as flaws
+from neardup.reading.blocks import Block
 from neardup.reading.cleaning import HALF, Cleaning, whole
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
-from neardup.runtime.program import UsageError
+from neardup.runtime.program import TO_NUMBER, StageError, UsageError, shown, to_add
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
 MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
 BLANKS = frozenset("\t\n\r")
+LIKE_A_ROW_ID = re.compile(rb"(|.*:)[1-9][0-9]*", re.DOTALL)
 AS_IT_IS = Cleaning()
 quote = json.encoder.encode_basestring
 
@@ -287,6 +290,26 @@ def _shingles(values: list[Any]) -> np.ndarray:
     if max(values) > MOST:
         raise FlawError(flaws.TOO_LARGE)
     return np.array(values, dtype=np.uint64)
+
+
+def with_row_ids(ids: list[bytes], numbers: list[int], block: Block, fields: Fields) -> list[bytes]:
+    """Return the ids of rows of a block, with made-up ones for rows without an id.
+
+    StageError for an id that another row gets if it has none, such as a.csv:17.
+    """
+    may_clash = block.reserved and not fields.needs_id
+    if may_clash and (not block.row_ids or b":" in b"".join(ids)):
+        for id_, number in zip(ids, numbers):
+            found = LIKE_A_ROW_ID.fullmatch(id_)
+            if found and found[1] in block.reserved and id_ != block.row_id(number):
+                remedy = to_add("--id", fields.id) if found[1] else TO_NUMBER
+                raise StageError(
+                    f"{block.place}{block.line + number}: the id {shown(id_)} is also that of a "
+                    f"row without an id; {remedy}"
+                )
+    if b"" not in ids:
+        return ids
+    return [id_ or block.row_id(number) for id_, number in zip(ids, numbers)]
 
 
 @dataclass(frozen=True)

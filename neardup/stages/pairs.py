@@ -30,7 +30,7 @@ from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import NOT_UTF8, BadLine
 from neardup.reading.looks import misread
-from neardup.reading.row_ids import check_ids, with_row_ids
+from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
 from neardup.runtime.summary import HALVED, MAX_BAD, OLD_BAD, OLD_RECORDS, SEEMS, SHUFFLED, SINGLE
@@ -122,9 +122,9 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
-            if settings.form.fields:
-                check_ids(batch.ids, batch.places.tolist(), block, settings.form.fields)
-            ids = with_row_ids(batch, block) if b"" in batch.ids else batch.ids
+            ids = batch.ids
+            if fields := settings.form.fields:
+                ids = with_row_ids(ids, batch.places.tolist(), block, fields)
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 
 

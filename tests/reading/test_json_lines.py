@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_ids import with_row_ids
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
     Fields,
@@ -23,6 +22,7 @@ from neardup.reading.text_rows import (
     row_records,
     text_lines,
     text_parser,
+    with_row_ids,
 )
 from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Ragged
@@ -217,7 +217,12 @@ def ids_of(paths: list[Path]) -> list[bytes]:
     parse = form.parser()
     names = [str(path) for path in paths]
     blocks: list[Block] = list(read_files(names, 1 << 20, pieces=form.pieces))
-    return [id_ for block in blocks for id_ in with_row_ids(parse(block.data)[0], block)]
+    assert form.fields
+    ids = []
+    for block in blocks:
+        batch = parse(block.data)[0]
+        ids += with_row_ids(batch.ids, batch.places.tolist(), block, form.fields)
+    return ids
 
 
 @pytest.mark.slow

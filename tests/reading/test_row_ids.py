@@ -9,7 +9,7 @@ import pytest
 
 from neardup.reading.blocks import BLOCK_BYTES, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_ids import check_ids, with_row_ids
+from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.program import StageError
 
 
@@ -21,8 +21,8 @@ def ids_of(*paths: Path, **options: str | None) -> list[str]:
     parse, ids = form.parser(), []
     for block in read_files(names, 1 << 20, pieces=form.pieces):
         batch, _ = parse(block.data)
-        check_ids(batch.ids, batch.places.tolist(), block, form.fields)
-        ids += [id_.decode() for id_ in with_row_ids(batch, block)]
+        made = with_row_ids(batch.ids, batch.places.tolist(), block, form.fields)
+        ids += [id_.decode() for id_ in made]
     return ids
 
 
