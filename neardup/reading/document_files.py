@@ -23,28 +23,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Callable, NamedTuple, Union
 
-from neardup.reading.archives import (
-    BINARY,
-    BLOCK,
-    DAMAGED,
-    OVER_LIMIT,
-    UNREADABLE,
-    Archive,
-    ArchiveMember,
-    MemberError,
-    OverLimitError,
-    is_tar,
-    tar_members,
-    zip_members,
-)
+from neardup.reading import archives
 from neardup.reading.cleaning import whole
-from neardup.reading.compressed import (
-    OPENERS,
-    SIGNATURES,
-    opened,
-    packed_as,
-    suffix_of,
-)
+from neardup.reading.compressed import OPENERS, SIGNATURES, opened, packed_as, suffix_of
 from neardup.reading.dialects import AS_USUAL, MARKED, Dialect
 from neardup.reading.input_check import NOT_UTF8
 from neardup.runtime.program import StageError
@@ -111,7 +92,7 @@ def documents(
     """
     text = partial(text_of, limit=limit, dialect=dialect, guess=guess)
     try:
-        for outcome in _outcomes(path, Archive(path, state[0], allow), limit, text):
+        for outcome in _outcomes(archives.Archive(path, state[0], allow), limit, text):
             if outcome.path != path:  # a member
                 yield outcome
             elif _state(path) == state:
@@ -119,7 +100,7 @@ def documents(
         if _state(path) != state:
             yield NoDocument(path, CHANGED)
     except OSError as error:
-        yield NoDocument(path, UNREADABLE, error.strerror or str(error))
+        yield NoDocument(path, archives.UNREADABLE, error.strerror or str(error))
 
 
 def _state(path: bytes) -> tuple[int, int]:
@@ -127,31 +108,31 @@ def _state(path: bytes) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _outcomes(path: bytes, archive: Archive, limit: int, text: Reader) -> Iterator[Outcome]:
+def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[Outcome]:
     """Yield the outcomes for a file; its first bytes determine how it is read."""
-    name = os.path.abspath(os.fsdecode(path))  # since `-` is standard input
+    path, name = archive.path, os.path.abspath(os.fsdecode(archive.path))  # `-` would be stdin
     try:
         with open(path, "rb") as raw:
-            start = raw.read(BLOCK)
-        packed, is_zip = packed_as(start), bool(ZIP.search(path)) and not is_tar(start)
+            start = raw.read(archives.BLOCK)
+        packed, is_zip = packed_as(start), bool(ZIP.search(path)) and not archives.is_tar(start)
         if not packed and (is_zip or ZIP_START.match(start)):
-            yield from _texts(zip_members(archive, is_zip), limit, text)
+            yield from _texts(archives.zip_members(archive, is_zip), limit, text)
             return
         with opened(name, name, packed) as stream:
-            head = stream.read(BLOCK)
-            if is_tar(head) or (TAR.search(path) and head == bytes(BLOCK)):
-                yield from _texts(tar_members(head, stream, archive), limit, text)
+            head = stream.read(archives.BLOCK)
+            if archives.is_tar(head) or (TAR.search(path) and head == bytes(archives.BLOCK)):
+                yield from _texts(archives.tar_members(head, stream, archive), limit, text)
                 return
             outcome = text(path, head + stream.read(max(0, limit + 1 - len(head))))
         if isinstance(outcome, NoDocument) and outcome.skipped and _says_packed(path):
-            outcome = NoDocument(path, DAMAGED, "is not what its name says")
-    except OverLimitError as error:
-        outcome = NoDocument(path, OVER_LIMIT, str(error))
+            outcome = NoDocument(path, archives.DAMAGED, "is not what its name says")
+    except archives.OverLimitError as error:
+        outcome = NoDocument(path, archives.OVER_LIMIT, str(error))
     except DAMAGES as error:
-        outcome = NoDocument(path, DAMAGED, str(error))
+        outcome = NoDocument(path, archives.DAMAGED, str(error))
     except StageError as error:
         _, damaged, detail = str(error).rpartition("damaged: ")
-        outcome = NoDocument(path, DAMAGED if damaged else UNREADABLE, detail)
+        outcome = NoDocument(path, archives.DAMAGED if damaged else archives.UNREADABLE, detail)
     yield outcome
 
 
@@ -159,14 +140,16 @@ def _says_packed(path: bytes) -> bool:
     return is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
 
 
-def _texts(members: Iterator[ArchiveMember], limit: int, text: Reader) -> Iterator[Outcome]:
+def _texts(
+    members: Iterator[archives.ArchiveMember], limit: int, text: Reader
+) -> Iterator[Outcome]:
     for member in members:
         if member.why:
             yield NoDocument(member.path, member.why, skipped=True)
             continue
         try:
             yield dated(text(member.path, member.read(limit + 1)), member.changed)
-        except MemberError as error:
+        except archives.MemberError as error:
             yield NoDocument(member.path, *error.args)
 
 
@@ -182,7 +165,7 @@ def text_of(
     """
     mark, encoding = dialect.of_start(data)
     if (not encoding and b"\0" in data) or (not mark and NO_TEXT.match(data)):
-        return NoDocument(path, BINARY, skipped=True)
+        return NoDocument(path, archives.BINARY, skipped=True)
     if len(data) > limit:
         return NoDocument(path, TOO_LONG, f"more than {limit:,} bytes")
     reason = f"not {encoding}" if encoding else NOT_UTF8
@@ -200,10 +183,10 @@ def text_of(
         if not found:
             return NoDocument(path, reason, f"byte {len(mark) + error.start + 1:,}")
         if len(CONTROLS.findall(data)) > len(data) * MOST_CONTROLS:
-            return NoDocument(path, BINARY, skipped=True)
+            return NoDocument(path, archives.BINARY, skipped=True)
         text, guessed = found
     if "\0" in text:
-        return NoDocument(path, BINARY, skipped=True)
+        return NoDocument(path, archives.BINARY, skipped=True)
     if not text.strip():
         return NoDocument(path, EMPTY, skipped=True)
     return Document(path, text, len(data), encoding=guessed)
