@@ -55,7 +55,12 @@ def keep_as_rows(
                 yield rows
 
     if kind == JSON:
-        write_to(sink, (_json_line(line) for rows in kept() for line, _ in rows), name)
+        pairs = chain.from_iterable(kept())
+        as_it_is = (
+            line.strip() + b"\n" if isinstance(line, bytes) else json_row(row)
+            for line, row in pairs
+        )
+        write_to(sink, as_it_is, name)
         return left_out
     of_headers = chain.from_iterable(form.columns(file.path, file.name) for file in files)
     columns = Columns(name, kind, [getattr(each, "name", each) for each in of_headers])
@@ -93,10 +98,6 @@ def _kept(
                 flawed += 1
         yield rows, flawed
     places.check(name)
-
-
-def _json_line(line: Line) -> bytes:
-    return line.strip() + b"\n" if isinstance(line, bytes) else json_row(line)
 
 
 class Columns:

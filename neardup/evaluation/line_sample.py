@@ -27,8 +27,9 @@ import numpy as np
 
 from neardup.reading.blocks import LINE_END, Start
 from neardup.reading.compressed import MAGIC_BYTES, is_packed, position, refuse_no_lines
+from neardup.reading.input_check import BadLine
 from neardup.reading.input_format import InputFormat
-from neardup.reading.text_rows import FlawedRow, json_line
+from neardup.reading.text_rows import json_line
 from neardup.sets.ragged import distinct
 
 CELL_BYTES = 1 << 12  # a disk reads no smaller unit
@@ -38,20 +39,20 @@ MOST_BYTES = 16 << 20  # read from all files together
 MOST_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
 
-First = tuple[list[bytes], int, Optional[float]]  # lines, how many are too long, the share read
+First = tuple[list[Any], int, Optional[float]]  # lines, how many are too long, the share read
 
 
 @dataclass(frozen=True)
 class LineSample:
     """Sampled lines, and the number of pairs in the input that a pair of them stands for.
 
-    lines: each with its line end, none blank; cells: int64 (n,), the cell of each; total: the
-    number of lines of the files, estimated unless `whole`; too_long: the number of lines that were
-    left out; origin: a phrase on what was read; within, between: the number of input pairs that a
-    pair in one cell, or in two, stands for.
+    lines: each with its line end, none blank, or a BadLine; cells: int64 (n,), the cell of each;
+    total: the number of lines of the files, estimated unless `whole`; too_long: the number of lines
+    that were left out; origin: a phrase on what was read; within, between: the number of input
+    pairs that a pair in one cell, or in two, stands for.
     """
 
-    lines: list[bytes]
+    lines: list[Any]
     cells: np.ndarray
     total: float
     whole: bool
@@ -61,9 +62,9 @@ class LineSample:
     between: float
 
 
-def as_block(lines: list[bytes]) -> Any:
+def as_block(lines: list[Any]) -> Any:
     """Return sampled lines or rows as a block for a parser."""
-    return lines if any(isinstance(line, FlawedRow) for line in lines) else b"".join(lines)
+    return b"".join(lines) if all(isinstance(line, bytes) for line in lines) else lines
 
 
 def draw(
@@ -172,7 +173,7 @@ def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat, most_bytes: int
 ) -> LineSample:
     """Sample lines from the start of each file; the limit in bytes is the same for each file."""
-    found: list[bytes] = []
+    found: list[Any] = []
     total, too_long = 0.0, 0
     shares = []
     for name in files:
@@ -197,20 +198,20 @@ def _from_start(
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> First:
     """Return (first rows as JSON lines, 0, the share read or None), without overlong rows."""
-    found: list[bytes] = []
+    found: list[Any] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
         for part in () if piece.flaw else piece.parts():
             rows += len(part)
             for row in part if held <= limit else ():  # pieces may be very large
-                line = row if isinstance(row, FlawedRow) else json_line(row) + b"\n"
-                found.append(line)
+                line = json_line(row) + b"\n"
+                found.append(row if isinstance(row, BadLine) else line)
                 held += len(line)
         if held > limit:
             behind = piece.behind * len(found) / rows
             return found, 0, behind / size if size and behind else None
-    return [row for row in found if isinstance(row, FlawedRow) or row.strip()], 0, 1
+    return [row for row in found if isinstance(row, BadLine) or row.strip()], 0, 1
 
 
 def _first_lines(form: InputFormat, name: str, limit: int) -> First:

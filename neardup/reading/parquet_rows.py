@@ -21,10 +21,10 @@ from typing import IO, Any, Callable
 
 import numpy as np
 
-from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
+from neardup.reading.input_check import NOT_UTF8, BadLine
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns, check_rows
-from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
+from neardup.reading.text_rows import Fields, Line, json_line
 from neardup.runtime.program import StageError, UsageError
 
 MOST_ROWS = 1 << 16  # of a slice
@@ -136,7 +136,7 @@ def _bytes(batch: Any) -> int:
 
 
 def rows_of(batch: Any, fields: Fields) -> list[Line]:
-    """Return the rows of a record batch as dictionaries, or as FlawedRows.
+    """Return the rows of a record batch as dictionaries, or as bad lines.
 
     Nulls are left out unless all columns are wanted.
     """
@@ -153,14 +153,14 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
         forms.append(_as_id if name == fields.id else partial(plain_value, strings=strings))
     named = list(zip(batch.schema.names, forms))
     rows: list[Line] = []
-    for some in zip(*columns):
+    for number, some in enumerate(zip(*columns)):
         cells = zip(named, some)
         flawed = BAD_STRING in some
         try:
             row = {name: form(v) for (name, form), v in cells if v is not None or not strings}
         except UnicodeDecodeError:
             row, flawed = {name: plain_value(v) for (name, _), v in zip(named, some)}, True
-        rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
+        rows.append(BadLine(number, json_line(row), NOT_UTF8) if flawed else row)
     return rows
 
 

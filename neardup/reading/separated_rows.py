@@ -33,7 +33,7 @@ from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.looks import ANY_NAME, JSON_LINES, JSON_PARTS, seen
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
-from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
+from neardup.reading.text_rows import Fields, Line, json_line
 from neardup.runtime.program import StageError, to_add
 
 BACKSLASH = "\\"
@@ -336,7 +336,7 @@ def split_rows(kind: str, data: bytes, dialect: Dialect = AS_USUAL) -> Iterator[
 def rows_of(
     kind: str, columns: dict[str, int], width: int, data: bytes, dialect: Dialect = AS_USUAL
 ) -> list[Line]:
-    """Parse rows into dictionaries; blank rows become b"", and malformed ones FlawedRows.
+    """Parse rows into dictionaries; blank rows become b"", and malformed ones bad lines.
 
     width: the number of fields of each row; with 0, only those of `columns` are needed.
     """
@@ -348,14 +348,16 @@ def rows_of(
             rows.append(b"")
         elif len(fields) != width if width else len(fields) < least:
             shown = dialect.delimiter.join(fields).encode("utf-8", "backslashreplace")
-            rows.append(FlawedRow.of(flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS, shown))
+            flaw = flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS
+            rows.append(flaws.BadLine(len(rows), shown, flaw))
         else:
             row = {name: fields[column] for name, column in columns.items()}
             if not sound:
                 row = {name.replace(NUL, "\0"): v.replace(NUL, "\0") for name, v in row.items()}
                 if flaws.flaw_in(shown := json_line(row)):
                     half = flaws.decoded(shown)
-                    rows.append(json.loads(half) if half else FlawedRow.of(flaws.NOT_UTF8, shown))
+                    bad = flaws.BadLine(len(rows), shown, flaws.NOT_UTF8)
+                    rows.append(json.loads(half) if half else bad)
                     continue
             rows.append(row)
     return rows

@@ -55,19 +55,7 @@ class Record(NamedTuple):
 Row = dict[str, Any]
 
 
-class FlawedRow(bytes):
-    """A row of a table that cannot be read: its bytes and the reason."""
-
-    flaw: str
-
-    @classmethod
-    def of(cls, flaw: str, shown: bytes) -> FlawedRow:
-        row = cls(shown)
-        row.flaw = flaw
-        return row
-
-
-Line = Union[bytes, Row]  # a JSON line, or a row; b"" is a blank one of either
+Line = Union[bytes, Row, flaws.BadLine]  # a JSON line, or a row; b"" is a blank one of either
 Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
 
@@ -191,8 +179,8 @@ def row_of(line: Line) -> Row:
     """Return the fields of a JSON line or of a row; FlawError if it cannot be read."""
     if isinstance(line, dict):
         return line
-    if isinstance(line, FlawedRow):
-        raise FlawError(line.flaw)
+    if isinstance(line, flaws.BadLine):
+        raise FlawError(line.reason)
     try:
         text: str | None = str(line, "utf-8")
     except UnicodeDecodeError:
@@ -209,8 +197,8 @@ def row_of(line: Line) -> Row:
 
 def json_line(line: Line) -> bytes:
     """Return a row of a table as a JSON line without a line end; return bytes unchanged."""
-    if isinstance(line, bytes):
-        return line
+    if not isinstance(line, dict):
+        return line if isinstance(line, bytes) else line.text
     values = (quote(v) if isinstance(v, str) else json.dumps(v) for v in line.values())
     pairs = ",".join(f"{quote(name)}:{value}" for name, value in zip(line, values))
     return f"{{{pairs}}}".encode("utf-8", "surrogateescape")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.input_check import BadLine
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
     Fields,
-    FlawedRow,
     row_records,
     text_lines,
     text_parser,
@@ -98,7 +98,7 @@ def test_what_is_no_record(case: str) -> None:
 
 
 def test_rows_that_tables_could_not_read() -> None:
-    rows = [{"text": "first"}, FlawedRow.of("too few fields", b"a"), b"", {"id": "b", "text": ""}]
+    rows = [{"text": "first"}, BadLine(1, b"a", "too few fields"), b"", {"id": "b", "text": ""}]
     batch, bad = text_parser(USUAL_RECORDS, SHINGLER)(rows)
     assert batch.places.tolist() == [0]
     assert [(line.number, line.text, line.reason) for line in bad] == [
