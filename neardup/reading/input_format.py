@@ -34,13 +34,7 @@ from neardup.reading.fingerprint_lines import (
 from neardup.reading.input_check import Parser
 from neardup.reading.looks import seen
 from neardup.reading.missing_fields import checked, options_for
-from neardup.reading.parquet_rows import (
-    check_pyarrow,
-    first_rows,
-    opened_parquet,
-    parquet_pieces,
-    schema_of,
-)
+from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parquet, parquet_pieces
 from neardup.reading.separated_rows import header_of, separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
@@ -93,7 +87,7 @@ def refuse_other(path: str, name: str, kind: str) -> None:
         return
     check_pyarrow()
     with opened_parquet(path, name) as parquet:
-        rows = first_rows(parquet, Fields.of(None, None))
+        rows = [row for row in first_rows(parquet, Fields.of(None, None)) if isinstance(row, dict)]
     options = options_for(rows, ["--input", "parquet"])
     advice = f"; {to_add(*options)}" if options else ", but no column has a text"
     raise StageError(f"{name}: is a Parquet file{advice}")
@@ -179,7 +173,8 @@ class InputFormat(NamedTuple):
         """Return the names of a table's columns, or the fields of an Arrow schema; [] for lines."""
         kind = self.kind_of(name)
         if kind == "parquet":
-            return [*schema_of(path, name)]
+            with opened_parquet(path, name) as file:
+                return [*file.schema_arrow]
         return header_of(kind, path, name, self.dialect) if kind in ("csv", "tsv") else []
 
     def is_of_lines(self, name: str) -> bool:

@@ -17,6 +17,7 @@ from neardup.reading.input_check import NOT_A_TEXT, NOT_AN_INTEGER
 from neardup.reading.text_rows import (
     Fields,
     FlawError,
+    Line,
     Lines,
     Row,
     content,
@@ -90,7 +91,7 @@ def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
 
 
 def check_columns(
-    columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], Sequence[Row]]
+    columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], list[Line]]
 ) -> None:
     """Raise StageError if a table lacks a needed column, or has such a column twice.
 
@@ -101,7 +102,8 @@ def check_columns(
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts + ranked:
         if field not in columns:
             there = f"name one with {flag}: {_listed(columns)}"
-            remedy = "" if flag == "--keep" else _advice(rows(), fields, flag)
+            seen = [] if flag == "--keep" else [*_rows(rows())][:SEEN_ROWS]
+            remedy = "" if flag == "--keep" else _advice(seen, fields, flag)
             raise StageError(f"{name}: has no column {field!r}; {there}{remedy}")
     for field, count in Counter(columns).items():
         if count > 1 and (field in fields.names or not fields.texts):

@@ -50,8 +50,8 @@ def parquet_pieces(
         check_columns([*tops, *nested], fields, name, rows_seen)
         if not start.later and any(_may_lack_text(found[text][1]) for text in fields.texts):
             there = {text.split(".")[0] for text in fields.texts}
-            some: list[Line] = [row for row in rows_seen() if row.keys() & there]
-            check_rows(some, fields, name)
+            some = [row for row in rows_seen() if isinstance(row, dict) and row.keys() & there]
+            check_rows([*some], fields, name)
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
@@ -62,10 +62,10 @@ def parquet_pieces(
             number += slices.rows
 
 
-def first_rows(file: Any, fields: Fields) -> list[dict[str, Any]]:
-    """Return the first rows as dictionaries, for messages."""
+def first_rows(file: Any, fields: Fields) -> list[Line]:
+    """Return the first rows, for messages."""
     batch = next(file.iter_batches(SEEN_ROWS), None)
-    return [row for row in rows_of(batch, fields) if isinstance(row, dict)] if batch else []
+    return rows_of(batch, fields) if batch else []
 
 
 class Slices:
@@ -324,12 +324,6 @@ def damage_named(name: str) -> Iterator[None]:
             raise
         reason = str(error).split("\n")[0]
         raise StageError(f"{name}: is not a Parquet file, or damaged: {reason}") from None
-
-
-def schema_of(path: str, name: str) -> Any:
-    """Return the names and types of the columns of a file."""
-    with opened_parquet(path, name) as file:
-        return file.schema_arrow
 
 
 def kept_batches(

@@ -32,7 +32,7 @@ from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Sta
 from neardup.reading.compressed import MAGIC_BYTES, position, refuse_no_lines
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.looks import ANY_NAME, JSON_LINES, JSON_PARTS, seen
-from neardup.reading.missing_fields import SEEN_ROWS, check_columns
+from neardup.reading.missing_fields import check_columns
 from neardup.reading.text_rows import Fields, Line, json_line
 from neardup.runtime.program import StageError, to_add
 
@@ -208,7 +208,9 @@ def separated_pieces(
             if other.like and (not named or other.like in (JSON_LINES, JSON_PARTS)):
                 raise StageError(f"{name}: {other.message()}")
         if table.header:
-            check_columns(header, fields, name, partial(_first_rows, kind, header, first, dialect))
+            places = {column: place for place, column in enumerate(header)}
+            data = b"" if first.flaw else first.data
+            check_columns(header, fields, name, partial(rows_of, kind, places, 0, data, dialect))
         if kind == "csv" and not first.flaw:
             check_widths((table.header + first.data)[: BLOCK_BYTES >> 3], name, dialect)
         columns = fields.places(header) if table.header or fields.numbered else {}
@@ -238,14 +240,6 @@ def check_widths(data: bytes, name: str, dialect: Dialect) -> None:
             f"{name}: rows differ in their number of fields, but not with other quotes; "
             f"{to_add(*flags)}; or, to leave out bad rows, {none}"
         )
-
-
-def _first_rows(
-    kind: str, header: list[str], first: TableRows, dialect: Dialect
-) -> list[dict[str, str]]:
-    """Return the first rows as dictionaries, for messages."""
-    rows = islice(split_rows(kind, b"" if first.flaw else first.data, dialect), SEEN_ROWS)
-    return [dict(zip(header, row)) for row in rows if row]
 
 
 def opened_table(
