@@ -20,7 +20,8 @@ from neardup.images import keep_rules
 from neardup.images.folder_walk import path_of
 from neardup.images.tally import Rules, Tally
 from neardup.options.command_parser import SHARED, CommandParser, flags
-from neardup.reading.row_files import JSON, check_row_file, fields_table, format_by_name
+from neardup.reading.compressed import kind_by_name
+from neardup.reading.row_files import JSON, check_row_file, fields_table
 from neardup.report.html_page import check_jinja
 from neardup.report.video_answer import (
     REMOVED_VIDEOS,
@@ -209,7 +210,7 @@ def _answer(
         with files["--report"].file() as page:
             write_videos(page, pairs, stretches, ", ".join(args.folders), args.folders)
     if args.common:
-        as_json = format_by_name(args.common) == JSON
+        as_json = kind_by_name(args.common) == JSON
         form = common_objects if as_json else common_lines
         files["--common"].write_lines(form(common))
     if args.output in ("pairs", "links"):

@@ -40,7 +40,7 @@ def keep_as_rows(
 ) -> int:
     """Write the kept rows of all files; return how many bad rows were left out.
 
-    target: the name of the output file, and one of FORMATS except lines
+    target: the name of the output file, and one of FORMATS
     decided, max_line, passed: as in `kept_lines.keep_files`
     """
     name, kind = target

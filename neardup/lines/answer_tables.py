@@ -18,16 +18,9 @@ from functools import partial
 from typing import Callable, TypeVar
 
 from neardup.reading.blocks import Pieces, line_pieces, read_files
-from neardup.reading.compressed import opened
+from neardup.reading.compressed import kind_by_name, opened
 from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
-from neardup.reading.row_files import (
-    CSV,
-    PARQUET,
-    LineTable,
-    fields_table,
-    format_by_name,
-    line_of_row,
-)
+from neardup.reading.row_files import CSV, PARQUET, LineTable, fields_table, line_of_row
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.text_rows import Fields, FlawError, Line, Row, json_line, lines_in, row_of
 from neardup.runtime.program import StageError, WireError, shown
@@ -105,7 +98,7 @@ def parsed_lines(
 
 def _pieces(name: str) -> Pieces:
     """Return the function that reads an answer's file as rows of CSV or Parquet, or as lines."""
-    kind, start = format_by_name(name), b""
+    kind, start = kind_by_name(name), b""
     if os.path.isfile(name):
         with opened(name, name) as file:
             start = file.readline(MAX_LINE)

@@ -16,17 +16,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from io import BytesIO
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, Any, Callable, NamedTuple
 
-from neardup.reading.compressed import kind_by_name, packing, plain_name
+from neardup.reading.compressed import kind_by_name, plain_name
 from neardup.reading.parquet_rows import check_pyarrow, plain_value, write_parquet
 from neardup.reading.text_rows import Row
 from neardup.runtime.program import UsageError, WireError, naming, shown, write_to
 
-LINES, JSON, CSV, PARQUET = "lines", "jsonl", "csv", "parquet"
-FORMATS = (LINES, JSON, CSV, PARQUET)
+FORMATS = (JSON, CSV, PARQUET) = ("jsonl", "csv", "parquet")
 BATCH_ROWS = 1 << 12
 SPECIAL = re.compile('[",\r\n]')
 BOOLEANS = {"true": True, "false": False}
@@ -94,19 +92,9 @@ def _value(value: Any, kind: type) -> Any:
     return kind(value)  # an id may be an int: another program took it for a number
 
 
-def format_by_name(name: str) -> str:
-    """Return the format of an answer, inferred from the extension of its file.
-
-    >>> format_by_name("a.jsonl.gz"), format_by_name("a.parquet"), format_by_name("pairs.tsv")
-    ('jsonl', 'parquet', 'lines')
-    """
-    kind = kind_by_name(name)
-    return kind if kind in FORMATS else LINES
-
-
 def check_row_file(option: str, name: str) -> None:
     """Raise UsageError or StageError if the format that the name implies cannot be written."""
-    if format_by_name(name) == PARQUET:
+    if kind_by_name(name) == PARQUET:
         check_pyarrow()
         if plain_name(name) != name:
             raise UsageError(
@@ -114,28 +102,10 @@ def check_row_file(option: str, name: str) -> None:
             )
 
 
-def write_answer(
-    file: IO[bytes], name: str, lines: Iterable[bytes], table: LineTable, form: str = ""
-) -> None:
-    """Write lines unchanged or as rows, compressed if the extension of `name` implies it.
-
-    lines: one or several in each piece
-    form: one of FORMATS; "" is that of the name
-    """
-    form = form or format_by_name(name)
-    with packing(file, name) as sink:
-        if form != LINES:
-            rows = map(table.row_of, chain.from_iterable(map(BytesIO, lines)))
-            write_rows(sink, name, form, rows, table.columns)
-        else:
-            with naming(name):
-                sink.writelines(lines)
-
-
 def write_rows(
     sink: IO[bytes], name: str, form: str, rows: Iterable[Row], columns: Columns
 ) -> None:
-    """Write rows in one of FORMATS except lines; an OSError names the file `name`."""
+    """Write rows in one of FORMATS; an OSError names the file `name`."""
     if form == PARQUET:
         with naming(name):
             _write_parquet(sink, rows, columns)

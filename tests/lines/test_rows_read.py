@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from neardup.engines.local.answer_file import Answer
 from neardup.lines.answer_lines import parse_pair
 from neardup.lines.answer_tables import (
     ACROSS,
@@ -16,7 +17,7 @@ from neardup.lines.answer_tables import (
     REMOVED,
     parsed_lines,
 )
-from neardup.reading.row_files import LineTable, write_answer
+from neardup.reading.row_files import LineTable
 from neardup.runtime.program import StageError
 from neardup.videos.pair_lines import RUNS
 
@@ -69,7 +70,7 @@ def written(path: Path, lines: list[bytes], table: LineTable) -> str:
     if path.suffix == ".parquet":
         pytest.importorskip("pyarrow")
     with path.open("wb") as file:
-        write_answer(file, path.name, lines, table)
+        Answer(str(path), table=table, descriptor=file.fileno()).write(lines)
     return str(path)
 
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -20,14 +22,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
 from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import (
-    FORMATS,
-    LINES,
-    PARQUET,
-    LineTable,
-    check_row_file,
-    write_answer,
-)
+from neardup.reading.row_files import FORMATS, PARQUET, LineTable, check_row_file, write_rows
 from neardup.runtime import VERSION, atomic_write, manifest, summary
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
@@ -35,7 +30,6 @@ from neardup.runtime.program import (
     UsageError,
     check_file_name,
     naming,
-    write_to,
 )
 
 RUN_HELP = (
@@ -79,14 +73,18 @@ class Answer(NamedTuple):
         if self.null:
             ids = (re.split(rb"[\t\n]", line, maxsplit=1)[0] for line in lines if line)
             lines = (path_of(id_.decode()) + b"\0" for id_ in ids)
-        with self.file() as file:
-            form = LINES if self.null else ""  # that of the name
-            write_answer(file, self.name or STANDARD_OUTPUT, lines, self.table, form)
+        form = kind_by_name(self.name)
+        with self.opened() as sink:
+            if form in FORMATS and not self.null:
+                rows = map(self.table.row_of, chain.from_iterable(map(BytesIO, lines)))
+                write_rows(sink, self.name, form, rows, self.table.columns)
+            else:
+                sink.writelines(lines)
 
     def write_lines(self, lines: Iterable[bytes]) -> None:
         """Write lines that are no rows of a table."""
         with self.opened() as sink:
-            write_to(sink, lines, self.name or STANDARD_OUTPUT)
+            sink.writelines(lines)
 
 
 def check_outputs(args: argparse.Namespace, output: str, kept: str = "kept") -> None:
@@ -158,7 +156,7 @@ def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
     if kind is None or kinds == [kind]:
         return ""
     if kind not in FORMATS or not form.fields:
-        those, others = " and ".join(kinds), ", ".join(FORMATS[1:])
+        those, others = " and ".join(kinds), ", ".join(FORMATS)
         possible = f"as they are, or as {others}" if form.fields else "as they are"
         raise UsageError(
             f"-o {name}: kept records of {those} files are written {possible}; use another "
