@@ -124,7 +124,8 @@ def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[O
                 yield from _texts(archives.tar_members(head, stream, archive), limit, text)
                 return
             outcome = text(path, head + stream.read(max(0, limit + 1 - len(head))))
-        if isinstance(outcome, NoDocument) and outcome.skipped and _says_packed(path):
+        says_packed = is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
+        if isinstance(outcome, NoDocument) and outcome.skipped and says_packed:
             outcome = NoDocument(path, archives.DAMAGED, "is not what its name says")
     except archives.OverLimitError as error:
         outcome = NoDocument(path, archives.OVER_LIMIT, str(error))
@@ -134,10 +135,6 @@ def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[O
         _, damaged, detail = str(error).rpartition("damaged: ")
         outcome = NoDocument(path, archives.DAMAGED if damaged else archives.UNREADABLE, detail)
     yield outcome
-
-
-def _says_packed(path: bytes) -> bool:
-    return is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
 
 
 def _texts(

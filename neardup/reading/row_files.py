@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, Any, Callable, NamedTuple
 
 from neardup.reading.compressed import kind_by_name, plain_name
@@ -109,21 +109,17 @@ def write_rows(
     if form == PARQUET:
         with naming(name):
             _write_parquet(sink, rows, columns)
+    elif form == CSV:
+        header = [csv_row(columns)] if columns else []
+        write_to(sink, chain(header, (csv_row(map(row.get, columns)) for row in rows)), name)
     else:
-        write_to(sink, _csv_lines(rows, columns) if form == CSV else map(json_row, rows), name)
+        write_to(sink, map(json_row, rows), name)
 
 
 def json_row(row: Row) -> bytes:
     r"""Return a row as a JSON line; a lone surrogate, such as \ud83d, stays escaped."""
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _csv_lines(rows: Iterable[Row], columns: Columns) -> Iterator[bytes]:
-    if columns:
-        yield csv_row(columns)
-    for row in rows:
-        yield csv_row(map(row.get, columns))
 
 
 def csv_row(values: Iterable[Any]) -> bytes:
