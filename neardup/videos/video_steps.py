@@ -243,11 +243,6 @@ class Clusters(NamedTuple):
             raise WireError("expected the clusters of videos, as `step.py videos clusters` prints")
         return cls(int(number), of)
 
-    def numbers(self, ids: list[bytes]) -> Indices:
-        """Return a number for each video, equal for videos in one cluster."""
-        names = [self.of.get(id_, id_) for id_ in ids]
-        return np.unique(names, return_inverse=True)[1]
-
 
 def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the matching frames of two videos twice: by minutes of one video, then of the other."""
@@ -268,7 +263,8 @@ def common_frames(
         rows = [fields_of(text, 3, "the matching frames of two videos") for text in group]
         ids = [key.rpartition(b" ")[0], *(other for _, other, _ in rows)]
         pairs = [parse_numbers(starts, 2) for *_, starts in rows]
-        own, *numbers = clusters.numbers(ids).tolist()
+        firsts = [clusters.of.get(id_, id_) for id_ in ids]
+        own, *numbers = np.unique(firsts, return_inverse=True)[1].tolist()
         others = np.repeat(numbers, [*map(len, pairs)])
         starts, frames = np.unique(np.concatenate(pairs)[:, 0], return_inverse=True)
         apart = others != own

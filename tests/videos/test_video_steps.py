@@ -194,22 +194,6 @@ def test_a_repeated_opening_is_not_a_whole_copy(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_length_of_a_video_need_not_be_known(tmp_path: Path) -> None:
-    """Steps find the runs that one process finds, whether or not a video's length is known."""
-    random = np.random.default_rng(5)
-    ending, own = made.made_up(random, "", 0.75), made.made_up(random, "", 1.5)
-    hosts = [
-        made.joined(f"host{k}", made.made_up(random, "", 8), made.copied(random, ending, ""))
-        for k in range(7)
-    ]
-    longer = made.joined("b", made.made_up(random, "", 10), made.copied(random, own, ""))
-    for facts in ({}, {"seconds": "?"}, {"seconds": 2.25}):
-        prints = [*hosts, made.joined("a", own, ending)._replace(facts=facts), longer]
-        expected = at_once(prints, DEFAULT, tmp_path / f"frames{len(str(facts))}")
-        assert in_steps(list(map(to_line, prints))) == expected
-
-
-@pytest.mark.slow
 def test_the_answer_does_not_depend_on_the_order_or_on_shares(prints: list[VideoPrint]) -> None:
     lines = list(map(to_line, prints[15:24]))
     assert in_steps(lines, shares=1) == in_steps(lines[::-1], shares=7) != set()
