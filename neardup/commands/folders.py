@@ -9,8 +9,9 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import closing
+from math import inf
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.images.cache import ResultCache, Store
 from neardup.images.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, digest_of, path_id
-from neardup.images.results import Failure
+from neardup.images.results import Failure, Work, results
 from neardup.images.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.joins.folder_pairs import Below, FolderPair, FolderTree, similar_folders
 from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
@@ -34,7 +35,7 @@ from neardup.similarity.measures import Threshold
 PROGRAM = "python3 -m neardup folders"
 NAME = "neardup folders"
 FILES, BYTES = "files", "bytes"
-HASH = "blake2b-64"
+HASH = "blake2b-64 in hex"
 CONTENTS = Store("files", "contents.sqlite", 0x6E647066, 1 << 28)  # "ndpf"
 COUNTS = ("in_both", "only_in_a", "only_in_b", "bytes_in_both", "left_out_a", "left_out_b")
 INTEGERS = dict.fromkeys((*COUNTS, "hard_links"), int)
@@ -72,17 +73,14 @@ def main() -> None:
         file_answer("-o", args.answer, [], FOLDERS) as answer,
         closing(opened_cache(args, CONTENTS, HASH)) as cache,
     ):
-        contents = Contents(tally, cache, args.strict)
         with progress.shown(args.verbosity):
-            progress.stage("files", sum(len(files) for _, files in found))
-            tree = contents.tree(found, walk, progress)
-        pairs = similar_folders(
-            tree, contents.sizes(), args.measure, args.threshold, args.by == BYTES
-        )
+            tree, sizes = read_tree(found, walk, tally, cache, progress)
+        pairs = similar_folders(tree, sizes, args.measure, args.threshold, args.by == BYTES)
         notes = Below(tree, left_out), Below(tree, walk.linked.items())
         answer.write(line_of(tree, pair, *notes) for pair in pairs)
     pairs_found = f"{many(len(pairs), 'pairs')} among {many(len(tree.paths), 'folders')}"
-    print_summary(contents, pairs_found, cache.note, args.verbosity)
+    if args.verbosity > QUIET:
+        print(summary(tally, pairs_found, cache.note), file=sys.stderr)
     if tally.failed and not tree.paths:
         raise StageError("found no file that could be read; name a folder of files")
 
@@ -146,79 +144,69 @@ in B')
     )
 
 
-class Contents:
-    """Numbers for the contents of files; files with equal contents get the same number.
+def hash_in(file: FoundFile) -> str | Failure:
+    """Return the hash of a file's content, or why it has none."""
+    try:
+        digest, status = digest_of(file.path), os.stat(file.path)
+    except OSError as error:
+        return Failure(UNREADABLE, error.strerror or "")
+    same = (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns)
+    return digest.hex() if same else Failure(CHANGED, "")
 
-    Empty files get none.  A file is read only if another one has as many bytes, and its hash is not
-    in the cache.  A file that cannot be read counts as one that no other folder has.
+
+HASHES = Work(hash_in, lambda _: inf, str.encode, bytes.decode)
+
+
+def read_tree(
+    found: list[tuple[bytes, list[FoundFile]]],
+    walk: Walk,
+    tally: Tally,
+    cache: ResultCache,
+    progress: Progress,
+) -> tuple[FolderTree, np.ndarray]:
+    """Return the tree of folders with numbers of the contents of files, and the contents' sizes.
+
+    Files with equal contents have the same number, and empty ones have none.  A file is read only
+    if another one has as many bytes, and its hash is not in the cache.  A file that cannot be read
+    counts as one that no other folder has.
     """
+    of_size = Counter(file.size for _, files in found for file in files if file.size)
+    several = [file for _, files in found for file in files if of_size[file.size] > 1]
+    outcomes = results(
+        several, HASHES, cache, 0, lambda missing: progress.stage("files", len(missing))
+    )
+    hashes = {one.file.path: tally.kept(one) for one in progress.counted(0, outcomes, lambda _: 1)}
+    numbers: dict[Hashable, int] = {}
+    sizes: list[int] = []
 
-    def __init__(self, tally: Tally, cache: ResultCache, strict: bool):
-        self.tally, self._cache, self._strict = tally, cache, strict
-        self._numbers: dict[tuple[int, bytes], int] = {}
-        self._sizes: list[int] = []
+    def number_of(content: Hashable, size: int) -> int:
+        if content not in numbers:
+            numbers[content] = len(sizes)
+            sizes.append(size)
+        return numbers[content]
 
-    def tree(
-        self, found: list[tuple[bytes, list[FoundFile]]], walk: Walk, progress: Progress
-    ) -> FolderTree:
-        """Return the tree of folders, each with the numbers of the contents of its files."""
-        of_size = Counter(file.size for _, files in found for file in files)
-        tree = FolderTree()
-        for root, files in found:
-            for file in progress.counted(0, files, lambda _: 1):
-                if not file.size:
-                    walk.skip(EMPTY, file.path)
-                    walk.linked.pop(file.path, None)
-                    continue
-                number = self._number_of(file) if of_size[file.size] > 1 else self._new(file.size)
-                tree.add(root, file.path, number)
-        for path, why in walk.closed:
-            self._fail(path, CLOSED_FOLDER, why)
-            tree.add_unknown(path, self._new(0))
-        return tree
-
-    def sizes(self) -> np.ndarray:
-        """Return the size of each content in bytes (int64), by number."""
-        return np.array(self._sizes, np.int64)
-
-    def _number_of(self, file: FoundFile) -> int:
-        digest = self._cache.get(file)
-        if digest:
-            self.tally.cached += 1
-        else:
-            try:
-                digest = digest_of(file.path)
-                status = os.stat(file.path)
-            except OSError as error:
-                return self._fail(file.path, UNREADABLE, error.strerror or "", file.size)
-            if (status.st_size, status.st_mtime_ns) != (file.size, file.mtime_ns):
-                return self._fail(file.path, CHANGED, "", file.size)
-            self.tally.files += 1
-            self._cache.put(file, digest)
-        number = self._numbers.setdefault((file.size, digest), len(self._sizes))
-        return self._new(file.size) if number == len(self._sizes) else number
-
-    def _new(self, size: int) -> int:
-        self._sizes.append(size)
-        return len(self._sizes) - 1
-
-    def _fail(self, path: bytes, reason: str, detail: str, size: int = 0) -> int:
-        """Count an unreadable file or folder; return a new content number; StageError if strict."""
-        if self._strict:
-            raise StageError(": ".join(filter(None, [path_id(path), reason, detail])))
-        self.tally.fail(path_id(path), Failure(reason, detail))
-        return self._new(size)
+    tree = FolderTree()
+    for root, files in found:
+        for file in files:
+            if file.size:
+                content = file.size, hashes.get(file.path) or file.path
+                tree.add(root, file.path, number_of(content, file.size))
+            else:
+                walk.skip(EMPTY, file.path)
+                walk.linked.pop(file.path, None)
+    for path, why in walk.closed:
+        tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        tree.add_unknown(path, number_of(path, 0))
+    return tree, np.array(sizes, np.int64)
 
 
-def print_summary(contents: Contents, found: str, note: str, verbosity: int) -> None:
-    tally = contents.tally
+def summary(tally: Tally, found: str, note: str) -> str:
     lines = [found, *tally.not_compared()]
     if tally.failed:
         lines[-1] += "; each counts as a file that no other folder has"
-    lines.append(f"{many(tally.files, 'files')} read, {tally.cached:,} from the cache")
-    lines += filter(None, [note])
-    if verbosity > QUIET:
-        print("\n".join(lines), file=sys.stderr)
+    read = many(tally.results - tally.cached, "files")
+    lines.append(f"{read} read, {tally.cached:,} from the cache")
+    return "\n".join([*lines, *filter(None, [note])])
 
 
 def roots(names: list[str]) -> Iterator[str]:

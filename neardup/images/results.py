@@ -40,7 +40,12 @@ class Work(NamedTuple):
     fresh: bool = False  # each file has a process of its own
 
     def outcomes(self, files: Iterable[FoundFile], jobs: int) -> Iterator[tuple[FoundFile, Any]]:
-        """Yield each file with its result or a Failure, from processes with bounded memory."""
+        """Yield each file with its result or a Failure, from processes with bounded memory.
+
+        With 0 jobs they are computed here.
+        """
+        if not jobs:
+            return ((file, self.task(file)) for file in files)
         return outcomes(files, self.task, jobs, self.seconds, bound_memory, self.fresh)
 
 
