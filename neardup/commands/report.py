@@ -117,13 +117,7 @@ def main() -> None:
         _check(graph, asked, own)
         removed = None if args.removed is None else material.read_removed(args.removed)
         audit = {} if args.audit is None else material.read_audit(args.audit)
-        found = material.gathered_material(
-            args.pairs,
-            asked,
-            facts.facts_of(graph, asked.threshold, asked.form.bits),
-            removed,
-            audit,
-        )
+        found = material.gathered_material(args.pairs, asked, graph, removed, audit)
         write_to(file, [page.page(found, args.pictures).encode()])
 
 
@@ -195,16 +189,12 @@ def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") ->
         )
     least = min(graph.similarity.tolist(), default=facts.MILLION)
     if asked.threshold is not None and least + 1 <= asked.threshold * facts.MILLION:
-        bits, lowest = asked.form.bits, f"{least / facts.MILLION:.6f}"
+        bits, said = asked.form.bits, f"--threshold {float(asked.threshold):.9g}"
         if bits:
-            most = round((1 - asked.threshold) * bits)
-            raise UsageError(
-                f"--distance {most}: a pair of similarity {lowest} differs in more than {most} of "
-                f"{bits} bits; give the --distance and --bits of the run"
-            )
+            said = f"--distance {round((1 - asked.threshold) * bits)} of --bits {bits}"
         raise UsageError(
-            f"--threshold {float(asked.threshold):.9g}: exceeds a pair's similarity of "
-            f"{lowest}; give the threshold of the run"
+            f"{said}: a pair has a similarity of {least / facts.MILLION:.6f}; give the options of "
+            "the run"
         )
 
 
@@ -232,15 +222,11 @@ def write_page(
     pairs = [str(path) for path in plan.paths("pairs")]
     found = links(plan) if decides else parsed_lines(pairs, facts.found_pair)
     graph = facts.PairGraph.of(found)
-    reasons = str(plan.path("reasons"))
-    whole = material.gathered_material(
-        plan.answer.name or "the run",
-        asked,
-        facts.facts_of(graph, asked.threshold, asked.form.bits),
-        material.read_removed(reasons, doubt) if settings.output.decides == RECORDS else None,
-        {},
-        dict(zip(plan.names, plan.files)),
-    )
+    removed, paths = None, dict(zip(plan.names, plan.files))
+    if settings.output.decides == RECORDS:
+        removed = material.read_removed(str(plan.path("reasons")), doubt)
+    source = plan.answer.name or "the run"
+    whole = material.gathered_material(source, asked, graph, removed, {}, paths)
     if folders:
         named = replace(asked, files=list(folders), source="the run")
         whole = replace(whole, pairs=run.program, asked=named)

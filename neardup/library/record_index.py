@@ -157,7 +157,10 @@ class Index:
             settings, counts = state.settings, None
             if counts_first(state.options):
                 batches = list(batches)
-                settings, counts = _counted(batches, state.options)
+                sets = Ragged.end_to_end([batch.sets for batch in batches])
+                # Not the index's own: a token without a count may be in records to come.
+                counts = replace(TokenCounts.of_sets(sets), own=False)
+                settings = Settings.of(state.options, counts)
             entry = _add_segment(self._path, manifest.next_name(), batches, settings, counts)
             if entry["records"]:
                 if counts:
@@ -237,14 +240,6 @@ def _batches(given: UserRecords, settings: Settings, first: int) -> Iterator[Bat
         if given.ids is not None and first != NEW:
             names = [_id(given.ids[number]) for number in numbers.tolist()]
         yield replace(batch, ids=names, places=numbers + np.uint64(first))
-
-
-def _counted(batches: list[Batch], options: Options) -> tuple[Settings, TokenCounts]:
-    """Return the settings with token counts of `batches` (the first records), and these counts."""
-    counts = TokenCounts.of_sets(Ragged.end_to_end([batch.sets for batch in batches]))
-    # Not the index's own: a token without a count may be in records to come.
-    counts = replace(counts, own=False)
-    return Settings.of(options, counts), counts
 
 
 def _id(given: Hashable) -> bytes:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from math import log1p
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from neardup.images.folder_walk import path_of
 from neardup.report.facts import Bar
@@ -47,8 +47,8 @@ def check_jinja() -> None:
         ) from None
 
 
-def filled(template: str, **values: Any) -> str:
-    """Fill a template with values, and return the page."""
+def filled(template: str, *calls: Callable[..., Any], **values: Any) -> str:
+    """Fill a template with values, which may call CALLS and `calls`; return the page."""
     import jinja2
 
     pages = jinja2.Environment(
@@ -59,7 +59,7 @@ def filled(template: str, **values: Any) -> str:
         trim_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.globals.update({call.__name__: call for call in CALLS})
+    pages.globals.update({call.__name__: call for call in (*CALLS, *calls)})
     page = pages.get_template(template).render(policy=POLICY, version=VERSION, **values)
     return LINE_END_IN_TEXT.sub(" ", page.strip()) + "\n"
 

@@ -26,7 +26,7 @@ from neardup.reading.cleaning import plain
 from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
-from neardup.report.facts import SHOWN, Facts, Found, Node
+from neardup.report.facts import SHOWN, Facts, Found, Node, PairGraph, facts_of
 from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
@@ -227,7 +227,7 @@ class Material:
 def gathered_material(
     pairs: str,
     asked: Asked,
-    facts: Facts,
+    graph: PairGraph,
     removed: RemovedRecords | None,
     audit: Audit,
     paths: Mapping[str, str] = MappingProxyType({}),
@@ -236,6 +236,7 @@ def gathered_material(
 
     paths: of files that are not read under their own name, such as copies of standard input.
     """
+    facts = facts_of(graph, asked.threshold, asked.form.bits)
     nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()

@@ -31,13 +31,13 @@ def page(material: Material, pictures: bool) -> str:
     bits = material.asked.form.bits
     return filled(
         "page.html.j2",
+        *CALLS,
         m=material,
         least=least(material.asked.threshold, bits),
         bits=bits,
         picture=picture,
         pictures=pictures,
         name_text=html_page.path_text if pictures else html_page.id_text,
-        **{call.__name__: call for call in CALLS},
     )
 
 

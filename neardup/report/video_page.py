@@ -59,6 +59,7 @@ def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen
     closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
     return filled(
         "videos.html.j2",
+        *CALLS,
         answer=answer,
         common=common,
         source=source,
@@ -69,7 +70,6 @@ def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen
         listed=LISTED,
         most_groups=GROUPS,
         most_places=PLACES,
-        **{call.__name__: call for call in CALLS},
     )
 
 

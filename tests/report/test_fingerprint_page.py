@@ -71,6 +71,6 @@ def test_a_smaller_distance_than_that_of_a_pair(prints: Path, tmp_path: Path) ->
     result = run([*NEARDUP, "report", *asked, "-o", tmp_path / "page.html"], tmp_path)
     assert result.code == 2
     assert (
-        "--distance 3: a pair of similarity 0.937500 differs in more than 3 of 64 bits"
+        "--distance 3 of --bits 64: a pair has a similarity of 0.937500; give the options"
         in result.err
     )
