@@ -142,7 +142,12 @@ def main() -> None:
     ):
         if args.kind == "clean":
             check_one_answer(settings.form, new, answer.descriptor)
-            check_kind(args.answer, settings.form.kind_of(args.files[0]))
+            kind = settings.form.kind_of(args.files[0])
+            if kind_by_name(args.answer or "") not in (None, kind):
+                raise UsageError(
+                    f"-o {args.answer}: records are written as {kind}, as in TRAIN; leave out this "
+                    "extension"
+                )
         search.read_tests()
         pairs, decided = folder / "pairs", folder / "decided"
         said = "-v" if args.verbosity >= VERBOSE else "-q"
@@ -169,14 +174,6 @@ def main() -> None:
     if (missed := search.unsearched()) and not args.allow_unsearched:
         print(f"{NAME}: {missed}; to accept this, {to_add(ALLOW)}", file=sys.stderr)
         sys.exit(UNSEARCHED)
-
-
-def check_kind(name: "str | None", kind: str) -> None:
-    """Raise UsageError if the extension of -o implies a format other than that of the input."""
-    if kind_by_name(name or "") not in (None, kind):
-        raise UsageError(
-            f"-o {name}: records are written as {kind}, as in TRAIN; leave out this extension"
-        )
 
 
 def run_options(args: argparse.Namespace) -> Options:

@@ -31,15 +31,12 @@ ABSENT = {
     "--verify": "sketches give estimates, and the library is exact; ./run_local.sh has --verify",
     "--against": "the library has one collection; ./run_local.sh has --against",
     "--between": "the library has one collection; ./run_local.sh has --between",
-    "--input-files": FOR_FILES,
-    "--max-line": FOR_FILES,
-    "--max-bad": "the library always stops at the first bad record",
+    **dict.fromkeys(("--max-bad", "--strict"), "the library always stops at the first bad record"),
+    **dict.fromkeys(("--input-files", "--max-line", "--encoding"), FOR_FILES),
     **dict.fromkeys(("--delimiter", "--quote", "--escape"), FOR_FILES),
-    "--encoding": FOR_FILES,
     "--id": "give (id, record) tuples",
     "--fingerprint": "give the vectors themselves, with measure='hamming'",
     "--text": "give the texts themselves, such as a column of a table",
-    "--strict": "the library always stops at the first bad record",
 }
 OWN_WEIGHTS = (
     "weights='own': elements of a set have no weights here; ./run_local.sh reads them from a file"

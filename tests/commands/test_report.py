@@ -183,7 +183,7 @@ def test_all_of_a_real_run(folder: Path) -> None:
         (
             ["--records={folder}/records.txt", "--threshold=0.7"],
             2,
-            "a pair's similarity of 0.600000",
+            "a pair has a similarity of 0.600000",
         ),
         (["--records={folder}/records.txt", "--output=kept"], 2, "run the job with --output pairs"),
         (["--records={folder}/records.txt", "--audit={folder}/pairs.tsv"], 1, "neardup audit"),
