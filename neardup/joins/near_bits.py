@@ -71,9 +71,7 @@ def near_pairs(
             yield left[first], right[first]
 
 
-def near_records(
-    x: Rows, y: "Rows | None", bits: int, distance: int, turn: int = 0, turns: int = 1
-) -> Iterator[Pairs]:
+def near_records(x: Rows, y: "Rows | None", bits: int, distance: int) -> Iterator[Pairs]:
     """Yield pairs of records in which the first vector of one is near a vector of the other.
 
     Near vectors differ in at most `distance` bits.  The other arguments are as for `near_pairs`; a
@@ -92,7 +90,7 @@ def near_records(
     joins += [] if y is None else [(*others, own_y, at_y)]
     for rows, of, rows_y, of_y in joins:
         if len(of) and len(of_y):
-            for left, right in near_pairs(rows, rows_y, bits, distance, turn, turns):
+            for left, right in near_pairs(rows, rows_y, bits, distance):
                 a, b = of[left], of_y[right]
                 if y is None:
                     a, b = np.minimum(a, b)[a != b], np.maximum(a, b)[a != b]

@@ -318,8 +318,7 @@ def _all_options() -> Iterator[Flag]:
             how = {} if each.default is False else {"default": each.default or None}
             yield Flag(usage, about, short=short, how=how)
         if each.name == "threshold":
-            for name, option in SCHEME_OPTIONS.items():
-                yield Flag(f"{name} {option.metavar}", option.help)
+            yield from (Flag(option.usage, option.help) for option in SCHEME_OPTIONS.values())
 
 
 OPTIONS = {flag.name: flag for flag in _all_options()}

@@ -29,8 +29,7 @@ def _probability(text: str) -> float:
 
 
 RECALL = Option(
-    "--recall",
-    "P",
+    "--recall P",
     "minimum probability that a pair exactly at T is found; determines bands and rows (default: "
     "0.9999)",
     _probability,
@@ -38,19 +37,17 @@ RECALL = Option(
 )
 DEFAULT_RECALL = 0.9999  # if --recall, --bands and --rows are omitted
 MOST = Option(
-    "--max-bands",
-    "N",
+    "--max-bands N",
     "maximum number of bands for --recall; each band sends every record once more, and fewer "
     "bands leave more false candidates to verify (default: 16; projection and fingerprints 128; "
     "more at thresholds for which these are too few)",
     whole(1, MAX_BANDS),
 )
 BANDS = Option(
-    "--bands", "B", "number of bands, set by hand together with --rows", whole(1, MAX_BANDS)
+    "--bands B", "number of bands, set by hand together with --rows", whole(1, MAX_BANDS)
 )
 ROWS = Option(
-    "--rows",
-    "R",
+    "--rows R",
     "number of min-hashes (with projection and fingerprints: bits) in a band, set together with "
     "--bands",
     whole(1, 256),

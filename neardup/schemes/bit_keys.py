@@ -48,16 +48,14 @@ MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
 SELDOM = 1e-3  # the accepted probability that dissimilar records share a key of exact masks
 HAIR = 1e-9  # a share of bits, computed as a float, may be slightly too small
 BITS = Option(
-    "--bits",
-    "F",
+    "--bits F",
     f"bits of a fingerprint, {MIN_BITS} to {MAX_BITS}, or of a record's vector with --scheme "
     "simhash, or with --scheme projection and --measure agreement; more bits measure angles more "
     "precisely (default: 256; simhash 64; projection 384)",
     whole(MIN_BITS, MAX_BITS),
 )
 DISTANCE = Option(
-    "--distance",
-    "K",
+    "--distance K",
     "with fingerprints, or --scheme simhash: the maximum number of bits in which a pair may "
     "differ; with simhash above 15, set --max-bands to at least K + 1 (default: 31 of 256 bits, "
     "or the same share of other sizes; simhash 3)",

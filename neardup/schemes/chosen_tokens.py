@@ -63,16 +63,14 @@ def _idf_band(text: str) -> tuple[float, float]:
 
 
 KEPT = Option(
-    "--idf",
-    "LOW:HIGH",
+    "--idf LOW:HIGH",
     "with --scheme imatch: which tokens are kept, by their idf as a share of the highest possible "
     "(default: 0.1:0.9)",
     _idf_band,
     default=_idf_band("0.1:0.9"),
 )
 LEXICONS = Option(
-    "--lexicons",
-    "L",
+    "--lexicons L",
     "with --scheme imatch: number of random lexicons; records must agree in one (default: 1)",
     whole(1, 100),
     default=1,

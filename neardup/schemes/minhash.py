@@ -165,8 +165,7 @@ class Supers:
 
 
 SUPERSHINGLES = Option(
-    "--supershingles",
-    "M:S:B",
+    "--supershingles M:S:B",
     "with --scheme supershingle: M min-hashes in S super-shingles, of which B must agree; fewer "
     "min-hashes in each find more (default: 84:6:2)",
     Supers.parse,

@@ -28,16 +28,19 @@ HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed
 class Option(NamedTuple):
     """A command-line option that one or more schemes list in their `options`.
 
-    flag: "--lexicons"; metavar, help: for --help; read: parses a text, with a ValueError that names
-    what is wrong; default: a value; finds_more: advice of `neardup why` about a missed pair.
+    usage: "--lexicons L"; help: for --help; read: parses a text, with a ValueError that names what
+    is wrong; default: a value; finds_more: advice of `neardup why` about a missed pair.
     """
 
-    flag: str
-    metavar: str
+    usage: str
     help: str
     read: Callable[[str], Any]
     default: Any = None
     finds_more: str = ""
+
+    @property
+    def flag(self) -> str:
+        return self.usage.partition(" ")[0]
 
 
 class Request(NamedTuple):
@@ -48,7 +51,7 @@ class Request(NamedTuple):
     threshold; exact: True if every pair must be found; seed: 0 … 2^64-1; counts: how many records
     have each token, if known; values: the given values of the scheme's own options, by flag.
 
-    >>> rows = Option("--rows", "R", "min-hashes in a band", int, default=7)
+    >>> rows = Option("--rows R", "min-hashes in a band", int, default=7)
     >>> Request(Threshold(9, 10), Threshold(9, 10)).value(rows)
     7
     """
@@ -100,8 +103,7 @@ KINDS = {
     "own": Weighing("read from the line, SHINGLE:WEIGHT", own=True),
 }
 WEIGHTS = Option(
-    "--weights",
-    "KIND",
+    "--weights KIND",
     "weight of a token, with minhash, simhash and projection; "
     + "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
     + f" (default: {ONE})",

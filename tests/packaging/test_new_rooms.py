@@ -27,7 +27,7 @@ from neardup.schemes.scheme import Option, Request
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 
-SALT = Option("--salt", "N", "with --scheme everyone: another key (default: 7)", whole(0, 99), "7")
+SALT = Option("--salt N", "with --scheme everyone: another key (default: 7)", whole(0, 99), "7")
 
 
 class Everyone(Scheme):
