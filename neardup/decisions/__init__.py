@@ -7,22 +7,6 @@ May import: runtime, sets, reading, similarity, lines.
 A rule is a class in `rules.py` and one line in `RULES`.
 """
 
-from typing import NamedTuple
-
 from neardup.decisions.rules import Direct, Rule, WholeClusters
 
-
-class RuleKind(NamedTuple):
-    rule: type[Rule]
-    help: str
-
-
-RULES = {
-    "direct": RuleKind(
-        Direct, "a record is removed only if it is similar to one that is kept and comes before it"
-    ),
-    "cluster": RuleKind(
-        WholeClusters,
-        "one record of each cluster is kept, even if some members are not similar to it",
-    ),
-}
+RULES: dict[str, type[Rule]] = {"direct": Direct, "cluster": WholeClusters}

@@ -67,6 +67,7 @@ class Reason(NamedTuple):
 class Rule:
     """The base class of rules; a rule decides, in order of priority, which records are kept."""
 
+    help: str
     components_first = False  # whether all components must be known before the first decision
 
     def __init__(self, edges: EdgeFile, components: Components):
@@ -108,6 +109,8 @@ class Direct(Rule):
 
     It stores a rank and a position of a reason, 16 bytes for each record.
     """
+
+    help = "a record is removed only if it is similar to one that is kept and comes before it"
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
@@ -201,6 +204,7 @@ class WholeClusters(Rule):
     It stores a similarity and a position, 16 bytes for each record.
     """
 
+    help = "one record of each cluster is kept, even if some members are not similar to it"
     components_first = True
 
     def __init__(self, edges: EdgeFile, components: Components):

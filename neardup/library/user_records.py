@@ -223,23 +223,16 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
 
 def _checked(position: int, record: Any, texts: bool) -> Any:
     """Return a record as text or a list of elements; ValueError if neither, or unlike record 0."""
-    if isinstance(record, str):
-        if not texts:
-            raise ValueError(
-                f"record {position} is a text, and record 0 is not; give texts only, or sets only"
-            )
-        return record
-    if isinstance(record, np.ndarray) and record.ndim == 1 and record.dtype.kind in "iu":
-        elements: Any = record
-    else:
+    elements, is_text = record, isinstance(record, str)
+    integers = isinstance(record, np.ndarray) and record.ndim == 1 and record.dtype.kind in "iu"
+    if not is_text and not integers:
         elements = None if isinstance(record, (bytes, bytearray, Mapping)) else _as_list(record)
     if elements is None:
         expected = "a text, or a set or list of hashables"
         raise ValueError(f"record {position}: expected {expected}, got {record!r:.60}")
-    if texts:
-        raise ValueError(
-            f"record {position} is not a text, but record 0 is; give texts only, or sets only"
-        )
+    if is_text != texts:
+        what = "is a text, and record 0 is not" if is_text else "is not a text, but record 0 is"
+        raise ValueError(f"record {position} {what}; give texts only, or sets only")
     return elements
 
 

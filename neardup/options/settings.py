@@ -8,7 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from neardup.decisions import RULES, RuleKind
+from neardup.decisions import RULES
+from neardup.decisions.rules import Rule
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, mark_of, tag_of
 from neardup.options import table
@@ -47,7 +48,7 @@ class Settings(NamedTuple):
     output: Output
     tag: Tag | None  # sent with ids
     mark: int  # of keys on lines
-    rule: RuleKind
+    rule: type[Rule]
     against: bool
     between: bool
     input_files: str | None
@@ -276,7 +277,7 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     }
 
 
-def _decision(options: Options, kind: str, nested: bool) -> tuple[Tag | None, int, RuleKind]:
+def _decision(options: Options, kind: str, nested: bool) -> tuple[Tag | None, int, type[Rule]]:
     """Return the format of tagged ids, the number to XOR into keys, and the kind of --rule.
 
     nested: a larger set comes before a smaller one, and --keep decides between sets of one size.

@@ -253,7 +253,7 @@ def decide_edges(
     with empty_file() as file:
         edges = EdgeFile(file, blocks, tag, counters)
         if settings.output.decides == RECORDS:
-            rule, measure, collections = settings.rule.rule, settings.measure, settings.against
+            rule, measure, collections = settings.rule, settings.measure, settings.against
             for records, reasons in decided(edges, rule, measure, counters, collections):
                 yield from map(
                     format_decided,
