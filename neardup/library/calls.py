@@ -176,7 +176,7 @@ class _Run:
             self.given = given = UserRecords.of(records)
             texts = given.texts or (not len(given) and options.get("shingle") != "bag")
             asked = keywords.options_of(output, "text" if texts else "shingles", values)
-        self._asked, self.settings = asked, _exact(settings_before_counts(asked))
+        self._asked, self.settings = asked, settings_before_counts(asked)
         self.position = _in_order(self.given)
         self.numbers = np.empty(len(self.given), dtype=np.int64)
         self.numbers[self.position] = np.arange(len(self.given))
@@ -205,7 +205,7 @@ class _Run:
         found = None
         if names_no_scheme(self._asked):
             self._choose()
-        settings = self.settings
+        settings = _exact(self.settings)
         if pairs_in_memory.is_possible(settings):
             sketches = (pairs_in_memory.Sketches.of(batch, settings) for batch in self._batches)
             known = pairs_in_memory.Sketches.end_to_end(sketches)
@@ -228,7 +228,7 @@ class _Run:
     def _lines_of_buckets(self) -> Iterator[bytes]:
         """Yield the output lines of buckets: those of keys at which records may form pairs."""
         if counts_first(self._asked):
-            self.settings = _exact(Settings.of(self._asked, TokenCounts.of_sets(self.sets)))
+            self.settings = Settings.of(self._asked, TokenCounts.of_sets(self.sets))
         keys = self._keys()
         some = np.flatnonzero(keys.sizes)
         ids = [id_ for batch in self._batches for id_ in batch.ids]
@@ -238,7 +238,7 @@ class _Run:
             batch = self.settings.tag.tagged(batch)
         keys = keys.take(some)
         owner = np.repeat(np.arange(len(some)), keys.sizes)
-        join = self.settings.join(_counters())
+        join = _exact(self.settings).join(_counters())
         buckets = in_batches(keys.values, owner, batch.ids, batch.sets)
         return chain.from_iterable(map(join, buckets))
 

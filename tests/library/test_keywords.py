@@ -158,3 +158,12 @@ def test_cleaning_steps_may_be_a_list(steps: Any) -> None:
 def test_an_unknown_option_is_corrected() -> None:
     with pytest.raises(ValueError, match=r"shingles: no such option; .*; did you mean shingle\?$"):
         neardup.pairs([], shingles="word:3")
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_similarities_are_exact_whichever_join_is_chosen(
+    exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neardup.library.calls.Choice.is_exact", lambda *_: exact)
+    assert neardup.pairs([{1, 2}, {1, 2, 3}, {9}], "2/3") == [(0, 1, Fraction(2, 3))]
+    assert neardup.deduplicate([{1, 2}, {1, 2, 3}], "2/3").removed == [(1, 0, Fraction(2, 3))]
