@@ -86,7 +86,7 @@ class IdSample:
         if len(distinct) > self.size:
             self._bound, self.whole = int(distinct[self.size - 1]), False
         mine = np.flatnonzero(self._hashes <= self._bound)
-        records = exact_answers.gathered(self._held).take(mine)
+        records = Batch.end_to_end(self._held).take(mine)
         self._held, self._hashes = [records], self._hashes[mine]
         self._enough = 2 * max(self.size, len(mine))
         return records

@@ -17,7 +17,7 @@ from neardup.runtime.program import UsageError, one_of, write_all
 from neardup.runtime.summary import QUIET
 from neardup.schemes.fingerprints import Hamming
 from neardup.sets.bit_vectors import Prints
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
@@ -46,7 +46,7 @@ def main() -> None:
     exact_answers.check_files(args.files)
     counters = Counters("truth", progress="records", verbosity=args.verbosity)
     blocks = settings.blocks(args.files)
-    records = exact_answers.gathered(parsed(blocks, settings, counters))
+    records = Batch.end_to_end(parsed(blocks, settings, counters))
     if kind:
         weights = kind.weights(TokenCounts.of_sets(records.sets) if kind.by_idf else None)
         sets = replace(records.sets, weights=weights.of(records.sets))

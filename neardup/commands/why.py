@@ -72,7 +72,7 @@ def _read(
         choice.add(batch.sets)
         mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
-    records = exact_answers.gathered(held)
+    records = Batch.end_to_end(held)
     judged(counters.as_dict()["counts"], settings.max_bad)
     for id_ in ids:
         if id_ not in records.ids:

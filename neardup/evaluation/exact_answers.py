@@ -21,7 +21,7 @@ from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, check_file_name, not_one_of
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
-from neardup.sets.ragged import Batch, Ragged
+from neardup.sets.ragged import Batch
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
 
@@ -123,12 +123,6 @@ def share(text: str) -> float:
 
 
 (CONFIDENCE,) = flags("--confidence P  confidence of the intervals [0.95]", confidence=share)
-
-
-def gathered(batches: Iterable[Batch]) -> Batch:
-    held = list(batches)
-    ids = [id_ for batch in held for id_ in batch.ids]
-    return Batch(ids, Ragged.end_to_end([batch.sets for batch in held]))
 
 
 RUN = "--run"

@@ -159,7 +159,7 @@ class _Run:
     """A job on n records in memory, which finds the keys, the pairs, and the decisions.
 
     Records are numbered in the order of ids, and have these numbers on lines.  position: of each
-    number's record; numbers (int64): of each position; sets: n rows.
+    number's record; numbers (int64): of each position.
     """
 
     def __init__(
@@ -182,9 +182,8 @@ class _Run:
         self.numbers[self.position] = np.arange(len(self.given))
         batches = self._batches_of_records()
         self._batches = [self._numbered(batch) for batch in portions(batches, self.settings)]
-        self.sets = Ragged.end_to_end([batch.sets for batch in self._batches])
-        places = [np.empty(0, np.uint64), *(batch.places for batch in self._batches)]
-        self._positions = (np.concatenate(places) - np.uint64(NEW)).astype(np.int64)
+        self._records = Batch.end_to_end(self._batches)
+        self._positions = (self._records.places - np.uint64(NEW)).astype(np.int64)
 
     def _batches_of_records(self) -> Iterator[Batch]:
         if isinstance(self.given, UserVectors):
@@ -228,12 +227,10 @@ class _Run:
     def _lines_of_buckets(self) -> Iterator[bytes]:
         """Yield the output lines of buckets: those of keys at which records may form pairs."""
         if counts_first(self._asked):
-            self.settings = Settings.of(self._asked, TokenCounts.of_sets(self.sets))
+            self.settings = Settings.of(self._asked, TokenCounts.of_sets(self._records.sets))
         keys = self._keys()
         some = np.flatnonzero(keys.sizes)
-        ids = [id_ for batch in self._batches for id_ in batch.ids]
-        places = self._positions[some].astype(np.uint64) + np.uint64(NEW)
-        batch = Batch([ids[i] for i in some.tolist()], self.sets.take(some), places=places)
+        batch = self._records.take(some)
         if self.settings.tag:
             batch = self.settings.tag.tagged(batch)
         keys = keys.take(some)
@@ -261,7 +258,7 @@ class _Run:
         """Return {position: similarity} for records that are a pair with their partner."""
         ends = np.array([*partners.items()], np.int64).reshape(-1, 2)
         left, right = np.searchsorted(self._positions, ends.T)
-        found = self.settings.measure.verified(self.sets, left, right)
+        found = self.settings.measure.verified(self._records.sets, left, right)
         return {
             int(self._positions[row]): Fraction(part, whole)
             for row, part, whole in zip(found.left, found.part.tolist(), found.whole.tolist())

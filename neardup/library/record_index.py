@@ -157,7 +157,7 @@ class Index:
             settings, counts = state.settings, None
             if counts_first(state.options):
                 batches = list(batches)
-                sets = Ragged.end_to_end([batch.sets for batch in batches])
+                sets = Batch.end_to_end(batches).sets
                 # Not the index's own: a token without a count may be in records to come.
                 counts = replace(TokenCounts.of_sets(sets), own=False)
                 settings = Settings.of(state.options, counts)
@@ -267,29 +267,19 @@ def _add_segment(
 
 def _write(folder: Path, batches: Iterator[tuple[Batch, Ragged]]) -> dict[str, Any]:
     """Write the files of a segment (see `stored`); return their description for the manifest."""
-    lines: list[bytes] = []
-    places, sketches, keys, holders = [], [], [], []
-    for batch, found in batches:
-        holders.append(len(lines) + np.repeat(np.arange(len(found)), found.sizes))
-        lines += segment.record_lines(batch)
-        places.append(batch.places)
-        sketches.append(record_sketches(batch))
-        keys.append(found.values)
-    key, holder = _end_to_end(keys, segment.KEY), _end_to_end(holders, segment.HOLDER)
-    order = np.lexsort((holder, key))
+    each = list(batches)
+    batch = Batch.end_to_end(batch for batch, _ in each)
+    keys = Ragged.end_to_end([found for _, found in each])
+    lines, holder = segment.record_lines(batch), np.repeat(np.arange(len(keys)), keys.sizes)
+    order = np.lexsort((holder, keys.values))
     ends = np.cumsum([len(line) for line in lines], dtype=np.uint64)
-    rows = np.column_stack((_end_to_end(places, segment.ROW), ends))
     contents = {
-        "keys": key[order],
+        "keys": keys.values[order],
         "records": np.frombuffer(b"".join(lines), np.uint8),
-        "holders": holder[order],
-        "record_sketches": np.concatenate([np.empty((0, 2), np.uint64), *sketches]),
-        "rows": rows,
-        "fences": key[order][:: segment.FENCE],
+        "holders": holder[order].astype(segment.HOLDER),
+        "record_sketches": record_sketches(batch),
+        "rows": np.column_stack((batch.places, ends)),
+        "fences": keys.values[order][:: segment.FENCE],
     }
     pieces = {name: map(np.ndarray.tobytes, [array]) for name, array in contents.items()}
-    return segment.write(folder, pieces, len(lines), [len(key)])
-
-
-def _end_to_end(parts: list[np.ndarray], kind: str) -> np.ndarray:
-    return np.concatenate([np.empty(0, kind), *(part.astype(kind) for part in parts)])
+    return segment.write(folder, pieces, len(lines), [len(keys.values)])

@@ -10,7 +10,7 @@ Letters: n rows, T values in all; row i is `values[offsets[i]:offsets[i+1]]`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -305,6 +305,14 @@ class Batch:
     # uint64 (n, R), or (0, 0): values of R fields, for `lines.tagged_ids`.
     ranks: np.ndarray = field(default_factory=partial(np.empty, (0, 0), np.uint64))
     halved: int = 0  # texts with half a surrogate pair
+
+    @classmethod
+    def end_to_end(cls, parts: Iterable[Batch]) -> Batch:
+        """Return the records of all parts, without ranks."""
+        held = list(parts)
+        ids = [id_ for part in held for id_ in part.ids]
+        places = np.concatenate([np.empty(0, np.uint64), *(part.places for part in held)])
+        return cls(ids, Ragged.end_to_end([part.sets for part in held]), places=places)
 
     def take(self, index: np.ndarray) -> Batch:
         """Return the records at `index` (int64 array), in that order."""
