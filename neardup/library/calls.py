@@ -180,16 +180,11 @@ class _Run:
         self.position = _in_order(self.given)
         self.numbers = np.empty(len(self.given), dtype=np.int64)
         self.numbers[self.position] = np.arange(len(self.given))
-        batches = self._batches_of_records()
+        weights = self.settings.scheme.weights
+        batches = self.given.batches(self.settings.form, bool(weights and weights.repeats))
         self._batches = [self._numbered(batch) for batch in portions(batches, self.settings)]
         self._records = Batch.end_to_end(self._batches)
         self._positions = (self._records.places - np.uint64(NEW)).astype(np.int64)
-
-    def _batches_of_records(self) -> Iterator[Batch]:
-        if isinstance(self.given, UserVectors):
-            return self.given.batches()
-        weights = self.settings.scheme.weights
-        return self.given.batches(self.settings.form, bool(weights and weights.repeats))
 
     def _numbered(self, batch: Batch) -> Batch:
         numbers = self.numbers[(batch.places - np.uint64(NEW)).astype(np.int64)]
@@ -243,7 +238,7 @@ class _Run:
         """Return the candidate keys of each record, at which records may form pairs."""
         scheme = self.settings.scheme
         if isinstance(scheme, Fingerprints):
-            return near_keys(scheme, [batch.sets for batch in self._batches], every=False)
+            return near_keys(scheme, [self._records.sets], every=False)
         each = with_keys(self._batches, self.settings, _counters())
         keys = Ragged.end_to_end([keys for _, keys in each])
         shared = [np.empty(0, np.uint64), *candidate_keys([rows_of(keys)])]

@@ -61,7 +61,7 @@ class UserVectors:
     def bits(self) -> int:
         return int(self.digits.shape[1]) * DIGIT_BITS
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self, *_: object) -> Iterator[Batch]:
         """Yield the vectors in batches; they are numbered like the lines of one file."""
         form = BlockPlaces(self.bits)
         for low in range(0, len(self), AT_ONCE):
