@@ -46,7 +46,7 @@ def short(value: float) -> str:
     return number(value)
 
 
-class Choice(NamedTuple):
+class Setting(NamedTuple):
     name: str  # in the table
     flags: list[str]  # the options that select this setting
 
@@ -58,7 +58,7 @@ class Cost(NamedTuple):
     verified: see `CandidateCounts`; shuffled: bytes that mapper.py writes; counted: tokens.
     """
 
-    choice: Choice
+    choice: Setting
     at_threshold: float
     of_pairs: float
     records: float
@@ -73,28 +73,28 @@ class Cost(NamedTuple):
         return self.keys + self.candidates + self.counted
 
 
-def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
+def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Setting]:
     """Yield settings of a run that promise at least `recall` for pairs by the measure `name`.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
-    Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])
+    Setting(name='8 × 3', flags=['--bands=8', '--rows=3'])
     """
     least = measure.resemblance
     if name in minhash.MinHash.measures and least is not None:
         for rows in range(1, banding.MAX_ROWS + 1):
             bands = banding.bands_needed(float(least), rows, recall)
             if bands <= MOST_BANDS:
-                yield Choice(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
+                yield Setting(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
     for other, scheme in SCHEMES.items():
         if scheme is not minhash.MinHash and scheme.keeps_recall and name in scheme.measures:
             if banding.RECALL not in scheme.options:
-                yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
+                yield Setting(other, ["--exact" if other == "exact" else f"--scheme={other}"])
             elif least and banding.bands_needed(float(least), 1, recall) <= minhash.MAX_BANDS_ASKED:
-                yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
+                yield Setting(other, [f"--scheme={other}", f"--recall={recall}"])
 
 
-def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
+def cost(survey: Survey, choice: Setting, asked: list[str]) -> Cost:
     """Estimate the recall and cost of a setting; `asked`: the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted if counts_first(options) else (survey, None)
@@ -147,7 +147,7 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
     return scheme.recall(t), min(1 - missed, banding.NEARLY_ONE) if missed else 1.0
 
 
-def costs(survey: Survey, some: Iterable[Choice], asked: list[str], enough: int) -> list[Cost]:
+def costs(survey: Survey, some: Iterable[Setting], asked: list[str], enough: int) -> list[Cost]:
     """Estimate the costs of settings; leave out bandings whose keys alone are too much work.
 
     At least `enough` settings are returned.
