@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from neardup.commands.example import lines as videos
-from neardup.evaluation.choices import Choice, Cost, best, cost
+from neardup.evaluation.choices import Cost, Setting, best, cost
 from neardup.evaluation.choices import choices as settings
 from neardup.evaluation.estimates import Survey, Weights, candidate_counts, likeness
 from neardup.evaluation.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
@@ -334,7 +334,7 @@ def test_the_least_work_is_recommended() -> None:
     """The settings with the least work are recommended; ties go to the fewest bytes."""
     counts = [(80, 10, 0, 9), (50, 41, 0, 9), (20, 10, 60, 9), (80, 10, 0, 8), (60, 40, 0, 1)]
     costs = [
-        Cost(Choice(str(i), []), 1, 1, 10, keys, candidates, candidates, bytes_, counted)
+        Cost(Setting(str(i), []), 1, 1, 10, keys, candidates, candidates, bytes_, counted)
         for i, (keys, candidates, counted, bytes_) in enumerate(counts)
     ]
     assert [each.work for each in costs] == [90, 91, 90, 90, 100]
