@@ -39,7 +39,7 @@ from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
 NEW = 1 << (LINE_BITS + FILE_BITS)
-BLOCK_BYTES = 1 << 18  # small: the data made from a block stay in the processor's cache
+BLOCK_BYTES = 1 << 19  # small: the data made from a block stay in the processor's cache
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
 ENDLESS_BYTES = 1 << 30  # without a line end are not a line; a keyed line may have nearly as many

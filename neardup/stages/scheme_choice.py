@@ -23,7 +23,7 @@ from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps_and_sums
 from neardup.stages.pairs_in_memory import beyond_partners, partners_in, words_of
 
-SAMPLED_SETS, SAMPLED_TOKENS, MIN_RECORDS = 2048, 1 << 18, 4096
+SAMPLED_SETS, SAMPLED_TOKENS, MIN_RECORDS = 1024, 1 << 17, 4096
 MAX_TOKENS = 1 << 25  # of all records; an exact join of more would not fit into most memories
 MIN_PAIRS = 1 << 20  # candidate pairs that are worth a choice
 # Nanoseconds of a join in memory, measured on one core; only their ratios matter.

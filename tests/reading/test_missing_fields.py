@@ -134,7 +134,7 @@ def test_a_first_line_that_is_too_long_does_not_hide_that_the_field_is_missing(
 def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Path) -> None:
     bad = b'{"id": "d%d", "deleted": true}\n'
     good = b'{"id": "%b", "text": "one two three four"}\n'
-    rows_ = b"".join([*map(bad.__mod__, range(9000)), good % b"a", good % b"b"])
+    rows_ = b"".join([*map(bad.__mod__, range(20_000)), good % b"a", good % b"b"])
     listed = tmp_path / "input_files"
     listed.write_bytes(b"new\trows.jsonl\n")
     task = {
