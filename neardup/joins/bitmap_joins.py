@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.joins import filters
-from neardup.joins.filters import Ordered, token_of
+from neardup.joins.filters import Ordered
 from neardup.joins.inverted_index import Joined
 from neardup.joins.prefix_joins import candidates_of, overlapping
 from neardup.runtime import kernels
@@ -103,7 +103,7 @@ def _compiled(
     records: Ordered, demand: Demand, first: np.ndarray, maps: np.ndarray, counts: dict[str, int]
 ) -> Iterator[np.ndarray]:
     """Yield pairs (x, y, overlap), int64 (P, 3); add up what each filter leaves in `counts`."""
-    tokens = token_of(records.keys, records.bits).astype(np.uint32)
+    tokens = records.tokens.astype(np.uint32)
     prefixes = demand.probing_prefix(records.sizes), demand.indexing_prefix(records.sizes)
     t = demand.threshold
     rule = t.num, t.den, int(demand.of_smaller)

@@ -13,6 +13,7 @@ need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -105,15 +106,15 @@ class Ordered:
 
     A token is the rank of a value by frequency, so the first tokens of a record are the rarest.
 
-    keys: uint64 (T,), record · 2^bits + token, ascending: all records end to end; offsets: int64
-    (n+1,), as in Ragged; row: the row number of each record.
+    tokens: uint64 (T,), those of a record ascending; offsets: int64 (n+1,), as in Ragged; bits: a
+    token has no more; row: the row number of each record.
 
     >>> records = Ordered.of(Ragged.from_rows([[7, 8, 9], [], [7, 9], [9]]))
-    >>> records.row.tolist(), token_of(records.keys, records.bits).tolist()
-    ([3, 2, 0], [2, 1, 2, 0, 1, 2])
+    >>> records.row.tolist(), records.tokens.tolist(), records.keys.tolist()
+    ([3, 2, 0], [2, 1, 2, 0, 1, 2], [2, 5, 6, 8, 9, 10])
     """
 
-    keys: np.ndarray
+    tokens: np.ndarray
     bits: int
     offsets: np.ndarray
     row: np.ndarray
@@ -121,16 +122,17 @@ class Ordered:
     @classmethod
     def of(cls, rows: Ragged) -> "Ordered":
         tokens, distinct = ranks(rows.values)
-        bits = distinct.bit_length()
-        sizes = rows.sizes
-        row = np.argsort(sizes, kind="stable")
-        row = row[sizes[row] > 0]
-        record = np.zeros(len(rows), np.uint64)
-        record[row] = np.arange(len(row))
-        keys = np.repeat(record << np.uint64(bits), sizes)
-        keys |= tokens
-        keys.sort()
-        return cls(keys, bits, np.append(0, np.cumsum(sizes[row])), row)
+        row = np.argsort(rows.sizes, kind="stable")
+        row = row[rows.sizes[row] > 0]
+        ordered = Ragged(tokens, rows.offsets).take(row)
+        ordered = Ragged.from_unsorted(ordered.values, ordered.sizes)
+        return cls(ordered.values, distinct.bit_length(), ordered.offsets, row)
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """The records end to end in ascending order: record · 2^bits + token, uint64 (T,)."""
+        record = np.arange(len(self), dtype=np.uint64) << np.uint64(self.bits)
+        return np.repeat(record, self.sizes) | self.tokens
 
     def __len__(self) -> int:
         return len(self.row)

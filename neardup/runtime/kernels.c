@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FEW 24          /* values up to which insertion beats counting */
+#define FEW 16          /* values, for each byte to sort by, up to which insertion beats counting */
 #define LANES 16        /* min-hashes whose minima stay in registers */
 #define AT_ONCE 512     /* tokens whose hashes stay in the first cache */
 #define MOST_DIGITS 20  /* of 2^64-1 */
@@ -40,6 +40,17 @@ WIDE void sketch_rows(const uint64_t *values, const int64_t *offsets, int64_t n,
         maps[i] = map;
         sums[i] = sum;
     }
+}
+
+/* Write a parity bitmap of 2^log bits, for each row; maps (n, 2^(log-6)): zeros. */
+void parity_maps(const uint64_t *values, const int64_t *offsets, int64_t n, uint64_t golden, int64_t log,
+                 uint64_t *maps)
+{
+    for (int64_t i = 0; i < n; i++, maps += 1 << (log - 6))
+        for (int64_t k = offsets[i]; k < offsets[i + 1]; k++) {
+            uint64_t place = values[k] * golden >> (64 - log);
+            maps[place >> 6] ^= (uint64_t)1 << (place & 63);
+        }
 }
 
 static void by_insertion(uint64_t *row, int64_t size)
@@ -87,7 +98,10 @@ static int64_t sort_distinct(uint64_t *row, int64_t size, uint64_t *scratch)
         all &= row[i];
         descents += i > 0 && row[i - 1] > row[i];
     }
-    if (descents && size <= FEW)
+    int64_t bytes = 0;
+    for (uint64_t differ = any ^ all; differ; differ >>= 8)
+        bytes += (differ & 255) > 0;
+    if (descents && size <= FEW * bytes)
         by_insertion(row, size);
     else if (descents)
         by_counting(row, size, scratch, any ^ all);
@@ -96,6 +110,20 @@ static int64_t sort_distinct(uint64_t *row, int64_t size, uint64_t *scratch)
         kept += i + 1 == size || row[i] != row[i + 1];
     }
     return kept;
+}
+
+/* Sort each of n rows of sizes[i] values, end to end, without repeats; close the gaps, and write the
+   new sizes.  scratch: as many values as the largest row. */
+void sort_rows(uint64_t *values, int64_t *sizes, int64_t n, uint64_t *scratch)
+{
+    uint64_t *row = values, *to = values;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t size = sizes[i];
+        sizes[i] = sort_distinct(row, size, scratch);
+        memmove(to, row, (size_t)sizes[i] * sizeof *row);
+        row += size;
+        to += sizes[i];
+    }
 }
 
 static int is_blank(uint8_t byte) { return byte == ' ' || (byte >= 9 && byte <= 13 && byte != '\n'); }

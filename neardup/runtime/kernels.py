@@ -19,7 +19,16 @@ import numpy as np
 FILE = "libkernels.so"
 LANES = 16  # as in kernels.c
 LINE_FIELDS = 5
-OTHERS = ("band_words", "part_sums", "shared_sizes", "sketch_rows", "take_rows")  # count nothing
+# Those that count nothing:
+OTHERS = [
+    "band_words",
+    "parity_maps",
+    "part_sums",
+    "shared_sizes",
+    "sketch_rows",
+    "sort_rows",
+    "take_rows",
+]
 
 
 def _load() -> "ctypes.CDLL | None":
@@ -105,6 +114,21 @@ def sketch_rows(
     maps, sums = np.empty((2, len(offsets) - 1), np.uint64)
     _call("sketch_rows", _unsigned(values), _signed(offsets), len(maps), golden, maps, sums)
     return maps, sums
+
+
+def parity_maps(values: np.ndarray, offsets: np.ndarray, golden: int, log: int) -> np.ndarray:
+    """Return a parity bitmap of 2^log bits of each row: uint64 (n, words)."""
+    maps = np.zeros((len(offsets) - 1, 1 << log - 6), np.uint64)
+    _call("parity_maps", _unsigned(values), _signed(offsets), len(maps), golden, log, maps)
+    return maps
+
+
+def sort_rows(values: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows, end to end, sorted and without repeats: values, and their sizes (int64)."""
+    rows, left = np.array(values, np.uint64), np.array(sizes, np.int64)
+    scratch = np.empty(left.max(initial=0), np.uint64)
+    _call("sort_rows", rows, left, len(left), scratch)
+    return rows[: left.sum()], left
 
 
 def take_rows(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -124,6 +124,9 @@ class Ragged:
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
         """Make sorted rows without repeats from values (uint64) laid end to end; sizes: int64."""
+        if kernels.COMPILED:
+            values, sizes = kernels.sort_rows(values, sizes)
+            return cls(values, _offsets(sizes))
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits > 64:
             return _from_long_words(values, sizes)

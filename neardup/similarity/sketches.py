@@ -157,6 +157,8 @@ def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:
     """
     mean = len(sets.values) // max(1, len(sets))
     log = log or min(max(6, mean.bit_length() + 1), MOST_BITS)
+    if kernels.COMPILED:
+        return kernels.parity_maps(sets.values, sets.offsets, GOLDEN, log)
     rows = np.arange(len(sets)) << log
     maps = np.zeros(len(sets) << log - 6, dtype=np.uint64)
     for low, high in chunks(sets.sizes + (1 << log), BITS_AT_ONCE):
@@ -164,7 +166,7 @@ def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:
         places = some.values * np.uint64(GOLDEN) >> np.uint64(64 - log)
         flips = np.repeat(rows[: high - low], some.sizes) + places.astype(np.int64)
         odd = (np.bincount(flips, minlength=high - low << log) & 1).astype(np.uint8)
-        maps[low << log - 6 : high << log - 6] = np.packbits(odd).view(np.uint64)
+        maps[low << log - 6 : high << log - 6] = np.packbits(odd, bitorder="little").view("<u8")
     return maps.reshape(len(sets), 1 << log - 6)
 
 

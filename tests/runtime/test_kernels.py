@@ -28,7 +28,7 @@ from neardup.schemes.by_size import Parts, groups_of
 from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Batch, Ragged, shared_sizes
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Threshold
-from neardup.similarity.sketches import bitmaps_and_sums
+from neardup.similarity.sketches import bitmaps_and_sums, wide_bitmaps
 from tests.support.engines import ROOT
 from tests.support.oracle import hamming
 
@@ -59,6 +59,7 @@ LINES = st.tuples(
 ).map(lambda line: line[0] + line[1] + b"".join(b"".join(pair) for pair in line[2]) + line[3])
 BLOCKS = st.lists(LINES, min_size=1, max_size=6).map(lambda lines: b"".join(lines) + b"\n")
 VALUES = st.one_of(st.integers(0, 50), st.integers((1 << 64) - 9, (1 << 64) - 1))
+ROWS_OR_NONE = st.lists(VALUES, max_size=60)
 ROWS = st.lists(st.lists(VALUES, min_size=1, max_size=60), min_size=1, max_size=8)
 
 
@@ -160,6 +161,26 @@ def test_taken_rows_and_common_values(rows: list[list[int]], data: st.DataObject
 @given(ROWS)
 def test_bitmaps_and_sums(rows: list[list[int]]) -> None:
     the_same(bitmaps_and_sums, Ragged.from_rows([row or [0] for row in rows]))
+
+
+@needs_kernels
+@given(st.lists(ROWS_OR_NONE, max_size=8), st.sampled_from([None, 6, 7, 8, 12]))
+def test_wide_bitmaps(rows: list[list[int]], log: int | None) -> None:
+    the_same(wide_bitmaps, Ragged.from_rows(rows), log)
+
+
+@needs_kernels
+@given(st.lists(ROWS_OR_NONE, max_size=8))
+def test_sorted_rows(rows: list[list[int]]) -> None:
+    values = np.array([value for row in rows for value in row], np.uint64)
+    the_same(Ragged.from_unsorted, values, np.array([*map(len, rows)], np.int64))
+
+
+@needs_kernels
+@given(st.integers(1, 8), st.integers(0, 400), st.integers(0, 2**32 - 1))
+def test_sorted_rows_of_any_width(bytes_: int, size: int, seed: int) -> None:
+    values = np.random.default_rng(seed).integers(0, 256**bytes_ - 1, 2 * size + 3, np.uint64)
+    the_same(Ragged.from_unsorted, values, np.array([size, 0, 3, size]))
 
 
 @needs_kernels
