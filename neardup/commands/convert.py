@@ -64,8 +64,8 @@ def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counter
     found: Iterable[Row | BadLine] = _of_rows(block, form) if form.fields else _of_text(block)
     if block.line == 1 and not block.flaw:
         found = list(found)
-        bad = sum(isinstance(row, BadLine) for row in found)
-        check_start(block, len(found) - bad, bad, settings, counters)
+        bad = [row for row in found if isinstance(row, BadLine)]
+        check_start(block, len(found) - len(bad), bad, settings, counters)
     for row in [BadLine(0, block.data, block.flaw)] if block.flaw else found:
         if isinstance(row, BadLine):
             reject(block, row, settings, counters)

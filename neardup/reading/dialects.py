@@ -38,7 +38,7 @@ MARKS = (  # the longer ones first
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}  # as `codecs.lookup` calls them
 MARKED = ("utf-16", "utf-32")  # which need a mark
 STATEFUL = ("utf-7", "hz", "iso2022", "idna", "punycode", "unicode", "raw_unicode", "undefined")
-CONVERTED = "convert the file to UTF-8, as `iconv -c` does"
+CONVERTED = "convert the file to UTF-8 first"
 NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"
 
 

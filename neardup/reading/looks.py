@@ -95,6 +95,15 @@ def misread(
     return "" if plausible or not look.like else message
 
 
+def misencoded(rows: Sequence[bytes]) -> str:
+    """Return what rows that are not UTF-8 look like, and the option that was tried on them."""
+    try:
+        b"\n".join(rows).decode("cp1252")
+    except UnicodeDecodeError:
+        return "is neither UTF-8 nor cp1252; name its encoding with --encoding"
+    return f"looks like text in cp1252; {to_add('--encoding', 'cp1252')}"
+
+
 def seen(data: bytes, kind: str) -> Look:
     """Return what the first lines are, other than the kind of input that they were read as."""
     encoding = _encoding(data)

@@ -71,7 +71,7 @@ ORDER = (
 )
 ADVICE = {  # by a word of the most frequent reason
     "fingerprint": "a fingerprint has a hexadecimal digit for each 4 of its --bits",
-    "UTF-8": "name their encoding, as in --encoding cp1252",
+    "UTF-8": "name their encoding with --encoding",
     "text": "name the field of the text in each file, as in --text body or --text text,body",
     "id is neither": "an id is a text or a whole number; name its field, as in --id key",
     "in the id": "name another field, as in --id key, or number the rows with --id ''",
@@ -326,7 +326,7 @@ def _advice(counts: Mapping[str, int]) -> str:
     """Return what the first lines of a file look like, or else advice by the most frequent reason.
 
     >>> _advice({"bad lines: not UTF-8": 60, "bad lines: no text": 1})
-    'name their encoding, as in --encoding cp1252'
+    'name their encoding with --encoding'
     """
     if looks := [name[len(SEEMS) :] for name in sorted(counts) if name.startswith(SEEMS)]:
         return looks[0]

@@ -14,7 +14,7 @@ are removed, or finds the clusters, in little memory for any number of edges:
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Callable
@@ -29,7 +29,7 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import NOT_UTF8, BadLine
-from neardup.reading.looks import misread
+from neardup.reading.looks import misencoded, misread
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
@@ -108,7 +108,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             continue
         batch, bad_lines = settings.parse(block.data)
         good = len(batch.ids) + len(batch.without_shingles)
-        check_start(block, good, len(bad_lines), settings, counters)
+        check_start(block, good, bad_lines, settings, counters)
         for bad in bad_lines:
             reject(block, bad, settings, counters)
         counters.add("records", good)
@@ -128,20 +128,27 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 
 
-def check_start(block: Block, good: int, bad: int, settings: Settings, counters: Counters) -> None:
+def check_start(
+    block: Block, good: int, bad: Sequence[BadLine], settings: Settings, counters: Counters
+) -> None:
     """Note what the first lines of a file look like if they were read as something else.
 
-    good, bad: how many lines of the block are records, and are not.  See `misread`.
+    good: how many lines of the block are records.  See `misread` and `misencoded`.
     """
     inside = block.line > 1 or " from byte " in block.place  # of a split
-    if inside or settings.max_bad > MAX_BAD or not isinstance(block.data, bytes):
+    if inside or settings.max_bad > MAX_BAD:
         return
     kind, place = settings.form.input or "jsonl", block.place.removesuffix("line ")
+    if not isinstance(block.data, bytes):
+        foreign = [line.text for line in bad if line.reason == NOT_UTF8 and not block.encoding]
+        if len(foreign) > good and kind != "parquet":
+            counters.add(f"{SEEMS}{place.removesuffix('row ')}{misencoded(foreign)}", 1)
+        return
     by_tasks = in_task() or counters.stage in ("mapper", "keys")
     bag = settings.form.bag and settings.form.shingle is None
     own = settings.scheme.weights and settings.scheme.weights.own
     without = ", without --shingle bag" * bag + ", without --weights own" * bool(own)
-    other = misread(block.data, kind, place, good, bad, by_tasks, without)
+    other = misread(block.data, kind, place, good, len(bad), by_tasks, without)
     if other and not in_task():  # names of Hadoop's counters are short
         counters.add(SEEMS + other, 1)
 

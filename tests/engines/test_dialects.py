@@ -313,11 +313,18 @@ def test_tasks_read_utf_8(tmp_path: Path) -> None:
 
 
 def test_an_encoding_that_is_not_named_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes("id,text\na,café\nb,thé\n".encode("latin-1"))
-    result = run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path)
-    assert result.code == 1
-    told = "none of 2 lines could be read; name their encoding, as in --encoding cp1252\n"
-    assert result.err.endswith(told)
+    told = {
+        "é": "looks like text in cp1252; add: --encoding cp1252",
+        "\x81": "is neither UTF-8 nor",
+    }
+    for letter, advice in told.items():
+        rows = f"id,text\na,caf{letter}\nb,th{letter}\n"
+        (tmp_path / "a.csv").write_bytes(rows.encode("latin-1"))
+        result = run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path)
+        assert result.code == 1
+        assert f"none of 2 lines could be read; a.csv: {advice}" in result.err
+        (tmp_path / "a.csv").write_bytes((rows + "c,x\nd,y\n").encode("latin-1"))
+        assert advice not in run([*RUN_LOCAL, "a.csv"], tmp_path, cwd=tmp_path).err
 
 
 # Escaped quotes.
