@@ -200,6 +200,7 @@ def pair_lines(
 
     An id is never paired with itself; an id of several records may form a pair several times.
 
+    >>> from neardup.sets.ragged import Ragged
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> records = Batch([b"b", b"a", b"c"], Ragged.from_rows([[1, 2], [1, 2], [3]]))
     >>> left, right = np.array([0, 0]), np.array([1, 2])

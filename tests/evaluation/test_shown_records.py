@@ -39,7 +39,7 @@ def test_of_shingle_lines_the_shingles(tmp_path: Path) -> None:
 
 
 def test_the_blocks_go_on_and_all_texts_of_an_id_are_noted(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(LINES * 2 + b"x" * 300_000 + b"\n")
+    (tmp_path / "a").write_bytes(LINES * 2 + b"x" * 600_000 + b"\n")
     held: Texts = {}
     blocks = list(read_files([str(tmp_path / "a")], 1 << 18))
     assert any(block.flaw for block in blocks)

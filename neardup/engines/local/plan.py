@@ -114,7 +114,7 @@ def workers_for(asked: "int | None", input_bytes: int) -> int:
     """Return the number of mappers and of reducers to start: limited for small inputs, at most 240.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
-    (4, 9, 24, 240)
+    (4, 9, 16, 240)
     >>> workers_for(None, 0)
     1
     """
