@@ -170,7 +170,7 @@ def detail(facts: Facts, floor: float, smallest: float, contrast: float) -> floa
 SAME_DETAIL, SAME_PIXELS = 1.3, 1.05  # ratios
 QUIET = 0.1  # levels of noise; photos have more
 FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
-MOVED = 0.15  # standard deviations of levels, at least, of two framings
+MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
 ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
 POOR = 18.0  # step of a JPEG file of quality 35
 LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
@@ -193,7 +193,7 @@ def _same_length(a: Facts, b: Facts) -> bool:
 
 def _is_framed(a: Facts, b: Facts) -> bool:
     less = min(a["inside"]) < min(b["inside"]) - FRAMED
-    return less and _moved(a, b) > MOVED and abs(_shape(a) / _shape(b) - 1) < 0.03
+    return less and _moved(a, b) > MOVED[0] and abs(_shape(a) / _shape(b) - 1) < 0.03
 
 
 def _shape(of: Facts) -> float:
@@ -219,7 +219,7 @@ def _is_enlarged(a: Facts, b: Facts) -> bool:
 
 def _has_text(a: Facts, b: Facts) -> bool:
     """Return whether few parts of a picture have more in them than in `b`, and most the same."""
-    if not _same_size(a, b):
+    if not _same_size(a, b) or _moved(a, b) > MOVED[1]:  # such as a mirrored one
         return False
     of_a, of_b = (np.array(of["cells"]) + 1 for of in (a, b))
     ratio = np.maximum(of_a / of_b, of_b / of_a)
@@ -239,26 +239,31 @@ def _is_sharper(a: Facts, b: Facts) -> bool:
 def _is_reduced(a: Facts, b: Facts) -> bool:
     """Return whether `a` has a palette for what was not drawn with few colours.
 
-    A JPEG file without noise is that of a drawing, and may be made from `a`.
+    A JPEG file without noise is that of a drawing, and may be made from `a`, unless `a` is dotted.
     """
     if not a.get("palette") or b.get("palette", True) or a["digest"] == b["digest"]:
         return False
-    return bool(b["noise"] > QUIET or generation(b) == (0, FINE))
+    return bool(a["dotted"] or b["noise"] > QUIET or generation(b) == (0, FINE))
 
 
 def _is_clipped(a: Facts, b: Facts) -> bool:
     more = a.get("clipped", 0) > 1.2 * b.get("clipped", 1) + CLIPPED
-    return more and other_colours(a, b) and b.get("colour", 0) >= GREY
+    return more and other_colours(a, b) and b.get("colour", 0) >= GREY and not _is_noisier(b, a)
 
 
 def _is_grey(a: Facts, b: Facts) -> bool:
-    return bool(a.get("colour", GREY) < GREY and b.get("colour", 0) > COLOURED)
+    grey = a.get("colour", GREY) < GREY and b.get("colour", 0) > COLOURED
+    return bool(grey and not _is_noisier(b, a))
+
+
+def _is_noisier(a: Facts, b: Facts) -> bool:
+    return bool(a["noise"] > 2 * b["noise"] + 2)
 
 
 def _has_noise(a: Facts, b: Facts) -> bool:
     """Return whether `a` has more noise than `b`, and less above it."""
     less = sum(a["spectrum"][8:]) < sum(b["spectrum"][8:])
-    return bool(_same_size(a, b) and a["noise"] > 2 * b["noise"] + 2 and less)
+    return _same_size(a, b) and _is_noisier(a, b) and less
 
 
 CHANGES = {  # what `a` is, beside `b`

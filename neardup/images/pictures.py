@@ -55,6 +55,7 @@ LARGEST_MEASURED = 5000  # pixels a side, to compare copies
 COLOURS = 200  # pixels a side, of which colours are taken
 LOSSLESS = "lossless"
 FACTS = 3  # the version of what `measured` returns: must change with it
+FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
 CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
 CODECS.update(dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB))
 Size = tuple[int, int]
@@ -198,8 +199,8 @@ def _measured(image: Image.Image) -> originals.Facts:
     """Measure a picture: as `originals.facts_of`, and what its file and its colours tell.
 
     step: the mean quantisation of JPEG, of its low frequencies; colour: mean saturation;
-    clipped: share of the largest values; seen: the step of a JPEG file that it was made from;
-    coding: 0 for lossless; digest, of grey.
+    clipped: share of the largest values; dotted: a GIF in which few pixels are equal to the next;
+    seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey.
     """
     from PIL import Image
 
@@ -207,6 +208,7 @@ def _measured(image: Image.Image) -> originals.Facts:
     side = (min(image.width, COLOURS), min(image.height, COLOURS))
     colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA").convert("RGB")
     values = np.asarray(colours).astype(np.int16)
+    flat = (np.diff(grey, axis=1) == 0).mean()
     tables = getattr(image, "quantization", None) or {0: [0] * 64}
     steps = np.reshape(tables[0] if 0 in tables else next(iter(tables.values())), (8, 8))
     return {
@@ -214,6 +216,7 @@ def _measured(image: Image.Image) -> originals.Facts:
         "seen": originals.seen_step(grey),
         "digest": zlib.crc32(np.ascontiguousarray(grey).data),
         "palette": image.mode == "P" and getattr(image, "n_frames", 1) == 1,  # no animation
+        "dotted": image.format == "GIF" and bool(flat < FLAT),
         "colour": float(np.ptp(values, axis=2).mean()),
         "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
         "step": float(np.mean([steps[at] for at in originals.WAVES])),
