@@ -12,7 +12,8 @@ process does: `seed_files` finds seeds, and `video_join.Join` decides.  So the p
 `video_join.find`.
 
 Memory: as `seed_files` and `video_join` for one process; the seeds of a share; the clusters that
-have copies.  On disk: 470 bytes for each frame.
+have copies; at `common`, the id and number of each minute of a video.  On disk: 470 bytes for each
+frame.
 
 The lines are those of `step_lines`.
 """
@@ -68,6 +69,7 @@ from neardup.videos.video_prints import VideoPrint, from_line
 
 SHARES = 16
 NUMBER = re.compile(rb"\d{1,18}")  # of clusters: an int64
+NOT_SORTED = "the lines are not sorted; put LC_ALL=C sort before this step"
 MINUTE = 60_000  # milliseconds: the frames of a video that are counted in one group
 
 Indices = NDArray[np.int64]
@@ -142,16 +144,22 @@ def _shares(lines: Iterable[bytes], options: JoinOptions) -> Iterator[tuple[int,
 
 def _by_share(lines: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], Iterator[Row]]]:
     """Yield (number, shares) and the rows of each share; StageError if lines are not sorted."""
-    done: set[bytes] = set()
-    for key, group in groupby(lines, first_field):
-        if key in done:
-            raise StageError("the lines are not sorted; put LC_ALL=C sort before this step")
-        done.add(key)
+    for key, group in _by_key(lines):
         yield parse_share(key), map(row_of, group)
 
 
+def _by_key(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Iterator[bytes]]]:
+    """Yield each key and its lines; StageError if the lines of a key are not together."""
+    done: set[bytes] = set()
+    for key, group in groupby(lines, first_field):
+        if key in done:
+            raise StageError(NOT_SORTED)
+        done.add(key)
+        yield key, group
+
+
 def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
-    """Read the lines of a share; StageError if a video has no print, or two."""
+    """Read the sorted lines of a share; StageError if a video has no print, or two."""
     of_seeds: list[Row] = []
     marks: list[Row] = []
     needed: set[bytes] = set()
@@ -167,7 +175,11 @@ def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
                 yield parse_print(text)
 
     store = FrameStore.write(folder, ())
+    last = b""
     for kind, some in groupby(rows, itemgetter(1)):
+        if kind < last:
+            raise StageError(NOT_SORTED)
+        last = kind
         if kind == PRINT:
             store = FrameStore.write(folder, prints(some))
         elif kind == COMMON:
@@ -259,7 +271,7 @@ def common_frames(
 ) -> Iterator[bytes]:
     """Yield, by video, the starts of frames that many clusters show, and of matching frames."""
     most = common.limit(clusters.number, options.common_share, options.common_least)
-    for key, group in groupby(lines, first_field):
+    for key, group in _by_key(lines):
         rows = [fields_of(text, 3, "the matching frames of two videos") for text in group]
         ids = [key.rpartition(b" ")[0], *(other for _, other, _ in rows)]
         pairs = [parse_numbers(starts, 2) for *_, starts in rows]

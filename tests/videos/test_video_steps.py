@@ -252,6 +252,30 @@ def test_what_does_not_fit_together_is_refused() -> None:
         Clusters.read([b"a\t1\n"])
 
 
+def test_lines_that_are_not_sorted_are_refused() -> None:
+    """A step would overlook common frames, by which videos that share an opening are no pair."""
+    random = np.random.default_rng(2)
+    opening = made.made_up(random, "", 6)
+    prints = [
+        to_line(
+            made.joined(f"host{k}", made.copied(random, opening, ""), made.made_up(random, "", 20))
+        )
+        for k in range(8)
+    ]
+    seeds = list(video_steps.seeds(spread_and_sorted(*prints), DEFAULT))
+    clusters = Clusters.read([line(b"", b"8")])
+    shown = list(video_steps.shown(seeds))
+    common = list(video_steps.common_frames(sorted(shown), clusters, DEFAULT))
+    assert common
+    with pytest.raises(StageError, match="not sorted; put LC_ALL=C sort before this step"):
+        list(video_steps.common_frames(shown, clusters, DEFAULT))
+    assert not list(video_steps.pairs(spread_and_sorted(*seeds, *common, *prints), DEFAULT))
+    for first, second, third in ((common, seeds, prints), (prints, seeds, common)):
+        lines = video_steps.spread([*first, *second, *third], 1)
+        with pytest.raises(StageError, match="not sorted"):
+            list(video_steps.pairs(lines, DEFAULT))
+
+
 def test_prints_of_other_variants_are_refused() -> None:
     random = np.random.default_rng(6)
     a, b = made.made_up(random, "a", 5), made.made_up(random, "b", 5)._replace(variants=("x", "y"))
