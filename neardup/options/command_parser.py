@@ -275,7 +275,8 @@ class CommandParser(argparse.ArgumentParser):
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
         here = {**ELSEWHERE[""], **ELSEWHERE.get(self.prog.rpartition(" ")[2], {})}
-        meant = "".join(f"; {here[w]}" if w in here else nearest(w, known) for w in wrong)
+        advice = (f"; {here[w]}" if w in here else nearest(w, known) for w in wrong)
+        meant = "".join(dict.fromkeys(advice))
         if "arguments are required" in message:  # perhaps an option has taken the files
             takers = [some.option_strings[:1] for some in self._actions if some.nargs == "+"]
             flags = [flag for (flag,) in filter(None, takers) if flag not in message]

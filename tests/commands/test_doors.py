@@ -264,6 +264,11 @@ def test_refusals_are_the_same(door: str, words: list[str], said: str, tmp_path:
             "folders x --keep a",
             "--keep a; folders are listed, and none is removed; for files, type",
         ),
+        (
+            "folders x --keep a --removed b",
+            "b; folders are listed, and none is removed; for files, type: python3 -m neardup "
+            "images (or videos, documents) FOLDER --output removed; python3 -m neardup folders -h",
+        ),
         ("folders x --report a", "folders are listed, and none is removed; for files, type: "),
         (
             "folders x --against y",
