@@ -24,12 +24,12 @@ from fractions import Fraction
 from functools import cache
 from itertools import chain
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from neardup.library import keywords
-from neardup.library.keywords import DECIDING, Value, with_keywords
+from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
 from neardup.lines.answer_lines import NO_PAIR
@@ -55,6 +55,9 @@ from neardup.stages.scheme_choice import Choice
 from neardup.verification import JoinParts
 from neardup.verification.bucket_batch import in_batches
 from neardup.verification.record_pairs import PairLines
+
+if TYPE_CHECKING:  # typing has it from Python 3.12 on
+    from typing_extensions import Unpack
 
 
 class Pair(NamedTuple):
@@ -87,8 +90,10 @@ class Deduplicated(NamedTuple):
     removed: list[Removed]
 
 
-@with_keywords()
-def pairs(records: Iterable[Any], threshold: Value = None, **options: Any) -> list[Pair]:
+@with_keywords(Keywords)
+def pairs(
+    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
+) -> list[Pair]:
     """Return the pairs at or above the threshold (default 0.9), in the order of their ids.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
@@ -109,8 +114,10 @@ def pairs(records: Iterable[Any], threshold: Value = None, **options: Any) -> li
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
-@with_keywords()
-def clusters(records: Iterable[Any], threshold: Value = None, **options: Any) -> list[list[Any]]:
+@with_keywords(Keywords)
+def clusters(
+    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
+) -> list[list[Any]]:
     """Return the clusters: connected components of the pairs, as lists of ids in order.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
@@ -125,8 +132,10 @@ def clusters(records: Iterable[Any], threshold: Value = None, **options: Any) ->
     return list(found.values())
 
 
-@with_keywords(*DECIDING)
-def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Any) -> Deduplicated:
+@with_keywords(DecisionKeywords)
+def deduplicate(
+    records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
+) -> Deduplicated:
     """Return the ids of the kept records, and each removed record with the one it duplicates.
 
     In order of priority (keep="first", "longest" or "smallest"), a record is kept unless it forms a

@@ -12,13 +12,41 @@ from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Callable, TypeVar, Union
+from typing import Any, Callable, TypedDict, TypeVar, Union
 
 from neardup.options.table import OPTIONS, Options, attribute
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import StageError, UsageError, nearest
 
 Value = Union[str, int, float, Fraction, Decimal, None]
+
+
+class Keywords(TypedDict, total=False):
+    """Keyword arguments of pairs, clusters, Index.create, spark.pairs; see `neardup run --help`."""
+
+    scheme: str | None  # minhash unless given
+    exact: bool
+    measure: str | None  # jaccard, or what the scheme has
+    recall: Value  # 0 < P < 1
+    max_bands: int | None
+    bands: int | None
+    rows: int | None
+    weights: str | None
+    supershingles: str | None  # M:S:B
+    distance: int | None
+    bits: int | None
+    idf: str | None  # LOW:HIGH
+    lexicons: int | None
+    seed: int | None  # 0 to 2^64-1
+    clean: str | None
+    shingle: str | None  # UNIT:K, as word:3 or char:5
+
+
+class DecisionKeywords(Keywords, total=False):
+    """The keyword arguments of `deduplicate`: those of `pairs`, and those of decisions."""
+
+    rule: str | None  # direct or cluster
+    keep: str | None  # first, longest or smallest
 
 
 FOR_FILES = "applies only to files; the library has its records in memory"
@@ -41,26 +69,27 @@ ABSENT = {
 OWN_WEIGHTS = (
     "weights='own': elements of a set have no weights here; ./run_local.sh reads them from a file"
 )
-DECIDING = ("rule", "keep")  # of `deduplicate` only
 _ANY = "|".join(sorted(OPTIONS, key=len, reverse=True))
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
-def with_keywords(*own: str) -> Callable[[Call], Call]:
-    """Return a decorator that adds keywords to a signature, for help; own: which of DECIDING."""
+def with_keywords(kind: type) -> Callable[[Call], Call]:
+    """Return a decorator that adds the keywords in `kind` to a signature, for help and editors."""
 
     def named(call: Call) -> Call:
         shown = inspect.signature(call)
-        there = {
-            name: each for name, each in shown.parameters.items() if each.kind != each.VAR_KEYWORD
-        }
-        for flag, option in OPTIONS.items():
-            name, kind = attribute(flag), inspect.Parameter.KEYWORD_ONLY
-            if flag not in ABSENT and (name in own or name not in DECIDING):
-                default = None if " " in option.usage else False
-                there.setdefault(name, inspect.Parameter(name, kind, default=default))
-        vars(call)["__signature__"] = shown.replace(parameters=list(there.values()))
+        own = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        own += [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=False if name == "exact" else None,
+                annotation=getattr(annotation, "__forward_arg__", annotation),
+            )
+            for name, annotation in kind.__annotations__.items()  # inherited ones, too
+        ]
+        vars(call)["__signature__"] = shown.replace(parameters=own)
         return call
 
     return named
@@ -87,7 +116,7 @@ def options_of(output: str, input_: str, given: Mapping[str, Any]) -> Options:
             raise ValueError(f"{name}: no such option; the options are {', '.join(known)}{meant}")
         if flag in ABSENT:
             raise ValueError(f"{name}: {ABSENT[flag]}")
-        if name in DECIDING and output != "removed":
+        if name in ("rule", "keep") and output != "removed":
             raise ValueError(f"{name} is an option of neardup.deduplicate only")
         if name == "keep" and ":" in str(value):
             raise ValueError(

@@ -12,13 +12,13 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from neardup.engines.local.key_pruning import record_sketches
 from neardup.library import keywords
-from neardup.library.keywords import Value, with_keywords
+from neardup.library.keywords import Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.lines.count_lines import format_all
 from neardup.options.settings import Settings, counts_first, stays_exact
@@ -32,6 +32,9 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import portions, with_keys
 from neardup.stored import index_manifest, segment
 from neardup.stored.lookup import similar_to_each
+
+if TYPE_CHECKING:  # typing has it from Python 3.12 on
+    from typing_extensions import Unpack
 
 TEXTS, SETS = "texts", "sets"
 _INPUT = {TEXTS: "text", SETS: "shingles"}
@@ -70,13 +73,13 @@ class Index:
         self._state = self._read()
 
     @classmethod
-    @with_keywords()
+    @with_keywords(Keywords)
     def create(
         cls,
         path: str | os.PathLike[str],
         records: str = TEXTS,
         threshold: Value = None,
-        **options: Any,
+        **options: Unpack[Keywords],
     ) -> Index:
         """Make a new, empty index in a folder, for records that are "texts" or "sets".
 

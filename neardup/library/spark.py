@@ -8,10 +8,11 @@ The stages and the promise are those of run_spark.sh, which works on files.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neardup.engines.spark import INSTALL
 from neardup.library.keywords import (
+    Keywords,
     Value,
     as_value_errors,
     of_vectors,
@@ -24,9 +25,10 @@ from neardup.runtime.program import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from typing_extensions import Unpack
 
 
-@with_keywords()
+@with_keywords(Keywords)
 def pairs(
     df: DataFrame,
     threshold: Value = None,
@@ -35,7 +37,7 @@ def pairs(
     text: str = "text",
     partitions: int | None = None,
     rounds: int = 2,
-    **options: Any,
+    **options: Unpack[Keywords],
 ) -> DataFrame:
     """Return DataFrame(a, b, similarity): the pairs at or above the threshold, each once.
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.library.keywords import ABSENT, in_python, options_of
+from neardup.library.keywords import ABSENT, DecisionKeywords, in_python, options_of
 from neardup.options.table import OPTIONS
 from tests.support.programs import RUN_LOCAL, VIDEOS, run
 
@@ -138,8 +138,9 @@ def test_none_is_not_given():
     assert neardup.pairs(AT_NINE_TENTHS, None, seed=None, exact=None) == [(0, 1, Fraction(9, 10))]
 
 
-def test_help_knows_every_keyword():
+def test_help_and_type_checkers_know_every_keyword():
     there = {flag[2:].replace("-", "_") for flag in OPTIONS if flag not in ABSENT} - {"threshold"}
+    assert set(get_type_hints_of(DecisionKeywords)) == there
     for call, more in (
         (neardup.pairs, set()),
         (neardup.clusters, set()),
@@ -147,6 +148,10 @@ def test_help_knows_every_keyword():
     ):
         shown = set(inspect.signature(call).parameters)
         assert shown == {"records", "threshold"} | there - {"rule", "keep"} | more
+
+
+def get_type_hints_of(kind: type) -> list[str]:
+    return [name for base in kind.__mro__ for name in getattr(base, "__annotations__", {})]
 
 
 @pytest.mark.parametrize("steps", ["html,digits", ["html", "digits"], ("digits", "html")])
