@@ -16,6 +16,7 @@ import numpy as np
 
 from neardup.joins.near_bits import near_records
 from neardup.schemes.fingerprints import Fingerprints
+from neardup.schemes.scheme import Scheme
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Ragged, first_of_run, shared, spans
 from neardup.similarity.sketches import bitmaps_and_sums
@@ -24,7 +25,7 @@ PAIRS_AT_ONCE = 1 << 12
 MANY_NEW = 1 << 20  # keys with repeats, of pairs
 
 
-def near_keys(scheme: Fingerprints, parts: Iterable[Ragged], every: bool) -> Ragged:
+def near_keys(scheme: Scheme, parts: Iterable[Ragged], every: bool) -> Ragged:
     """Return the keys that each row of `parts`, end to end, shares with similar rows.
 
     every: return all keys that two similar rows share, instead of the smallest.  Equal rows are

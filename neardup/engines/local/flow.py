@@ -37,7 +37,6 @@ from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import LEFT_OUT, OLD_RECORDS, REPEATED, SHUFFLED
-from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.near_keys import near_keys
@@ -143,7 +142,6 @@ def parse(plan: Plan, k: int) -> None:
 def near_postings(plan: Plan) -> None:
     """Write the postings of all mappers' fingerprints, of keys that similar ones share."""
     scheme, unused = plan.settings.scheme, Counters("near")
-    assert isinstance(scheme, Fingerprints)
     sets = (batch.sets for k in range(plan.jobs) for batch in plans.kept_records(plan, k, unused))
     found = near_keys(scheme, sets, every=plan.settings.output is OUTPUTS["links"])
     counts = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
