@@ -31,6 +31,7 @@ def near_keys(scheme: Scheme, parts: Iterable[Ragged], every: bool) -> Ragged:
     every: return all keys that two similar rows share, instead of the smallest.  Equal rows are
     compared once.
     """
+    assert isinstance(scheme, Fingerprints)
     each = [
         (Prints.of(sets, scheme.bits), bitmaps_and_sums(sets)[1])
         for sets in chain([Ragged.from_rows([])], parts)
