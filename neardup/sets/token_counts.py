@@ -67,7 +67,14 @@ class Sample:
             self.draw(np.add.reduceat(mix(sets.values), sets.offsets[:-1]), sets)
             yield sets
 
+    def merge(self, other: "Sample") -> None:
+        """Draw from all sets that `other`, which has the same maximum numbers, was drawn from."""
+        hashes, sets = other.hashes, other.sets
+        self._bound = min(self._bound, other._bound)  # `other` may have left out larger hashes
+        self.draw(hashes, sets)
+
     def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
+        """Draw from some sets, none of them empty; hashes: uint64, one for each set."""
         smallest = distinct(hashes[hashes < self._bound])[0][: self._max_sets + 1]
         if len(smallest) > self._max_sets:
             self._bound = smallest[-1]
@@ -87,7 +94,7 @@ class Sample:
         sets = Ragged.end_to_end([self._sets, *(some for _, some in self._new)])
         self._new, self._new_sets, self._new_tokens = [], 0, 0
         order = np.argsort(hashes, kind="stable")
-        order = order[first_of_run(hashes[order])]
+        order = order[first_of_run(hashes[order]) & (hashes[order] < self._bound)]
         kept = int(np.searchsorted(np.cumsum(sets.sizes[order]), self._max_tokens, side="right"))
         kept = min(max(1, kept), self._max_sets)
         if kept < len(order):

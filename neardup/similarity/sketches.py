@@ -146,7 +146,7 @@ def bitmaps_and_sums(sets: Ragged) -> tuple[np.ndarray, np.ndarray]:
         bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
         maps = np.bitwise_xor.reduceat(bits, sets.offsets[:-1])
         sums = np.add.reduceat(mix(sets.values), sets.offsets[:-1])
-    return maps[:, np.newaxis], sums ^ mix(sets.sizes.astype(np.uint64))
+    return maps[:, np.newaxis], sums + sets.sizes.astype(np.uint64) * np.uint64(GOLDEN)
 
 
 def wide_bitmaps(sets: Ragged, log: "int | None" = None) -> np.ndarray:

@@ -51,7 +51,7 @@ class Choice:
         for part in parts:
             whole.records += part.records
             whole.tokens += part.tokens
-            whole.sample.draw(part.sample.hashes, part.sample.sets)
+            whole.sample.merge(part.sample)
         return whole
 
     def is_exact(self, settings: Settings) -> bool:

@@ -123,6 +123,11 @@ def test_the_choice_does_not_depend_on_parts_and_order() -> None:
         known = seen
 
 
+def test_pairs_share_a_token_in_any_place() -> None:
+    sets = Ragged.from_rows([[1, 2], [2, 3], [3, 4], [8, 9]])
+    assert _pairs(sets, sets, Settings.of(Options()).measure) == 2
+
+
 def test_a_sample_tells_how_many_pairs_share_a_key() -> None:
     sets = Ragged.from_rows(topical())
     settings = Settings.of(Options(threshold="0.7"))

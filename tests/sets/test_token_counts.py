@@ -374,7 +374,7 @@ def test_lines_that_nobody_has_sorted() -> None:
 
 
 def test_a_sample_does_not_depend_on_who_draws_it() -> None:
-    """A sample does not depend on the order of the sets or on their batches."""
+    """A sample does not depend on the order of the sets, or on their batches or parts."""
     sets = some_sets(40)
     drawn = set()
     for seed in range(20):
@@ -383,6 +383,11 @@ def test_a_sample_does_not_depend_on_who_draws_it() -> None:
         for _ in one.watch(ragged(shuffled[i : i + 7]) for i in range(0, 40, 7)):
             pass
         drawn.add(one.sets.values.tobytes())
+        halves = Sample(tokens=60), Sample(tokens=60)
+        for i, half in enumerate(halves):
+            list(half.watch([ragged(shuffled[i::2])]))
+        halves[0].merge(halves[1])
+        drawn.add(halves[0].sets.values.tobytes())
     assert len(drawn) == 1
     assert 0 < len(one.sets) < 40
 

@@ -17,7 +17,7 @@ from neardup.sets.ragged import Ragged, shared
 from neardup.similarity import sketches as module
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import MEASURES, Jaccard, Threshold
-from neardup.similarity.sketches import bitmaps, may_reach, wide_bitmaps
+from neardup.similarity.sketches import bitmaps, bitmaps_and_sums, may_reach, wide_bitmaps
 from tests.support.drawn import shingle_sets
 
 Maps = Callable[[Ragged], np.ndarray]
@@ -79,3 +79,9 @@ def test_large_sets_have_bitmaps_large_enough(
 def test_bits_are_counted() -> None:
     words = [0, 1, 2**63, 2**64 - 1, 0x0F0F0F0F0F0F0F0F]
     assert popcount(np.array(words, np.uint64)).tolist() == [bin(word).count("1") for word in words]
+
+
+def test_different_sets_have_different_sums() -> None:
+    """Also with the token 0, whose hash is 0, and with tokens that are a size of a set."""
+    sets = [list(x) for size in range(1, 10) for x in combinations(range(9), size)]
+    assert len({*bitmaps_and_sums(Ragged.from_rows(sets))[1].tolist()}) == len(sets)

@@ -237,7 +237,7 @@ def write_counts(batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sample:
         mixed = np.column_stack((mix(token), frequency.astype(np.uint64)))
         external_group.write_rows(mixed, tokens)
         rows += len(token)
-    pickle.dump((sizes, drawn.hashes, drawn.sets), sample)
+    pickle.dump((sizes, drawn), sample)
     return external_group.ROW_BYTES * rows + sample.tell()
 
 
@@ -256,9 +256,9 @@ def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
 def counts_of_all(tokens: list[Path], samples: list[Path]) -> counting.TokenCounts:
     sample, sizes, best = counting.Sample(), counting.NO_COUNTS, counting.NO_COUNTS
     for path in samples:
-        some, *drawn = pickle.loads(path.read_bytes())
+        some, drawn = pickle.loads(path.read_bytes())
         sizes = counting.added(sizes, some)
-        sample.draw(*drawn)
+        sample.merge(drawn)
     for path in tokens:
         rows = np.fromfile(path, np.uint64).reshape(-1, 2)
         best = counting.most_frequent(best, (rows[:, 0], rows[:, 1].astype(np.int64)))
