@@ -14,7 +14,7 @@ about 40 bytes for each token.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from neardup.joins.inverted_index import Joined
 from neardup.joins.prefix_joins import candidates_of, overlapping
 from neardup.runtime import kernels
 from neardup.sets.bit_vectors import bits_apart
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Ragged, spans
 from neardup.similarity.measures import Jaccard, SetMeasure, Size, Threshold
 from neardup.similarity.sketches import wide_bitmaps
 
@@ -83,9 +83,19 @@ def join_by(measure: SetMeasure, rows: Ragged) -> Joined:
     return joined
 
 
-def join_up_to(most: int | None, measure: SetMeasure, rows: Ragged) -> Joined | None:
-    """Return the pairs of rows that reach a measure's threshold; None if more than `most` do."""
+def join_up_to(
+    most: int | None,
+    measure: SetMeasure,
+    rows: Ragged,
+    worth: Callable[[int], bool] = lambda collisions: True,
+) -> Joined | None:
+    """Return the pairs of rows that reach a measure's threshold; None if more than `most` do.
+
+    None, too, if it is not `worth` so many collisions, of which each takes nanoseconds.
+    """
     records, demand = Ordered.of(rows), Demand.of(measure)
+    if not worth(collisions(records, demand)):
+        return None
     first = demand.first_partner(records)
     maps = wide_bitmaps(rows, LOG_BITS)[records.row]
     counts, found, total = dict.fromkeys(FILTERS, 0), [np.empty((0, 3), np.int64)], 0
@@ -97,6 +107,20 @@ def join_up_to(most: int | None, measure: SetMeasure, rows: Ragged) -> Joined | 
         if most is not None and total > most:
             return None
     return Joined.of(records.row, np.concatenate(found), {**records.counts(first), **counts})
+
+
+def collisions(records: Ordered, demand: Demand) -> int:
+    """Estimate how often a join finds a token of one record in the index, whatever their sizes.
+
+    >>> records = Ordered.of(Ragged.from_rows([[1, 2], [1, 3], [1, 4], [1, 5]]))
+    >>> [collisions(records, Demand(Threshold.parse(t), False)) for t in ("0.9", "0.3")]
+    [2, 10]
+    """
+    looked_up, indexed = (
+        np.bincount(records.tokens[spans(records.offsets[:-1], prefix)].astype(np.int64))
+        for prefix in (demand.probing_prefix(records.sizes), demand.indexing_prefix(records.sizes))
+    )
+    return int(looked_up[: len(indexed)] @ indexed) // 2
 
 
 def _compiled(

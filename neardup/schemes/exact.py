@@ -225,6 +225,11 @@ class Exact(BySize):
         rounded = np.round(np.log(np.maximum(seconds, 1e-9)), 3)
         return cls(groups, ways, np.argmin(rounded, axis=0), costs)
 
+    def seconds(self, request: Request, sets: Ragged) -> float:
+        made = self.of(request._replace(counts=TokenCounts.of_sets(sets)))
+        assert made.costs
+        return float(made.costs.seconds[made.choice, np.arange(len(made.choice))].sum())
+
     def cost(self) -> list[str]:
         """Return one line about the cost of each range of sizes that uses the same kind of keys."""
         if self.costs is None or not self.costs.keys[ALL].any():

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import blake2b
-from math import floor
+from math import floor, inf
 from typing import Any, Callable, ClassVar, NamedTuple
 
 import numpy as np
@@ -202,6 +202,10 @@ class Scheme(ABC):
     @abstractmethod
     def recall(self, similarity: float) -> float:
         """Return the minimum probability that two sets of a given similarity share a key."""
+
+    def seconds(self, request: Request, sets: Ragged) -> float:
+        """Estimate the seconds of a run by keys, given all sets; infinite if nothing is known."""
+        return inf
 
     def option_values(self, request: Request) -> dict[str, Any]:
         """Return {flag: value} for the scheme's options; the keys depend on these values."""

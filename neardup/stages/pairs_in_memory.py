@@ -33,8 +33,9 @@ from neardup.verification.pair_join import PairJoin
 RANK_BITS = 64 - HASH_BITS  # at most so many records, as a power of two
 RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
-KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 48
-MAX_PAIRS, MAX_COMPARED = 64, 4096  # of similar sets, and of sets that share a key, for each record
+KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 112
+MAX_PAIRS, MAX_COMPARED = 32, 4096  # of similar sets, and of sets that share a key, for each record
+COLLISION, LONG = 5e-9, 5.0  # seconds of an exact join
 
 Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
 
@@ -94,7 +95,7 @@ def pair_lines(
     first = first_rows(known.sums)
     row = np.flatnonzero(first == np.arange(n))
     if settings.scheme.finds_every_pair:
-        found = joined_sets(batches(), row, measure, most)
+        found = joined_sets(batches(), row, settings, most)
     else:
         found = sharing_keys(known, row, measure, most)
     if found is None:
@@ -127,9 +128,12 @@ def first_rows(sums: np.ndarray) -> np.ndarray:
 
 
 def joined_sets(
-    batches: Iterable[Batch], row: np.ndarray, measure: SetMeasure, most: int
+    batches: Iterable[Batch], row: np.ndarray, settings: Settings, most: int
 ) -> Pairs | None:
-    """Return the pairs of the sets at `row` (int64, ascending); None if they are too many."""
+    """Return the pairs of the sets at `row` (int64, ascending).
+
+    None if they are too many, or if an exact scheme's keys cost less.
+    """
     parts, base = [], 0
     for batch in batches:
         low, high = np.searchsorted(row, (base, base + len(batch.ids)))
@@ -138,7 +142,13 @@ def joined_sets(
         base += len(batch.ids)
     sets = Ragged.end_to_end(parts)
     parts.clear()
-    joined = join_up_to(most, measure, sets)
+
+    def worth(collisions: int) -> bool:
+        cost = collisions * COLLISION
+        return cost < LONG or cost < settings.scheme.seconds(settings.request, sets)
+
+    assert isinstance(settings.measure, SetMeasure)
+    joined = join_up_to(most, settings.measure, sets, worth)
     if joined is None:
         return None
     left, right = joined.left, joined.right
@@ -186,12 +196,15 @@ def partners_in(words: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def words_of(keys: Ragged, row: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield words (uint64) of a key's hash and i, for the keys of row[i]: for each band, or all."""
+    """Yield words (uint64) of a key's hash and i, for the keys of row[i]: for each band, or all.
+
+    For each band if all rows have one key in each of the same bands.
+    """
     i, width = np.arange(len(row), dtype=np.uint64), int(keys.sizes.max(initial=0))
     if width and (keys.sizes == width).all():
         table = keys.values.reshape(-1, width)
         bands = table >> np.uint64(HASH_BITS)
-        if (bands == bands[0]).all():
+        if (bands == bands[0]).all() and len(distinct(bands[0])[0]) == width:
             yield from (table[row, b] << np.uint64(RANK_BITS) | i for b in range(width))
             return
     keys = keys.take(row)

@@ -27,6 +27,7 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket
 from neardup.verification.record_pairs import EveryPair, PairLines
 
+PAIRS_AT_ONCE = 1 << 16  # as lines, some hundred bytes each
 SAMPLE = 16  # one in 16 sets is checked against its key
 Found = Iterator[Verified]
 
@@ -85,7 +86,9 @@ class PairJoin:
         if self.pairs.across:
             left, right = self.pairs.wanted(batch, left, right)
         self.counters.add(self.pairs.compared, self.pairs.candidates(batch, left, right))
-        yield from self._lines_of(batch, self.measure.verified(batch.sets, left, right))
+        for start in range(0, len(left), PAIRS_AT_ONCE):
+            some = left[start : start + PAIRS_AT_ONCE], right[start : start + PAIRS_AT_ONCE]
+            yield from self._lines_of(batch, self.measure.verified(batch.sets, *some))
 
     def _copies_of(self, batch: BucketBatch, several: np.ndarray) -> Iterator[bytes]:
         """Yield the lines of records with the same set, for the sets `several` (int64)."""

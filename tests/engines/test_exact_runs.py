@@ -178,6 +178,19 @@ def test_a_large_cluster_is_left_to_the_buckets(output: str, tmp_path: Path) -> 
     assert "reducer" in steps
 
 
+def test_a_join_that_costs_more_than_keys_is_left_to_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(1)
+    frequent = [draw.choice(60, 30, replace=False).tolist() for _ in range(2000)]
+    rare = [[i, *range(10**6 + i, 10**6 + 20 + i)] for i in range(0, 6000, 3)]
+    monkeypatch.setattr(pairs_in_memory, "LONG", 0)
+    monkeypatch.setattr(pairs_in_memory, "COLLISION", 1e-7)  # as if there were many more records
+    for sets, joined in ((frequent, False), (rare, True)):
+        batch = Batch([b"%d" % i for i in range(2000)], Ragged.from_rows(sets))
+        settings, row = Settings.of(Options(exact=True)), np.arange(2000)
+        found = pairs_in_memory.joined_sets([batch], row, settings, 10**6)
+        assert (found is not None) is joined
+
+
 @pytest.mark.parametrize("size", ["", "-1", "1", "2g", "1.5G", "M", "G2", "²M"])
 def test_a_memory_that_is_no_size_is_refused(size: str, tmp_path: Path) -> None:
     result = run([*RUN_LOCAL, f"--memory={size}", VIDEOS], tmp_path)
