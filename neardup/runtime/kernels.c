@@ -380,9 +380,9 @@ static int64_t common_if(const uint32_t *a, int64_t x, const uint32_t *b, int64_
 
    tokens: the rows, 0 … D-1, the rarest first; probing, indexing (n): how many first tokens of a set
    are looked up, and indexed; first (n): the first set that is large enough for a pair; maps (n, 4):
-   parity bitmaps; low, high (D): where the postings of a token begin; postings (set, place, size):
-   scratch; shared (n): zeros; touched (n): scratch.  at: the set from which to go on, n at the end;
-   counts (3): candidates with a common token, after the positional filter, after the bitmaps; added to.
+   parity bitmaps; low, high (D): where the postings of a token begin, both moved; postings (set,
+   place, size): scratch; shared (n): zeros; touched (n): scratch.  at: the set from which to go on, n
+   at the end; counts (3): candidates with a common token, after the positional filter, after the bitmaps; added to.
    pairs (room, 3): results, left < right and their overlap; room ≥ n.  Return how many were found. */
 WIDE int64_t prefix_pairs(
     const uint32_t *tokens, const int64_t *offsets, int64_t n, const int64_t *probing,

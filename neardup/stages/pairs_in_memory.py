@@ -30,7 +30,7 @@ from neardup.verification import OUTPUTS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.pair_join import PairJoin
 
-RANK_BITS = 64 - HASH_BITS  # at most so many records, as a power of two
+RANK_BITS = 64 - HASH_BITS  # records are fewer than 2^RANK_BITS
 RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 112
@@ -81,7 +81,8 @@ def pair_lines(
 ) -> Iterator[bytes] | None:
     """Return the lines of the pairs, or edges; None if they take more than `memory` bytes.
 
-    None, too, for very many pairs: of these, buckets write only what a decision needs.
+    None, too, for very many pairs, of which buckets write only what a decision needs, and for sets
+    of frequent tokens only, if other keys cost less.
     batches: returns the batches of all records, each time that it is called.
     """
     n = len(known.sizes)

@@ -5,7 +5,8 @@ the options alone: it is the same on every machine, with every --memory and numb
 
 MinHash compares the sets that share a key, and an exact join those that share one of their rarest
 tokens.  How many do is counted among the sets with the smallest hashes, s of n; among all of them
-it is (n/s)² times as many.  Which tokens are rare is counted in one half of these sets, and used in
+it is (n/s)² times as many.  The sample has one of equal sets, and n counts all, so that both joins
+seem dearer than they are.  Which tokens are rare is counted in one half of these sets, and used in
 the other: in the sets themselves those tokens seem rarest that by chance they do not share.
 """
 
