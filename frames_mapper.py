@@ -17,7 +17,7 @@ from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.video_tasks import frames_mapper
+from neardup.media.videos.video_tasks import frames_mapper
 
 if __name__ == "__main__":
     sys.exit(frames_mapper())

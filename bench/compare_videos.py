@@ -32,14 +32,14 @@ from bench.report.tables import markdown
 from bench.video_clips import EACH, LENGTHS, Clip, clips
 from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
-from neardup.images.folder_walk import FoundFile
-from neardup.images.results import Failure
+from neardup.files.folder_walk import FoundFile
+from neardup.files.results import Failure
+from neardup.media.frames.frame_store import FrameStore
+from neardup.media.frames.video_files import Reading, print_of
+from neardup.media.frames.video_prints import VideoPrint
+from neardup.media.videos.runs import VideoPair
+from neardup.media.videos.video_join import JoinOptions, find
 from neardup.similarity.intervals import clopper_pearson
-from neardup.videos.frame_store import FrameStore
-from neardup.videos.runs import VideoPair
-from neardup.videos.video_files import Reading, print_of
-from neardup.videos.video_join import JoinOptions, find
-from neardup.videos.video_prints import VideoPrint
 
 FOUND = 0.5  # share
 DRAWN_EDITED = ("moving-0", "talking-0", "slides-0")

@@ -31,7 +31,7 @@ from bench.image_programs import PROGRAMS, Program
 from bench.measure import DONE, measured_apart
 from bench.report.tables import markdown
 from bench.workloads import FOLDER
-from neardup.images import perceptual_hash, pictures
+from neardup.media.pictures import perceptual_hash, pictures
 
 RUNS, LIMIT, COPIES = 5, 600.0, 10
 PEERS = "imagehash", "pdqhash"

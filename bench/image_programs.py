@@ -30,7 +30,7 @@ from bench.data.picture_edits import EDITS
 from bench.measure import DONE, measured_apart
 from bench.report.tables import markdown, seconds
 from bench.workloads import FOLDER
-from neardup.images import pictures
+from neardup.media.pictures import pictures
 
 PICTURES, LIMIT = 30, 600.0
 GROUPS = list(dict.fromkeys(edit.group for edit in EDITS.values()))

@@ -7,18 +7,18 @@ reducer turns the records of one key, a bucket, into verified pairs.  Start read
 A folder imports only from those before it; its docstring lists them:
 
     runtime, sets
-    reading, images, similarity
+    reading, files, similarity
     lines
     schemes, joins
-    verification, videos
+    verification
     decisions
     options
     stages, stored
     engines
     library
-    evaluation
-    report
     commands
+    media.pictures, media.frames, media.videos, media.commands
+    tools.judge, tools.sketches, tools.documents, tools.report
 
 For other programs there are `pairs`, `clusters`, `deduplicate` and `Index`.  They are imported on
 first use: scripts on a cluster import this package before they know that numpy is installed.

@@ -16,26 +16,35 @@ from importlib import import_module
 from neardup.runtime import VERSION
 from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest, run
 
-# A command is one file in neardup/commands with a `main`, and one line here.
+# A command is one file with a `main`, and one line here: its folder, and what it does.
 COMMANDS = {
-    "example": "synthetic records, as many as you want, to try the programs on",
-    "curve": "the probability that two records share a key, for each similarity",
-    "tune": "the best setting for a file: what each would find and cost, from a sample",
-    "evaluate": "precision and recall of a run, compared with the exact answer",
-    "truth": "the exact answer: all pairs, with all records in memory",
-    "audit": "precision and recall of a run, from a sample of a file of any size",
-    "index": "an index of old records, so that later runs need not read them again",
-    "find": "the records of an index that are similar to those of a file, best first",
-    "convert": "tables and texts as JSON lines, which clusters can read line by line",
-    "sketch": "a small sample of each record, in a file",
-    "similar": "pairs of similar sketches, with a confidence interval",
-    "videos": "videos with the same content, in whole or in part, and the matching times",
-    "leaks": "records of test sets that are in training data, with the words they share",
-    "images": "similar pictures in folders, by fingerprints of their content",
-    "documents": "similar text files in folders and archives",
-    "folders": "folders with mostly the same files, or contained in others",
-    "report": "an HTML page of what was found, with texts side by side",
-    "why": "why two records are a pair or not: what they share, and which keys",
+    "example": ("commands", "synthetic records, as many as you want, to try the programs on"),
+    "curve": ("tools.judge", "the probability that two records share a key, for each similarity"),
+    "tune": (
+        "tools.judge",
+        "the best setting for a file: what each would find and cost, from a sample",
+    ),
+    "evaluate": ("commands", "precision and recall of a run, compared with the exact answer"),
+    "truth": ("commands", "the exact answer: all pairs, with all records in memory"),
+    "audit": ("commands", "precision and recall of a run, from a sample of a file of any size"),
+    "index": ("commands", "an index of old records, so that later runs need not read them again"),
+    "find": ("commands", "the records of an index that are similar to those of a file, best first"),
+    "convert": ("commands", "tables and texts as JSON lines, which clusters can read line by line"),
+    "sketch": ("tools.sketches", "a small sample of each record, in a file"),
+    "similar": ("tools.sketches", "pairs of similar sketches, with a confidence interval"),
+    "videos": (
+        "media.commands",
+        "videos with the same content, in whole or in part, and the matching times",
+    ),
+    "leaks": (
+        "tools.documents",
+        "records of test sets that are in training data, with the words they share",
+    ),
+    "images": ("media.commands", "similar pictures in folders, by fingerprints of their content"),
+    "documents": ("tools.documents", "similar text files in folders and archives"),
+    "folders": ("tools.documents", "folders with mostly the same files, or contained in others"),
+    "report": ("tools.report", "an HTML page of what was found, with texts side by side"),
+    "why": ("tools.judge", "why two records are a pair or not: what they share, and which keys"),
 }
 # The commands that run the job: the program of each, and what it does.
 JOBS = {
@@ -105,7 +114,7 @@ def main() -> int:
     if command in ("run", "images", "videos", "documents"):  # as run_local.sh, before numpy
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     if command in COMMANDS:
-        main_of_command = import_module(f"neardup.commands.{command}").main
+        main_of_command = import_module(f"neardup.{COMMANDS[command][0]}.{command}").main
         return run(f"{AS_COMMAND} {command}", main_of_command)
     engine, _ = JOBS[command]
     return import_module(f"neardup.engines.{engine}").command()
@@ -117,11 +126,10 @@ def _about(word: str, rest: list[str]) -> None:
         print(f"neardup {VERSION} ({'compiled' if kernels.COMPILED else 'numpy'} kernels)")
         return
     if word in ("-h", "--help"):
-        purposes = {**{name: purpose for name, (_, purpose) in JOBS.items()}, **COMMANDS}
-        listed = (f"    {name:10}{purpose}" for name, purpose in purposes.items())
+        listed = (f"    {name:10}{purpose}" for name, (_, purpose) in {**JOBS, **COMMANDS}.items())
         print(as_called(HELP.format(commands="\n".join(listed))), end="")
         return
-    others = import_module("neardup.options.line_to_type")
+    others = import_module("neardup.tools.documents.line_to_type")
     if word in others.REMOVING:
         line = others.line_to_type(rest, remove=True)
         raise UsageError(f"{word!r} is not a command; type: {line}")

@@ -32,7 +32,7 @@ from typing import NamedTuple
 from zipfile import ZipFile
 
 from bench.data.sources import fetched
-from neardup.images import pictures
+from neardup.media.pictures import pictures
 
 PHOTOS, SCREENSHOTS, STAMPS = KINDS = ("photos", "screenshots", "stamps")
 LEAST = {PHOTOS: 200, SCREENSHOTS: 200, STAMPS: 128}  # pixels of the shorter side

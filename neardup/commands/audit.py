@@ -20,8 +20,8 @@ from typing import Callable
 
 import numpy as np
 
-from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import interval, pair_lines, ratio, row
+from neardup.commands import exact_answers
+from neardup.commands.exact_answers import interval, pair_lines, ratio, row
 from neardup.joins import near_bits
 from neardup.joins.inverted_index import InvertedIndex
 from neardup.lines.answer_lines import exact_pair

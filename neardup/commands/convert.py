@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation.exact_answers import check_files
+from neardup.commands.exact_answers import check_files
 from neardup.options import table
 from neardup.options.command_parser import FILES, VERBOSITY
 from neardup.options.settings import Settings

@@ -13,8 +13,8 @@ A pair is the two ids of a line, in this order.  The pairs of both files are hel
 
 import sys
 
-from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import CONFIDENCE, interval, ratio, row
+from neardup.commands import exact_answers
+from neardup.commands.exact_answers import CONFIDENCE, interval, ratio, row
 from neardup.lines.answer_lines import exact_pair
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.options.command_parser import CommandParser, flags

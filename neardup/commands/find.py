@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from neardup.commands.exact_answers import check_files
 from neardup.engines.local.answer_file import file_answer
-from neardup.evaluation.exact_answers import check_files
 from neardup.lines.answer_tables import PAIRS
 from neardup.options import table
 from neardup.options.command_parser import flags, plain_names

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from typing import Callable
 
-from neardup.evaluation import exact_answers
+from neardup.commands import exact_answers
 from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
 from neardup.joins.bitmap_joins import join_by
 from neardup.joins.near_bits import each_once, near_records

@@ -16,6 +16,7 @@ import sys
 from argparse import SUPPRESS, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
@@ -248,10 +249,8 @@ def decide() -> None:
 
 
 def videos() -> None:
-    """Run `step.py videos`; its modules are imported here, since mapper.py needs none of them."""
-    from neardup.engines import video_tasks
-
-    video_tasks.videos()
+    """Run `step.py videos`; its modules are above this one, and mapper.py needs none of them."""
+    import_module("neardup.media.videos.video_tasks").videos()
 
 
 def keep() -> None:

@@ -1,4 +1,4 @@
-"""Data kept on disk: an index of old records, and files of sketches.
+"""Data kept on disk: an index of old records.
 
 A run looks old records up in an index, and does not read them again:
 
@@ -13,6 +13,6 @@ Segments never change: more records are one more segment.  The manifest is repla
 all that it names is on disk, so a killed run changes nothing.
 
 In: the records and keys of a run; sets.
-Out: the old records that have one of some keys; sketches, and pairs that are similar by them.
+Out: the old records that have one of some keys.
 May import: runtime, sets, similarity, joins, reading, lines, options.
 """

@@ -28,7 +28,7 @@ from bench.data.picture_files import SOURCES, file_name, large_enough, members, 
 from bench.image_cost import costs, make
 from bench.image_programs import edit_file, judged
 from bench.peers.picture_hashes import LIBRARIES, pairs
-from neardup.images import pictures
+from neardup.media.pictures import pictures
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results" / "images.md"

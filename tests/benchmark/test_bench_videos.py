@@ -14,7 +14,7 @@ pytest.importorskip("av")
 from bench import compare_videos, video_clips, video_sources
 from bench.video_edits import EDITS, Edit, Kept, edited, filtered, write
 from bench.video_sources import Source, frames_of, moving
-from neardup.videos.runs import Run, VideoPair
+from neardup.media.videos.runs import Run, VideoPair
 
 FPS, SECONDS = 10, 3.0
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from neardup.__main__ import COMMANDS
-from neardup.commands import folders
 from neardup.reading.compressed import unpacked
+from neardup.tools.documents import folders
 from tests.support.cases import crossed
 from tests.support.drawn_pictures import drawing, saved
 from tests.support.drawn_videos import write_scene

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.videos.video_prints import VideoPrint, to_line
+from neardup.media.frames.video_prints import VideoPrint, to_line
 from tests.support import hadoop_cluster
 from tests.support.drawn_videos import write_scene
 from tests.support.engines import NEARDUP, in_order, succeed
@@ -17,7 +17,7 @@ from tests.support.made_up_prints import copied, cut, joined, made_up
 
 pytest.importorskip("av")
 pytestmark = pytest.mark.hadoop
-JOBS = [sys.executable, "-m", "neardup.engines.hadoop.video_jobs", "--python"]
+JOBS = [sys.executable, "-m", "neardup.media.videos.video_jobs", "--python"]
 # LocalJobRunner: Hadoop in the one JVM of its client.
 HERE = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
 

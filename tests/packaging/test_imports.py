@@ -1,7 +1,8 @@
 """The folders of neardup have an order: each imports only from the earlier ones it names.
 
-A room is a folder of neardup, or a file beside them.  Their order stands in neardup/__init__.py,
-what one may import in its own docstring; both are read here, so that neither can be wrong.
+A room is a folder of neardup, of media or of tools, or a file beside them.  Their order stands in
+neardup/__init__.py, what one may import in its own docstring; both are read here, so that neither
+can be wrong.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +19,13 @@ import pytest
 import neardup
 
 HOUSE = Path(neardup.__file__).parent
-ORDER = re.findall(r"\w+", "".join(re.findall(r"^    .*\n", neardup.__doc__ or "", re.MULTILINE)))
-FOLDERS = sorted(path.parent for path in HOUSE.glob("*/**/__init__.py"))
+ORDER = re.findall(
+    r"[\w.]+", "".join(re.findall(r"^    .*\n", neardup.__doc__ or "", re.MULTILINE))
+)
+PARTS = ("media", "tools")  # that have rooms of their own
+FOLDERS = sorted(
+    path.parent for path in HOUSE.glob("*/**/__init__.py") if path.parent.name not in PARTS
+)
 each_folder = pytest.mark.parametrize(
     "folder", FOLDERS, ids=[path.relative_to(HOUSE).as_posix() for path in FOLDERS]
 )
@@ -32,7 +38,11 @@ def files() -> list[tuple[Path, ast.Module]]:
 
 
 def room(path: Path) -> str:
-    return path.parts[0].removesuffix(".py")
+    return named(path.with_suffix("").parts)
+
+
+def named(parts: Sequence[str]) -> str:
+    return ".".join(parts[: 1 + (parts[0] in PARTS)])
 
 
 def imported(tree: ast.Module) -> Iterator[list[str]]:
@@ -60,11 +70,11 @@ def told(folder: Path) -> set[str]:
 
     It says `nothing`, names, `everything before`, that `but` names, or `as` the folder it is in.
     """
-    found = re.search(r"^May import: ([^.]+)\.$", docstring(folder), re.MULTILINE)
+    found = re.search(r"^May import: (.+)\.$", docstring(folder), re.MULTILINE)
     assert found, f"no line 'May import: ….' in {folder}/__init__.py"
     words = found[1].split()
     before = set(ORDER[: ORDER.index(room(folder.relative_to(HOUSE)))])
-    names = set(re.findall(r"\w+", found[1])) - {"everything", "before", "but", "and"}
+    names = set(re.findall(r"[\w.]+", found[1])) - {"everything", "before", "but", "and"}
     if words == ["nothing"]:
         return set()
     if words[0] == "as":
@@ -80,7 +90,8 @@ def told(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_the_order_has_every_room() -> None:
-    rooms = {room(path) for path, _ in files()} - {"__init__", "__main__"}
+    faces = {"__init__", "__main__", *(f"{part}.__init__" for part in PARTS)}
+    rooms = {room(path) for path, _ in files()} - faces
     assert len(ORDER) == len(set(ORDER)) > 10
     assert set(ORDER) == rooms
 
@@ -91,7 +102,7 @@ def test_no_room_imports_from_one_after_it() -> None:
         f"{path} imports neardup.{'.'.join(name)}"
         for path, tree in files()
         for name in imported(tree)
-        if room(path) in ORDER and name and ORDER.index(name[0]) > ORDER.index(room(path))
+        if room(path) in ORDER and name and ORDER.index(named(name)) > ORDER.index(room(path))
     }
     assert not wrong
 
@@ -109,7 +120,11 @@ def test_a_folder_says_what_comes_in_and_goes_out(folder: Path) -> None:
 def test_a_folder_imports_only_what_it_says(folder: Path) -> None:
     mine = folder.relative_to(HOUSE)
     found = {
-        name[0] for path, tree in files() if path.parent == mine for name in imported(tree) if name
+        named(name)
+        for path, tree in files()
+        if path.parent == mine
+        for name in imported(tree)
+        if name
     }
     assert found - {room(mine)} <= told(folder)
 
@@ -143,5 +158,5 @@ def test_no_two_files_or_classes_have_one_name() -> None:
 
 def test_the_document_has_the_same_order() -> None:
     text = (HOUSE.parent / "docs" / "architecture.md").read_text("utf-8")
-    rows = re.findall(r"^\| \[(\w+)\]\(\.\./neardup/", text, re.MULTILINE)
+    rows = re.findall(r"^\| \[([\w.]+)\]\(\.\./neardup/", text, re.MULTILINE)
     assert rows == ORDER

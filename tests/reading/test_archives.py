@@ -14,7 +14,7 @@ import pytest
 
 from neardup.reading import archives
 from neardup.reading.archives import BINARY
-from neardup.reading.document_files import Document, NoDocument, Outcome, documents
+from neardup.tools.documents.document_files import Document, NoDocument, Outcome, documents
 
 LIMIT = 1000
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import neardup
-from neardup.evaluation.pair_elements import word_difference
 from neardup.reading.cleaning import UNSEEN, Cleaning, plain
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, row_records, text_parser
-from neardup.report.page import passages
+from neardup.tools.judge.pair_elements import word_difference
+from neardup.tools.report.page import passages
 from tests.support.drawn import settings_of
 from tests.support.engines import (
     INLINE,

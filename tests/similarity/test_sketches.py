@@ -23,7 +23,7 @@ from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.definitions import containment, resemblance
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.sketches import min_s, mod_m, sample_of_min_s, signatures
-from neardup.stored.sketch_kinds import Multiples, Signatures
+from neardup.tools.sketches.sketch_kinds import Multiples, Signatures
 from tests.support.drawn import shingle_sets
 
 ALPHA = 1e-9

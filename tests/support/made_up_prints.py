@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.videos.video_prints import VideoPrint
+from neardup.media.frames.video_prints import VideoPrint
 
 TICK = 250  # milliseconds
 VARIANTS = ("whole", "whole mirror")

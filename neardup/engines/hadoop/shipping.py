@@ -40,13 +40,13 @@ CONTENT = "content"  # the folder with an archive's content while it is made
 CAN_BE_SHIPPED = re.compile("[A-Za-z0-9/._+@-]+")
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 ROOT = Path(__file__).resolve().parents[3]
-# Each script, its module in `engines`, and its function there.
+# Each script, its module, and its function there.
 SCRIPTS = {
-    "mapper.py": ("pipe", "mapper"),
-    "reducer.py": ("pipe", "reducer"),
-    "dedup_reducer.py": ("pipe", "dedup"),
-    "step.py": ("pipe", "step"),
-    "frames_mapper.py": ("video_tasks", "frames_mapper"),
+    "mapper.py": ("engines.pipe", "mapper"),
+    "reducer.py": ("engines.pipe", "reducer"),
+    "dedup_reducer.py": ("engines.pipe", "dedup"),
+    "step.py": ("engines.pipe", "step"),
+    "frames_mapper.py": ("media.videos.video_tasks", "frames_mapper"),
 }
 SCRIPT = """import sys
 
@@ -54,7 +54,7 @@ from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.{0} import {1}
+from neardup.{0} import {1}
 
 sys.exit({1}())
 """

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from neardup.images.folder_walk import path_of
+from neardup.files.folder_walk import path_of
 from neardup.lines.answer_tables import PAIRS, answer_table
 from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
@@ -38,6 +38,7 @@ RUN_HELP = (
     "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept, "
     "FILE may be FOLDER/, which gets a file for each input file"
 )
+PAGE = "neardup.tools.report.report"  # in a folder above the engines, and slow to import
 OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report", "-o": "answer"}
 PATHS = ("kept", "removed")  # outputs that -0 applies to
 STDOUT_NAME = "-"

@@ -35,7 +35,7 @@ from neardup.engines.local import answer_file, memory_join
 from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
-from neardup.images.folder_walk import Walk, path_of
+from neardup.files.folder_walk import Walk, path_of
 from neardup.lines.answer_tables import REMOVED
 from neardup.options import table
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, flags, plain_names
@@ -53,7 +53,6 @@ from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
 READ_ANEW = "in --against, and read anew"
-PAGE = "neardup.commands.report"  # in a package above this one, and slow to import
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
 Clean a file of texts; each removed record is written with the one that it duplicates:
@@ -121,7 +120,9 @@ def main(
             if answer.own:
                 write_to(answer.own, [about.format()])
         if page:  # the answer is complete; an error in the page does not change it
-            import_module(PAGE).write_page(page, plan, about, args.files, folders, doubt)
+            import_module(answer_file.PAGE).write_page(
+                page, plan, about, args.files, folders, doubt
+            )
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
@@ -262,7 +263,7 @@ def check_report(name: str, options: table.Options) -> None:
     check_file_name("--report", name)
     if options.verify != table.EXACT:
         raise UsageError("--report shows exact pairs; leave out --verify")
-    import_module(PAGE).check_jinja()
+    import_module(answer_file.PAGE).check_jinja()
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:

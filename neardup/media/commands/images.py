@@ -1,0 +1,289 @@
+"""`images`: find similar pictures in folders, by 256-bit fingerprints of their content.
+
+folders ── files ── fingerprints ── lines, the one to keep first ── `neardup run --exact`
+"""
+
+import argparse
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from neardup.engines.local import run
+from neardup.engines.local.answer_file import (
+    OUTPUT_FILES,
+    PATHS,
+    Answer,
+    check_outputs,
+    file_answer,
+)
+from neardup.engines.local.workers import Progress, working_folder
+from neardup.files.cache import PICTURES, opened_cache
+from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
+from neardup.files.results import Failure, Outcome
+from neardup.files.tally import FLAT, Rules, Tally
+from neardup.lines.answer_tables import DOUBTED, answer_table
+from neardup.media.pictures import keep_rules, originals, pictures
+from neardup.media.pictures.keep_rules import in_order
+from neardup.media.pictures.originals import Facts
+from neardup.media.pictures.perceptual_hash import BITS
+from neardup.media.pictures.picture_hashes import (
+    Fingerprint,
+    Variants,
+    compared,
+    facts_of_file,
+    fingerprints,
+    line,
+    measured,
+    measures_kind,
+)
+from neardup.options.command_parser import SHARED, CommandParser, flags
+from neardup.reading.compressed import kind_by_name
+from neardup.reading.row_files import FORMATS, LineTable, fields_table
+from neardup.runtime.program import (
+    UsageError,
+    check_file_name,
+    cores,
+    interrupted,
+    one_of,
+    whole,
+    write_to,
+)
+from neardup.runtime.summary import VERBOSE, many
+from neardup.verification import OUTPUTS
+
+PROGRAM = "python3 -m neardup images"
+NAME = "neardup images"
+LINES = "fingerprints"
+OWN = flags(
+    f"""
+    folders FOLDER…     a folder (read with its subfolders), or a picture
+    --mirror            also find mirrored pictures  -h
+    --rotate            also find pictures turned by 90, 180 or 270 degrees  -h
+    --crops             also find crops: the central 95 %% or 90 %% of a picture  -h
+    --first-frame       compare only the first frame of an animation, with other pictures, too  -h
+    --quality N         ignore pictures with less detail than N, 0 to 100 [50]
+    --time-limit SECONDS  give up on a file after this time [60]
+    --keep RULES        which of several similar pictures is kept: straight (not framed, mirrored,
+                        cropped, …, where that is known), max:detail, max:pixels, firsthand (not
+                        made from a compressed file), max:bytes, min:bytes, max:date, min:date,
+                        prefer:REGEX (a path that matches); or several rules with commas, each
+                        breaking ties of those before it [{keep_rules.PICTURES}]
+                        -h: which of several similar pictures is kept (default: the original)
+    --distance D        the maximum number of bits, of 256, in which a pair differs [31]
+    --output KIND       {", ".join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept
+                        pictures; clusters: first path of the cluster in byte order, tab, path;
+                        {LINES}: the fingerprints, one line per picture [pairs]
+                        -h: pairs, links, kept, removed, clusters or fingerprints (default: pairs)
+    --against FILE…     old pictures, a file written by --output fingerprints: find only pairs with
+                        a new picture; old pictures are never removed; may be repeated
+                        -h: old pictures, a file written by --output fingerprints; may be repeated
+    --cache FILE        fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)
+    """,
+    quality=whole(0, 100),
+    time_limit=SHARED["--time-limit"].read,
+    keep=keep_rules.keep_rules,
+    distance=whole(0, BITS // 2),
+    output=one_of(LINES, *OUTPUTS),
+)
+DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
+
+Pictures are compared by content, not by name.  Each gets a 256-bit fingerprint; those of
+similar pictures differ in few bits.  Files that cannot be read are counted, with the reason.
+Pillow is needed: pip install pillow; for HEIC also: pip install pillow-heif.
+
+    python3 -m neardup images photos > pairs.tsv
+    python3 -m neardup images --mirror --rotate --crops --output removed photos old/photos
+
+A line has the paths of two pictures, the share of equal bits, and the number of bits that differ.
+In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
+"""
+
+
+def main() -> None:
+    args = _command_line()
+    variants = Variants(args.mirror, args.rotate, args.crops, args.first_frame)
+    rules = Rules(NAME, "picture", args.strict, args.verbosity)
+    jobs, seconds = args.jobs or cores(), args.time_limit
+    pictures.require_pillow()
+    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
+    for flag, name in names.items():
+        if name and os.path.isfile(name) and pictures.is_picture(os.fsencode(name)):
+            raise UsageError(f"{flag} {name}: is a picture; name another file")
+    left = " and ".join(filter(None, names.values()))
+    left = f"{left} left as before" if left else "the answer is not complete"
+    with working_folder() as folder, interrupted(left), ExitStack() as stack:
+        cache = opened_cache(args, PICTURES, variants.kind())
+        stack.callback(cache.close)
+        progress = Progress(rules.program, ["pictures"], 1)
+        tally = Tally(rules, progress.clear)
+        walk = Walk(skip=tally.leave_out)
+        files = list(walk.files(args.folders))
+        how = "-o", args.answer, args.against, _table(args)
+        answer = stack.enter_context(file_answer(*how, null=args.null))
+        for path, why in walk.closed:
+            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        old = list(run.others(args.against, walk, _first_word, folder))
+        with progress.shown(args.verbosity):
+            found = fingerprints(
+                files,
+                variants,
+                cache,
+                jobs,
+                seconds,
+                begin=lambda missing: progress.stage("pictures", len(missing)),
+            )
+            flat: list[bytes] = []
+            counted = _kept(progress.counted(0, found, lambda _: 1), tally, args.quality, flat)
+            kept = sorted(counted, key=lambda each: each[0].path)
+            every = [facts_of_file(file, of) for file, of in kept]
+            ids = [path_id(file.path) for file, _ in kept]
+            lines = folder / "fingerprints"
+
+            def write() -> None:
+                with lines.open("wb") as sink:
+                    order = in_order(every, ids, args.keep)
+                    write_to(sink, (line(kept[k][0].path, kept[k][1].hashes) for k in order))
+
+            write()
+            if args.output in PATHS and kept:
+                more = opened_cache(args, PICTURES, measures_kind())
+                stack.callback(more.close)
+                measure = partial(measured, cache=more, jobs=jobs, seconds=seconds)
+                for group in _groups(lines, ids, args):
+                    compared([every[k] for k in group], [kept[k] for k in group], variants, measure)
+                write()
+        said = find(lines, args, old, answer, dict(zip(ids, every)), flat) if tally.results else []
+        tally.report(cache.note, said)
+
+
+def _groups(lines: Path, ids: list[str], args: argparse.Namespace) -> list[list[int]]:
+    """Return the places of pictures that are connected by pairs, a list for each group."""
+    words = ["--input=fingerprints", "--exact", f"--distance={args.distance}", "--output=clusters"]
+    answer, places = lines.with_name("groups"), {id_: k for k, id_ in enumerate(ids)}
+    run.main(NAME, PROGRAM, [*words, "-q", "-o", str(answer), str(lines)])
+    groups: dict[str, list[int]] = defaultdict(list)
+    for first, id_ in (row.split() for row in answer.read_text().splitlines()):
+        groups[first].append(places[id_])
+    return list(groups.values())
+
+
+def find(
+    lines: Path,
+    args: argparse.Namespace,
+    old: list[str],
+    answer: Answer,
+    facts: dict[str, Facts],
+    flat: list[bytes],
+) -> list[str]:
+    """Write the answer for a file of fingerprint lines, which are in the order of --keep.
+
+    Return lines for the summary.  old: files of fingerprint lines; facts: of the pictures, by id;
+    flat: the paths of those without a fingerprint, which are kept.
+    """
+    if args.output == LINES:
+        with lines.open("rb") as source:
+            answer.write(source)
+        return []
+    given = {"distance": args.distance, "output": args.output, "jobs": args.jobs}
+    removed = lines.with_name("removed") if args.removed else None
+    given.update(removed=removed, report=args.report)
+    words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
+    words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
+    words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
+    doubts: list[str] = []
+
+    def doubt(id_: str, kept: str) -> str:
+        return originals.doubt(facts.get(kept, {}), facts.get(id_, {}))
+
+    def doubted(line: bytes) -> bytes:
+        id_, kept, _ = line.decode().split("\t")
+        doubts.extend(filter(None, [found := doubt(id_, kept)]))
+        return b"%b\t%b\n" % (line.rstrip(b"\n"), found.encode())
+
+    forms = dict(pairs=with_bits, links=with_bits, kept=_kept_id, removed=doubted)
+    inputs = lines, answer, args.folders
+    more = [path_id(path).encode() + b"\n" for path in sorted(flat)] * (args.output == "kept")
+    count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt, more)
+    count += len(more)
+    if removed:
+        with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
+            to.write(map(doubted, gone))
+    with lines.open("rb") as source:
+        among = many(sum(1 for _ in source), "new pictures" if old else "pictures")
+    if args.output in PATHS:
+        doubtful = f", {len(doubts):,} of them doubtful" if doubts else ""
+        gone_too = " removed" if doubts and args.output == "kept" else ""
+        return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}"]
+    noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
+    return [f"{many(count, noun)} among {among}"]
+
+
+def _table(args: argparse.Namespace) -> LineTable:
+    """Return the columns of the answer; UsageError if its format has none."""
+    if args.output == LINES and kind_by_name(args.answer or "") in FORMATS:
+        raise UsageError(
+            f"-o {args.answer}: fingerprints are written as lines; use another extension"
+        )
+    if args.output == "removed":
+        return DOUBTED
+    columns = answer_table(args.output, bool(args.against), False, False).columns
+    with_bits = {} if args.output in (*PATHS, "clusters") else {"bits": int}
+    return fields_table(id=str) if args.output == "kept" else fields_table(**columns, **with_bits)
+
+
+def _first_word(line: bytes) -> str:
+    return b"".join(line.split()[:1]).decode("utf-8", "replace")
+
+
+def _kept_id(line: bytes) -> bytes:
+    return line.split()[0] + b"\n"
+
+
+def with_bits(line: bytes) -> bytes:
+    r"""Return a pair line with one more field: the number of bits in which the fingerprints differ.
+
+    >>> with_bits(b"a.png\tb.png\t0.976562\n")
+    b'a.png\tb.png\t0.976562\t6\n'
+    """
+    share = float(line.split(b"\t", 3)[2])
+    return b"%b\t%d\n" % (line.rstrip(b"\n"), round(BITS * (1 - share)))
+
+
+def _command_line() -> argparse.Namespace:
+    parser = CommandParser(PROGRAM, DESCRIPTION)
+    parser.add(*OWN)
+    parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
+    args = parser.parse_intermixed_args()
+    check_outputs(args, args.output)
+    for flag, given in (("--against", args.against), ("--report", args.report)):
+        if given and args.output == LINES:
+            raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
+    for name in args.against:
+        check_file_name("--against", name)
+        if not os.path.isfile(name):
+            raise UsageError(
+                f"--against {name}: name a file of fingerprints; make one: {PROGRAM} FOLDER "
+                f"--output {LINES} -o FILE"
+            )
+    return args
+
+
+def _kept(
+    outcomes: Iterator[Outcome], tally: Tally, quality: int, flat: list[bytes]
+) -> Iterator[tuple[FoundFile, Fingerprint]]:
+    """Yield (file, fingerprint) for pictures with enough detail; count all outcomes in `tally`.
+
+    The paths of pictures without enough detail are added to `flat`.
+    """
+    for outcome in outcomes:
+        found = tally.kept(outcome)
+        if found and found.frames > 1:
+            tally.animate(outcome.file.path)
+        if found and found.quality < quality:
+            flat.append(outcome.file.path)
+            tally.leave_out(FLAT, outcome.file.path)
+        elif found:
+            yield outcome.file, found

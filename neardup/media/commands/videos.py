@@ -1,0 +1,277 @@
+"""`videos`: find copies, clips and common stretches of videos, with the times.
+
+folders ── files ── fingerprints ── pairs of videos, with runs ── lines, or a decision
+"""
+
+import argparse
+import os
+import shlex
+from contextlib import ExitStack
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Callable
+
+from neardup.engines.local.answer_file import OUTPUT_FILES, PAGE, Answer, check_outputs, file_answer
+from neardup.engines.local.workers import Progress, working_folder
+from neardup.files.cache import opened_cache
+from neardup.files.folder_walk import path_of
+from neardup.files.tally import Rules, Tally
+from neardup.media.commands.video_answer import (
+    REMOVED_VIDEOS,
+    answer_of,
+    common_lines,
+    common_objects,
+    named_stretches,
+    parse_removed_video,
+    stretches_of,
+)
+from neardup.media.frames.containers import is_video, require_av
+from neardup.media.frames.print_files import is_print_file, write_prints
+from neardup.media.frames.print_sources import VIDEOS, PrintSources, Reader
+from neardup.media.frames.video_files import Reading
+from neardup.media.pictures import keep_rules
+from neardup.media.videos import video_decisions
+from neardup.media.videos.pair_lines import RUNS, format_run
+from neardup.media.videos.video_decisions import FoundPairs
+from neardup.media.videos.video_join import find
+from neardup.media.videos.video_options import (
+    AT_LEAST,
+    AT_LEAST_HELP,
+    MEASURE_HELP,
+    MOST_TICKS,
+    THRESHOLD,
+    TICKS,
+    join_options,
+)
+from neardup.media.videos.video_run import STAGES, found_in, read_all, work
+from neardup.options.command_parser import SHARED, CommandParser, flags
+from neardup.reading.compressed import kind_by_name
+from neardup.reading.row_files import JSON, check_row_file, fields_table
+from neardup.runtime.program import (
+    STANDARD_OUTPUT,
+    StageError,
+    UsageError,
+    check_file_name,
+    cores,
+    interrupted,
+    not_one_of,
+    whole,
+)
+from neardup.runtime.summary import many
+
+PROGRAM = "python3 -m neardup videos"
+NAME = "neardup videos"
+PRINTS, DECISIONS = "prints", ("kept", "removed")
+OUTPUTS = {
+    "pairs": "each stretch that two videos have in common",
+    "links": "as pairs, but just enough pairs to connect each group of similar videos",
+    "kept": "the videos without near-duplicates",
+    "removed": "each removed video, the kept video it duplicates, the share of it found there, and "
+    "why the removal is doubtful, if it is: the kept one is mirrored, cropped, …",
+    "clusters": "for each video of a group of similar ones: first video of its group, tab, video",
+    PRINTS: "the fingerprints of each video, for --against and for other machines",
+}
+TABLES = {
+    "pairs": RUNS,
+    "links": RUNS,
+    "kept": fields_table(id=str),
+    "removed": REMOVED_VIDEOS,
+    "clusters": fields_table(cluster=str, id=str),
+}
+TO_REMOVE = "0.8"  # the threshold of kept and removed
+DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
+
+Videos are compared by fingerprints of their frames, not by name or sound.  Copies are found even if
+they were re-encoded, resized, slowed down or sped up, cropped, mirrored, cut or spliced, or were
+given borders, a logo or subtitles.  Files that cannot be read are counted, with the reason.
+PyAV is needed: pip install av.
+
+    python3 -m neardup videos films > pairs.tsv
+    python3 -m neardup videos films --output kept -o kept.txt --removed removed.tsv
+    python3 -m neardup videos films --output prints -o films.index
+    python3 -m neardup videos new.mp4 --against films.index
+
+A line is a stretch that two videos have in common, with tabs between its fields: the two videos;
+matched seconds (gaps between from and to are not counted); from-to in the first; from-to in the
+second; the share of the shorter video in all stretches of the pair; the speed: seconds of the
+second video per second of the first; and 1 if one is a mirror image of the other, else 0.  Blanks,
+% and bytes that are not UTF-8 are written as %XX.
+"""
+OWN = flags(
+    f"""
+    folders FOLDER…     a folder (read with its subfolders), a video, or a file written by --output
+                        prints
+    --fast              read key frames only: often 20 times as fast; misses many copies and clips
+                        -h: read key frames only
+    --exact             find every pair of frames whose hashes differ in at most 40 bits; many times
+                        slower
+                        -h: find every pair of similar frames; many times slower
+    --one-picture       also remove copies of a still picture, whose sound may differ
+    --measure NAME      {MEASURE_HELP} [copy]  -h: copy, containment or common (default: copy)
+    --output KIND       {"; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())} [pairs]
+                        -h: pairs, links, kept, removed, clusters or prints (default: pairs)
+    --keep RULES        which of several similar videos is kept: {", ".join(keep_rules.NAMES)},
+                        prefer:REGEX (a video whose path matches); or several rules with commas,
+                        each breaking ties of those before it [{keep_rules.VIDEOS}]
+                        -h: which of several similar videos is kept (default: the original)
+    {TICKS}
+    --threshold T       the minimum share of the shorter video that is in the other; with --output
+                        kept and removed, of the removed video in the kept one (default:
+                        {THRESHOLD}; {TO_REMOVE} with kept and removed)
+                        -h: minimum share of the shorter video (default: 0.5; 0.8 with kept and
+                        removed)
+    --at-least TIME     with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})
+                        -h: with --measure common: the minimum time, such as 10s (default: 3s)
+    --common FILE       write to FILE the stretches found in more than 5 videos and more than 1 %%
+                        of them (such as an opening); they do not count as matches; JSON lines if
+                        FILE ends with .jsonl
+                        -h: write the stretches that many videos have in common to this file
+    --time-limit SECONDS  give up on a file after this time (default: 10 minutes plus 2 seconds per
+                        megabyte)
+    --cache FILE        fingerprints of earlier runs (default: ~/.cache/neardup/videos.sqlite)
+    --against FILE…     old videos, a file written by --output prints: find only pairs with a new
+                        video; old videos are never removed; may be repeated
+                        -h: old videos, a file written by --output prints: find pairs with a new
+                        video
+    """,
+    keep=keep_rules.keep_rules,
+    ticks=whole(1, MOST_TICKS),
+    time_limit=SHARED["--time-limit"].read,
+)
+
+
+def main() -> None:
+    args = _command_line()
+    rules = Rules(NAME, "video", args.strict, args.verbosity)
+    reading, jobs = Reading(args.ticks, args.fast), args.jobs or cores()
+    default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
+    options = join_options(args, default)._replace(exact=args.exact)
+    require_av()
+    if args.report:
+        import_module(PAGE).check_jinja()
+    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
+    for flag, name in names.items():
+        if name and os.path.isfile(name) and is_video(os.fsencode(name)):
+            raise UsageError(f"{flag} {name}: is a video; name another file")
+    wrote = " and ".join(filter(None, names.values()))
+    left = f"{wrote} left as before" if wrote else "the answer is not complete"
+    with interrupted(left), working_folder() as folder, ExitStack() as stack:
+        inputs = [name for name in [*args.folders, *args.against] if os.path.isfile(name)]
+        how = "-o", args.answer, inputs, TABLES.get(args.output, RUNS)
+        answer = file_answer(*how, null=args.null)
+        files = {"-o": stack.enter_context(answer)}
+        for flag in ("--removed", "--common", "--report"):
+            beside = file_answer(flag, names[flag], inputs, TABLES["removed"])
+            files[flag] = stack.enter_context(beside)
+        cache = opened_cache(args, VIDEOS, reading.kind())
+        stack.callback(cache.close)
+        progress = Progress(NAME, STAGES, 1)
+        tally = Tally(rules, progress.clear)
+        sources = PrintSources(args.folders, tally, folder)
+        stack.callback(sources.close)
+        summary: list[str] = []
+        with progress.shown(args.verbosity):
+            read_all(sources, Reader(work(reading, args.time_limit), cache, jobs), progress)
+            if args.output == PRINTS:
+                with files["-o"].file() as sink:
+                    write_prints(sink, files["-o"].name or STANDARD_OUTPUT, sources.prints())
+            else:
+                join = partial(find, options=options, jobs=jobs)
+                found = found_in(sources, args.against, folder, join, progress)
+                progress.clear()
+                knows = sources.walk.knows if args.null else None
+                summary = _answer(args, options.threshold, found, folder, files, knows)
+        tally.report(cache.note, summary)
+
+
+def _answer(
+    args: argparse.Namespace,
+    threshold: float,
+    found: FoundPairs,
+    folder: Path,
+    files: dict[str, Answer],
+    knows: "Callable[[bytes], bool] | None",
+) -> list[str]:
+    """Write the answer and the files beside it; return lines for the summary.
+
+    knows: for -0, whether a path is that of a file that was read, and not one in a file of prints
+    """
+    answer, decision = files["-o"], None
+    common = named_stretches(found.common, found.ids)
+    if args.report or args.output in DECISIONS:
+        least = threshold if args.output in DECISIONS else float(TO_REMOVE)
+        decision = video_decisions.decide(found, args.keep, least, folder, args.one_picture)
+    if args.report:
+        gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
+        pairs = answer_of(video_decisions.runs_of(found, linking=False), gone)
+        stretches = stretches_of(enumerate(common, 1))
+        with files["--report"].file() as page:
+            import_module(PAGE).write_videos(
+                page, pairs, stretches, ", ".join(args.folders), args.folders
+            )
+    if args.common:
+        as_json = kind_by_name(args.common) == JSON
+        form = common_objects if as_json else common_lines
+        files["--common"].write_lines(form(common))
+    if args.output in ("pairs", "links"):
+        runs = video_decisions.runs_of(found, linking=args.output == "links")
+        answer.write(map(format_run, runs))
+        return video_decisions.summary(found)
+    if args.output == "clusters":
+        clusters = video_decisions.clusters(found, args.keep, folder, args.one_picture)
+        answer.write(clusters)
+        count = len({line.partition(b"\t")[0] for line in clusters})
+        said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"
+    else:
+        assert decision
+        if args.removed:
+            files["--removed"].write(decision.removed)
+        lines = getattr(decision, args.output)
+        some = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
+        answer.write(some)
+        said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
+        if left := len(lines) - len(some):
+            said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
+        said += f", {decision.doubtful:,} of them doubtful" if decision.doubtful else ""
+    return [said, *video_decisions.summary(found)]
+
+
+def _command_line() -> argparse.Namespace:
+    parser = CommandParser(PROGRAM, DESCRIPTION)
+    parser.add(*OWN)
+    parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
+    args = parser.parse_intermixed_args()
+    _check(args)
+    return args
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise UsageError or StageError for invalid option values and contradictory options."""
+    if args.output == "shingles":
+        line = f"{PROGRAM} {shlex.join(args.folders)}"
+        raise UsageError(f"--output shingles: to find pairs of videos, type: {line}")
+    if args.output not in OUTPUTS:
+        raise UsageError(f"--output: {not_one_of(args.output, OUTPUTS)}")
+    check_outputs(args, args.output)
+    if args.at_least and args.measure != "common":
+        raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")
+    if args.threshold and args.measure == "common" and args.output not in DECISIONS:
+        raise UsageError(
+            "--threshold with --measure common needs --output kept or removed; use --at-least"
+        )
+    given = {"--against": args.against, "--common": args.common, "--report": args.report}
+    if args.output == PRINTS and any(given.values()):
+        flag = next(filter(given.get, given))
+        raise UsageError(f"{flag} needs pairs, but --output is {PRINTS}; leave one of them out")
+    if args.output != PRINTS and args.answer:
+        check_row_file("-o", args.answer)
+    for name in args.against:
+        check_file_name("--against", name)
+        if os.path.isdir(name) or (os.path.isfile(name) and not is_print_file(name)):
+            raise UsageError(
+                f"--against {name}: was not written by --output prints; make such a file: "
+                f"{PROGRAM} FOLDER --output prints -o FILE"
+            )
+        if not os.path.exists(name):
+            raise StageError(f"{name}: no such file")

@@ -1,0 +1,234 @@
+"""Open video files, recognised by content (bare streams by name, too); refuse other files.
+
+    file ─▶ first bytes ─▶ container, as PyAV recognises it ─▶ the video stream ─▶ limits
+
+A file of another kind, such as a text, a picture, a zip or an mp3, is `NOT_A_VIDEO`; so is a GIF or
+PNG with one frame, which is found later, by `decoding`.  An mp4 or mkv with sound only, or with a
+cover picture only, has "no video stream".  Playlists, which name other files, are not opened: only
+the file that the user names is opened.
+
+Whatever is wrong with a file raises `RefusedError` with `NOT_A_VIDEO` or one of REASONS.  Errors of
+the program itself (PROGRAM_ERRORS) are raised as they are.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from neardup.files.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
+from neardup.media.pictures import pictures
+from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
+from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+NOT_A_VIDEO = "not a video"  # this is not a failure
+NO_VIDEO, NO_FRAMES = "no video stream", "no frames"
+UNKNOWN_CODEC, ENCRYPTED = "codec unknown", "encrypted"
+REASONS = (
+    *(DAMAGED, TOO_LARGE, UNREADABLE, OUT_OF_MEMORY),
+    *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
+)  # and those of images/decoders.py
+PIXELS = 1 << 28  # of a frame, at most
+# Containers that begin with a signature.
+SIGNED = [
+    *["mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "gif", "apng", "mxf", "rm"],
+    *["nut", "yuv4mpegpipe", "ivf", "wtv", "swf", "nsv", "nuv", "bink", "smk", "roq", "gxf"],
+]
+# A stream of frames without a container looks like many other files, so its name must match, too.
+BARE = {
+    "m4v": (".m4v", ".m4p"),
+    "mpegvideo": (".mpg", ".mpeg", ".m1v", ".m2v", ".mpv"),
+    "h261": (".h261",),
+    "h263": (".h263",),
+    "h264": (".h264", ".264", ".avc", ".jsv"),
+    "hevc": (".hevc", ".h265", ".265"),
+    "vvc": (".vvc", ".h266", ".266"),
+    "obu": (".obu", ".av1"),
+    "mjpeg": (".mjpeg", ".mjpg"),
+    "dv": (".dv", ".dif"),
+    "vc1": (".vc1",),
+    "dirac": (".drc", ".vc2"),
+    "flic": (".flc", ".fli"),
+}
+NAMES = {
+    *[".mp4", ".m4v", ".mov", ".qt", ".3gp", ".3g2", ".mkv", ".webm", ".avi", ".divx", ".mpg"],
+    *[".mpeg", ".vob", ".m2ts", ".flv", ".f4v", ".wmv", ".asf", ".ogv", ".mxf", ".rmvb", ".y4m"],
+    *[".rm", ".nut", ".ivf", ".wtv"],
+    *[suffix for suffixes in BARE.values() for suffix in suffixes],
+}  # if not recognised, a file so named is a damaged video; .ts and .mts may be TypeScript
+SOUND = {
+    *[".m4a", ".m4b", ".m4r", ".mka", ".ogg", ".oga", ".opus", ".spx", ".weba", ".wma", ".ra"]
+}  # sound files, in containers that may hold videos as well
+SIGNATURES = re.compile(
+    rb"....(?:ftyp|moov|mdat|wide)|\x1aE\xdf\xa3|RIFF....AVI |FLV\x01|\0\0\x01\xba|\x30\x26\xb2\x75"
+    rb"|\.RMF|\x06\x0e\x2b\x34",
+    re.DOTALL,
+)
+PICTURES = re.compile(rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL)
+ENCRYPTED_SAMPLES = re.compile(rb"(?:encv|drmi)\0\0\0\0\0\0")  # of the video of an mp4 or mov
+INDEX = 32 << 20  # bytes of a box that are searched
+LENIENT = 19  # the version of PyAV from which names that are not UTF-8 are no error
+
+
+def require_av() -> None:
+    """Load PyAV; UsageError if it is not installed."""
+    try:
+        import av
+    except ImportError as error:
+        raise UsageError(f"videos need PyAV ({error}); type: pip install 'av>=12,<20'") from None
+    av.logging.set_level(av.logging.PANIC)  # FFmpeg prints nothing
+
+
+def decoder_versions() -> str:
+    """Return the version of PyAV, whose decoders may affect the results."""
+    import av
+
+    return f"av {av.__version__}"
+
+
+def av_version() -> int:
+    import av
+
+    return int(av.__version__.partition(".")[0])
+
+
+def is_video(path: bytes) -> bool:
+    """Return whether a file is a video, even a damaged one."""
+    try:
+        with opened(path):
+            return True
+    except RefusedError as error:
+        return error.reason not in (NOT_A_VIDEO, UNREADABLE)
+
+
+@contextmanager
+def opened(path: bytes) -> Iterator[tuple[InputContainer, Any]]:
+    """Context manager: open a video file; yield container and video stream, or raise RefusedError.
+
+    Errors in the `with` block are raised as RefusedErrors, too.
+    """
+    try:
+        with open(path, "rb") as file:
+            first = file.read(32)
+        suffix = suffix_of(path)
+        with _recognised(path, first, suffix) as container:
+            yield container, _video_stream(container, suffix)
+    except (RefusedError, *PROGRAM_ERRORS):
+        raise
+    except Exception as error:  # decoders raise nearly anything
+        reason, detail = reason_of(error)
+        if reason == UNREADABLE and _can_be_read(path):
+            reason = DAMAGED
+        raise RefusedError(reason, detail) from None
+
+
+def _can_be_read(path: bytes) -> bool:
+    """Return whether all bytes of a file can be read; FFmpeg's own error may say otherwise."""
+    try:
+        with open(path, "rb") as file:
+            while file.read(1 << 20):
+                pass
+    except OSError:
+        return False
+    return True
+
+
+def suffix_of(path: bytes) -> str:
+    """Return the extension of a file name in lower case, such as ".mp4", or "" if it has none."""
+    return os.path.splitext(path)[1].lower().decode("latin-1")
+
+
+def _recognised(path: bytes, first: bytes, suffix: str) -> InputContainer:
+    import av
+
+    if PICTURES.match(first):
+        raise RefusedError(NOT_A_VIDEO, suffix or "no extension")
+    bare = [name for name, suffixes in BARE.items() if suffix in suffixes]
+    options = {"format_whitelist": ",".join([*SIGNED, *bare]), "protocol_whitelist": "file"}
+    name = "file:" + os.fsdecode(path)  # subtle: a path such as "http:x" is not an address
+    lenient: Any = {"metadata_errors": "replace"} if av_version() < LENIENT else {}
+    try:
+        return av.open(name, container_options=options, **lenient)
+    except av.error.FFmpegError as error:
+        if isinstance(error, av.error.InvalidDataError) or error.errno == errno.EINVAL:
+            raise RefusedError(*_unrecognised(first, suffix, error)) from None
+        raise
+
+
+def _unrecognised(first: bytes, suffix: str, error: Any) -> tuple[str, str]:
+    other = error.errno == errno.EINVAL and pictures.SIGNATURES.match(first)
+    if SIGNATURES.match(first) or (suffix in NAMES and not other):
+        return DAMAGED, "the file is empty" if not first else "PyAV does not recognise it"
+    return NOT_A_VIDEO, suffix or "no extension"
+
+
+def _video_stream(container: InputContainer, suffix: str) -> Any:
+    """Return the video stream with the most pixels; default streams come before all others."""
+    streams = [each for each in container.streams if each.type == "video" and not _is_cover(each)]
+    if not streams:
+        if suffix in SOUND:
+            raise RefusedError(NOT_A_VIDEO, suffix)
+        kinds = sorted({each.type for each in container.streams})
+        raise RefusedError(NO_VIDEO, f"it has {', '.join(kinds) or 'no stream'}")
+    known: list[Any] = [each for each in streams if each.codec_context is not None]
+    if not known:
+        raise RefusedError(UNKNOWN_CODEC, "PyAV has no decoder for it")
+    stream = max(known, key=lambda each: (_has(each, "default"), _pixels(each)))
+    if _pixels(stream) > PIXELS:
+        size = f"{stream.codec_context.width} x {stream.codec_context.height}"
+        raise RefusedError(TOO_LARGE, f"{size} pixels")
+    return stream
+
+
+def is_encrypted(path: bytes) -> bool:
+    """Return whether a file that cannot be decoded is an mp4 or mov with an encrypted video."""
+    with open(path, "rb") as file:
+        while len(head := file.read(16)) == 16:
+            start, size = file.tell() - 16, int.from_bytes(head[:4], "big")
+            if head[4:8] == b"moov":
+                return bool(ENCRYPTED_SAMPLES.search(file.read(INDEX)))
+            if size == 1:  # the size is in the next 8 bytes
+                size = int.from_bytes(head[8:], "big")
+            if size < 8 or size > os.fstat(file.fileno()).st_size:
+                return False
+            file.seek(start + size)
+    return False
+
+
+def _is_cover(stream: Any) -> bool:
+    return _has(stream, "attached_pic") or _has(stream, "timed_thumbnails")
+
+
+def _has(stream: Any, flag: str) -> bool:
+    """Return whether a stream has a flag such as "default"; False if PyAV is older than 14.1."""
+    flags = getattr(stream, "disposition", None)
+    return flags is not None and bool(flags & getattr(type(flags), flag, 0))
+
+
+def _pixels(stream: Any) -> int:
+    return int((stream.codec_context.width or 0) * (stream.codec_context.height or 0))
+
+
+def reason_of(error: BaseException) -> tuple[str, str]:
+    """Return the category of an error, such as "damaged", and a one-line detail."""
+    if isinstance(error, MemoryError):
+        return OUT_OF_MEMORY, f"needs more than {MEMORY >> 30} GiB"
+    if isinstance(error, OSError) and not _of_ffmpeg(error):
+        return UNREADABLE, error.strerror or str(error)
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return DAMAGED, escaped(text.encode("utf-8", "replace"))
+
+
+def _of_ffmpeg(error: BaseException) -> bool:
+    """Return whether an error is about the content of a file, not about opening or reading it."""
+    import av
+
+    own = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EIO, errno.EISDIR)
+    return isinstance(error, av.error.FFmpegError) and error.errno not in own

@@ -1,0 +1,91 @@
+"""The rules of --keep for pictures and videos: which of several similar ones is kept.
+
+A rule orders facts: those of the file (bytes, date, …), and those that `originals.compare` adds.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from math import log
+from typing import Any, Callable
+
+from neardup.media.pictures import originals
+from neardup.runtime.program import not_one_of
+
+Facts = dict[str, Any]
+Rule = Callable[[str, Facts], Any]  # of an id and facts; the one with the least value is kept
+PREFER, NEXT_RULE = "prefer:", re.compile(",(?=(?:max|min|prefer):|straight|firsthand)")
+LENGTHS = 1.1  # lengths that differ by less are the same, for max:seconds
+PICTURES = "straight,max:detail,max:pixels,firsthand,min:bytes"
+VIDEOS = "straight,max:detail,max:pixels,max:seconds,firsthand,min:bytes"
+
+
+def number(facts: Facts, name: str) -> float:
+    """Return a fact as a number; 0 if it is missing or not a number.
+
+    >>> number({"width": 640, "height": "?"}, "width"), number({"height": "?"}, "height")
+    (640.0, 0.0)
+    """
+    value = facts.get(name, 0)
+    good = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
+    return float(value) if good else 0.0
+
+
+def date(facts: Facts) -> int:
+    """Return the date of a file as a number, such as 20240531180000; 0 if it has none."""
+    return int("0" + re.sub("[^0-9]", "", str(facts.get("date", "")))[:14])
+
+
+def length(facts: Facts) -> float:
+    """Return the length class of a video, in steps of 10 %: most copies of it share its class."""
+    return round(log(max(number(facts, "seconds"), 1e-3)) / log(LENGTHS))
+
+
+def pixels(facts: Facts) -> float:
+    return number(facts, "pixels") or number(facts, "width") * number(facts, "height")
+
+
+VALUES: dict[str, Callable[[Facts], float]] = {
+    "detail": lambda facts: number(facts, "detail"),
+    "pixels": pixels,
+    "bytes": lambda facts: number(facts, "bytes"),
+    "bitrate": lambda facts: number(facts, "bitrate"),
+    "fps": lambda facts: number(facts, "fps"),
+    "seconds": length,
+    "date": date,
+}
+NAMES = ("straight", "firsthand", *(f"{most}:{of}" for of in VALUES for most in ("max", "min")))
+
+
+def keep_rules(text: str) -> list[Rule]:
+    """Parse the rules of --keep, with commas between them; ValueError for an invalid rule.
+
+    >>> rules = keep_rules("prefer:^(old|new)/,max:pixels")
+    >>> [rule("new/a.mp4", {"width": 8, "height": 9}) for rule in rules]
+    [False, -72.0]
+    """
+    return list(map(_rule, NEXT_RULE.split(text)))
+
+
+def _rule(name: str) -> Rule:
+    if name.startswith(PREFER):
+        try:
+            wanted = re.compile(name[len(PREFER) :])
+        except re.error as error:
+            raise ValueError(f"{name}: {error}") from None
+        return lambda id_, _: not wanted.search(id_)
+    if name not in NAMES:
+        raise ValueError(not_one_of(name, [*NAMES, f"{PREFER}REGEX"]))
+    if name == "straight":
+        return lambda _, facts: len(facts.get("changes", ()))
+    if name == "firsthand":
+        return lambda _, facts: originals.firsthand(facts)
+    value, sign = VALUES[name[4:]], -1 if name.startswith("max") else 1
+    return lambda _, facts: sign * value(facts)
+
+
+def in_order(facts: Sequence[Facts], ids: Sequence[str], rules: Sequence[Rule]) -> list[int]:
+    """Return the places of facts in the order of `rules`; ties stay in their order."""
+    return sorted(range(len(facts)), key=lambda k: [rule(ids[k], facts[k]) for rule in rules])

@@ -1,0 +1,361 @@
+"""Which of several similar pictures or videos is the original, from what can be measured in them.
+
+    detail      decibels of the spectrum above noise, over all frequencies of the whole picture
+    pixels      inside plain borders
+    step        of the quantisation of a JPEG file, and that of one which the picture was before
+    changes     what a picture has and a similar one has not: borders, text, fewer colours, …
+
+**Detail** is counted in waves across the picture, so an enlarged picture has not more of it.  The
+spectrum is that of the strongest twentieth of the tiles, less what the plainest tenth have: noise
+adds nothing.
+
+**JPEG** leaves multiples of its steps.  Those of a strong compression can still be seen after a
+weak one, or in a lossless file: such a file was made from another.
+
+Facts are compared within a group of similar pictures, since what is normal depends on the subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.media.pictures.perceptual_hash import shrunk
+
+Facts = dict[str, Any]
+Levels = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+VERSION = 2  # must change with the facts
+TILE, TILES = 32, 500  # pixels a side, and the number of tiles that are looked at
+WEB = 3  # the coding of formats into which web sites convert pictures
+OF_PLAIN = 2.5  # how far the noise of the strongest tiles is above that of the plainest
+WIDEST, NEAR, FAR = 0.42, 8, 24  # share of a side; levels of a border, and of the edge behind it
+GRID = 4  # cells a side
+_WINDOW = np.hanning(TILE + 1)[:TILE].astype(np.float32)
+_WAVE = np.arange(8)
+_COSINES = np.cos(np.pi * _WAVE[:, None] * (2 * _WAVE + 1) / 16) / 2
+_COSINES[0] /= np.sqrt(2)
+WAVES = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1))  # of a block, for its steps
+STEPS, LARGEST = np.arange(3, 81), 240  # levels
+_VALUES = np.arange(-LARGEST, LARGEST + 1)
+_COUNTS = np.abs(_VALUES) > 0.4 * STEPS[:, None]
+_PHASES = np.cos(2 * np.pi * _VALUES / STEPS[:, None]) * _COUNTS
+IN_PHASE, FEWEST = 0.4, 60  # mean cosine, and values, of a step
+
+
+def facts_of(grey: Levels) -> Facts:
+    """Measure a grey picture (height, width), at its full size; {} without a tile inside borders.
+
+    inside: the shares of the sides inside borders; spectrum: power above noise, levels², of 0 … 16
+    waves in a tile; noise, in levels; grain: power of the upper frequencies, dB; cells:
+    energy in a grid of 4 × 4; levels: mean, and standard deviation; small: 8 × 8 pixels.
+    """
+    top, bottom, left, right = box_of(grey)
+    shape, whole = grey.shape, shrunk(grey[np.newaxis]).reshape(8, 8, 8, 8).mean(axis=(1, 3))
+    inside = grey[top:bottom, left:right]
+    tiles, row, column = _tiles(inside)
+    if not len(tiles):
+        return {}
+    small = shrunk(inside[np.newaxis])
+    tiles -= tiles.mean(axis=(1, 2), keepdims=True)
+    across, down = (_power(some) for some in (tiles, tiles.transpose(0, 2, 1)))
+    power = np.sort(np.concatenate((across, down)), axis=0)
+    plain, strong = power[len(power) // 10], power[-(len(power) // 20 + 1) :].mean(axis=0)
+    cell, energy = row * GRID + column, across + down
+    cells = np.bincount(cell, energy[:, 2:7].sum(axis=1), GRID**2)
+    return {
+        "inside": [inside.shape[1] / shape[1], inside.shape[0] / shape[0]],
+        "spectrum": np.round(np.maximum(strong - OF_PLAIN * plain, 0), 3).tolist(),
+        "noise": float(np.sqrt(plain[12:].mean())),
+        "grain": float(10 * np.log10(power[:, 8:].mean() + 1e-3)),
+        "cells": (cells / np.maximum(np.bincount(cell, minlength=GRID**2), 1)).tolist(),
+        "levels": [float(small.mean()), float(small.std())],
+        "small": np.rint(whole).astype(int).ravel().tolist(),
+    }
+
+
+def _tiles(grey: Levels) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Return at most TILES tiles of a picture, and the row and the column of the cell of each."""
+    high, wide = (side // TILE for side in grey.shape)
+    places = np.unique(np.linspace(0, high * wide - 1, min(TILES, high * wide)).astype(int))
+    row, column = places // max(wide, 1), places % max(wide, 1)
+    cut = grey[: high * TILE, : wide * TILE].reshape(high, TILE, wide, TILE)
+    cells = row * GRID // max(high, 1), column * GRID // max(wide, 1)
+    return cut[row, :, column].astype(np.float32), *cells
+
+
+def seen_step(grey: Levels) -> float:
+    """Return the mean step of the WAVES of JPEG that a picture shows; 0 if most have none."""
+    blocks = (
+        _tiles(grey)[0].reshape(-1, 4, 8, 4, 8).transpose(0, 1, 3, 2, 4).reshape(-1, 8, 8) - 128
+    )
+    waves = np.einsum("ij,njk->nik", _COSINES, blocks)  # no BLAS: it may hang in a forked process
+    waves = np.einsum("nik,lk->nil", waves, _COSINES)
+    waves = np.clip(np.rint(waves), -LARGEST, LARGEST).astype(int)
+    found = []
+    for y, x in WAVES:
+        counts = np.bincount(waves[:, y, x] + LARGEST, minlength=len(_VALUES))
+        many, phases = ((some * counts).sum(axis=1) for some in (_COUNTS, _PHASES))
+        good = (many >= FEWEST) & (phases > IN_PHASE * many)
+        found.append(int(STEPS[good].max(initial=0)))
+    return float(np.mean(found)) if np.median(found) else 0.0
+
+
+def average(samples: Sequence[Facts]) -> Facts:
+    """Return the facts of a video, given those of some of its frames; {} without any.
+
+    Borders count if seven frames in ten show them: dark scenes show none.
+    """
+    known = [of for of in samples if of]
+    if not known:
+        return {}
+    every = {name: np.array([of[name] for of in known]) for name in known[0]}
+    means = {name: values.mean(axis=0) for name, values in every.items()}
+    means["inside"] = np.quantile(every["inside"], 0.3, axis=0)
+    return {name: np.round(value, 4).tolist() for name, value in means.items()}
+
+
+def _power(tiles: Floats) -> Floats:
+    """Return the power of the frequencies along the rows of tiles, in levels²: (n, 17)."""
+    waves = np.fft.rfft(tiles * _WINDOW, axis=2)
+    return np.asarray((np.abs(waves) ** 2).mean(axis=1) / (_WINDOW**2).sum(), np.float32)
+
+
+def box_of(grey: Levels) -> tuple[int, int, int, int]:
+    """Return the rows (from, to) and columns (from, to) inside the plain borders of a picture.
+
+    >>> picture = np.full((90, 80), 40, np.uint8)
+    >>> picture[8:82] = np.arange(74 * 80).reshape(74, 80) ** 1.5 % 255
+    >>> box_of(picture)
+    (8, 82, 0, 80)
+    """
+    sides = grey, grey[::-1], grey.T, grey.T[::-1]
+    top, bottom, left, right = map(_border, sides)
+    return top, grey.shape[0] - bottom, left, grey.shape[1] - right
+
+
+def _border(lines: Levels) -> int:
+    """Return how many of the first rows are of one level, if an edge is behind them, or else 0."""
+    widest = int(WIDEST * len(lines))
+    some = lines[: widest + NEAR + 2, :: max(1, lines.shape[1] // 500)].astype(np.int16)
+    apart = np.abs(some - np.median(some[0]))
+    plain = (apart <= NEAR).mean(axis=1) >= 0.95
+    end = len(plain) if plain.all() else int(plain.argmin())
+    edge = (apart[end + 1 : end + NEAR] > FAR).mean(axis=1) >= 0.5
+    return end if 0 < end <= widest and edge.any() else 0
+
+
+def pixels(facts: Facts) -> float:
+    """Return the number of pixels inside the borders of a picture or video."""
+    wide, high = facts.get("inside", (1, 1))
+    return float(facts.get("width", 0)) * float(facts.get("height", 0)) * wide * high
+
+
+def detail(facts: Facts, floor: float, smallest: float, contrast: float) -> float:
+    """Return the decibels of the spectrum of a picture above a floor, times waves in the picture.
+
+    smallest, contrast: the least pixels, and deviation of levels, of the pictures to compare.
+    """
+    floor *= (pixels(facts) / max(smallest, 1)) ** 0.5
+    floor *= ((facts["levels"][1] + 1) / (contrast + 1)) ** 2
+    above = np.log10(np.maximum(np.array(facts["spectrum"]) / floor, 1))
+    return float(pixels(facts) * (np.arange(len(above)) * above).sum())
+
+
+SAME_DETAIL, SAME_PIXELS = 1.3, 1.05  # ratios
+QUIET = 0.1  # levels of noise; photos have more
+FRAMED, OF_LENGTH = 0.015, 0.1  # share of a side; of the seconds
+MOVED = (0.15, 0.6)  # standard deviations of levels: least of two framings, most of two copies
+ENLARGED, FAINT = (1.5, 1.3), 1 / 30  # ratios of pixels, of details; of power
+POOR = 18.0  # step of a JPEG file of quality 35
+LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
+IN_A_CELL, OTHERS = 0.4, 1.15  # of the mean energy; ratio of 7 cells in 10
+GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
+REFERENCES = 32  # pictures of a group
+AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
+CLIPPED = 0.004  # share of the values that are the largest
+BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
+
+
+def _same_size(a: Facts, b: Facts) -> bool:
+    """Return whether two pictures, or videos, have the same pixels inside borders, and length."""
+    return _same_length(a, b) and abs(pixels(a) / max(pixels(b), 1) - 1) < 2 * FRAMED
+
+
+def _same_length(a: Facts, b: Facts) -> bool:
+    return bool(abs(a.get("seconds", 1) / max(b.get("seconds", 1), 1e-3) - 1) < OF_LENGTH)
+
+
+def _is_framed(a: Facts, b: Facts) -> bool:
+    less = min(a["inside"]) < min(b["inside"]) - FRAMED
+    return less and _moved(a, b) > MOVED[0] and abs(_shape(a) / _shape(b) - 1) < 0.03
+
+
+def _shape(of: Facts) -> float:
+    (wide, high), x, y = of["inside"], of.get("width", 0), of.get("height", 0)
+    return float((x * wide + 1) / (y * high + 1))
+
+
+def _moved(a: Facts, b: Facts) -> float:
+    of_a, of_b = (np.array(of["small"]) for of in (a, b))
+    of_a, of_b = ((of - of.mean()) / (of.std() + 1) for of in (of_a, of_b))
+    return float(((of_a - of_b) ** 2).mean() ** 0.5)
+
+
+def _is_enlarged(a: Facts, b: Facts) -> bool:
+    """Return whether a larger picture has no more detail: a filter leaves traces, FAINT ones."""
+    smaller = pixels(a) <= ENLARGED[0] * pixels(b)
+    if smaller or (a.get("dated") and not b.get("dated")):
+        return False
+    faint = max(1.0, FAINT * b["spectrum"][12])
+    of_a, of_b = (detail(of, faint, pixels(b), b["levels"][1]) for of in (a, b))
+    return of_a < ENLARGED[1] * of_b
+
+
+def _has_text(a: Facts, b: Facts) -> bool:
+    """Return whether few parts of a picture have more in them than in `b`, and most the same."""
+    if not _same_size(a, b) or _moved(a, b) > MOVED[1]:  # such as a mirrored one
+        return False
+    of_a, of_b = (np.array(of["cells"]) + 1 for of in (a, b))
+    ratio = np.maximum(of_a / of_b, of_b / of_a)
+    more = ((of_a - of_b > IN_A_CELL * of_b.mean()) & (of_a > 1.5 * of_b)).any()
+    return bool(more and np.quantile(ratio, 0.6) < OTHERS)
+
+
+def _is_sharper(a: Facts, b: Facts) -> bool:
+    """Return whether the upper frequencies of `a` are louder than those of `b`, all as much."""
+    power, power_b = (np.array(of["spectrum"]) + 1 / 3 for of in (a, b))
+    louder = 10 * np.log10(power / power_b)[1:15]
+    louder -= louder[0]
+    least, most = LOUDER
+    return bool(_same_size(a, b) and louder[3:6].mean() > least and louder.max() < most)
+
+
+def _is_reduced(a: Facts, b: Facts) -> bool:
+    """Return whether `a` has a palette for what was not drawn with few colours.
+
+    A JPEG file without noise is that of a drawing, and may be made from `a`, unless `a` is dotted.
+    """
+    if not a.get("palette") or b.get("palette", True) or a["digest"] == b["digest"]:
+        return False
+    return bool(a["dotted"] or b["noise"] > QUIET or generation(b) == (0, FINE))
+
+
+def _is_clipped(a: Facts, b: Facts) -> bool:
+    more = a.get("clipped", 0) > 1.2 * b.get("clipped", 1) + CLIPPED
+    return more and other_colours(a, b) and b.get("colour", 0) >= GREY and not _is_noisier(b, a)
+
+
+def _is_grey(a: Facts, b: Facts) -> bool:
+    grey = a.get("colour", GREY) < GREY and b.get("colour", 0) > COLOURED
+    return bool(grey and not _is_noisier(b, a))
+
+
+def _is_noisier(a: Facts, b: Facts) -> bool:
+    return bool(a["noise"] > 2 * b["noise"] + 2)
+
+
+def _has_noise(a: Facts, b: Facts) -> bool:
+    """Return whether `a` has more noise than `b`, and less above it."""
+    less = sum(a["spectrum"][8:]) < sum(b["spectrum"][8:])
+    return _same_size(a, b) and _is_noisier(a, b) and less
+
+
+CHANGES = {  # what `a` is, beside `b`
+    "framed": _is_framed,
+    "enlarged": _is_enlarged,
+    "compressed": lambda a, b: a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0)),
+    "256 colours": _is_reduced,
+    "grey": _is_grey,
+    "clipped": _is_clipped,
+    "text": _has_text,
+    "sharpened": _is_sharper,
+    "noise": _has_noise,
+}
+
+
+def compare(group: Sequence[Facts]) -> None:
+    """Add "detail", "strength" and "changes" to the facts of the members of a group.
+
+    changes: words for what a member is beside another one, and those that are there already.  Each
+    is compared with the REFERENCES that have most detail.  Details that differ by less than
+    SAME_DETAIL from the largest are set to it, and so are those of members that were not measured.
+    """
+    measured = [of for of in group if of.get("spectrum")]
+    for of in group:
+        of["changes"], of["pixels"] = of.get("changes", []), pixels(of)
+    if not measured:
+        return
+    smallest, contrast = (min(map(f, measured)) for f in (pixels, lambda of: of["levels"][1]))
+    for of in measured:
+        of["detail"] = detail(of, 1.0, smallest, contrast)
+        of["generation"], of["strength"] = generation(of)
+        if "coding" not in of:  # a video, with no such traces
+            of["power"] = of["grain"] - 20 * log10(of["levels"][1] + 1)
+    by_detail = sorted(measured, key=lambda of: -of["detail"])
+    some = list({_key(of): of for of in by_detail}.values())[:REFERENCES]
+    lossy = {of.get("digest"): of["strength"] for of in measured if of.get("step")}
+    for of in measured:
+        others = [b for b in some if b is not of]
+        of["changes"] += [word for word, is_ in CHANGES.items() if any(is_(of, b) for b in others)]
+        if not of["generation"] and of.get("digest", 0) in lossy:  # made from this JPEG file
+            of["generation"], of["strength"] = 2, lossy[of["digest"]]
+    for of in group:
+        of.setdefault("detail", by_detail[0]["detail"])
+    for many in {len(of["changes"]) for of in group}:
+        same = [of for of in group if len(of["changes"]) == many]
+        for name, ratio in (("detail", SAME_DETAIL), ("pixels", SAME_PIXELS)):
+            best = max(of[name] for of in same)
+            for of in same:
+                of[name] = best if of[name] * ratio >= best else of[name]
+
+
+def _key(of: Facts) -> tuple[Any, ...]:
+    """Return what equal pictures have in common."""
+    return of.get("digest", id(of)), *map(of.get, ("colour", "step", "palette", "dated"))
+
+
+def generation(facts: Facts) -> tuple[int, float]:
+    """Return the coding of a picture (`pictures.CODECS`, or 2 for twice), and its largest step."""
+    own, seen, coding = (facts.get(name, 0) for name in ("step", "seen", "coding"))
+    if not coding and facts["noise"] <= QUIET:
+        seen = 0  # patterns of a drawing
+    return 2 if seen > AGAIN * own + 1 else coding, max(own, seen, FINE)
+
+
+def firsthand(facts: Facts) -> tuple[float, ...]:
+    """Return the order of pictures or videos with as much detail; the original's is the least.
+
+    A copy has lost the date at which it was taken, is in a format of the web, has a larger step of
+    quantisation or traces of one before, or less power of the upper frequencies.
+    """
+    lost, web = not facts.get("dated", True), facts.get("coding") == WEB
+    steps = facts.get("strength", 0.0), facts.get("generation", 0)
+    return lost, web, *steps, -facts.get("power", 0.0)
+
+
+def doubt(kept: Facts, removed: Facts) -> str:
+    """Return why a removal is doubtful, words with commas, or "": changes of the picture kept."""
+    words = list(kept.get("changes", ()))
+    toned = {"grey", "clipped"} & {*words, *removed.get("changes", ())}
+    words += ["colours"] * (not toned and other_colours(kept, removed))
+    unknown = bool(kept.get("spectrum")) != bool(removed.get("spectrum"))
+    return ",".join(words + ["not measured"] * unknown)
+
+
+def other_colours(a: Facts, b: Facts) -> bool:
+    """Return whether two pictures differ in brightness, contrast or colours.
+
+    Nothing is known of a clip and its film, of which other frames were measured.
+    """
+    if not (a.get("levels") and b.get("levels") and _same_length(a, b)):
+        return False
+    (mean, deviation), (mean_b, deviation_b) = a["levels"], b["levels"]
+    colour, colour_b = (of.get("colour", 0) + 3 for of in (a, b))
+    ratios = np.log([(deviation + 1) / (deviation_b + 1), colour / colour_b])
+    return abs(mean - mean_b) > BRIGHTER or bool((np.abs(ratios) > np.log(OTHER)).any())

@@ -1,0 +1,382 @@
+"""Decode a picture file as a small grey picture, in bounded memory, with Pillow.
+
+    file ─▶ format, by content ─▶ limits ─▶ frames ─▶ on white, grey ─▶ 128 × 128 ─▶ upright
+
+Of an animation, or a TIFF file of several pages, five frames are decoded: the first, the last, and
+three between them.  The second picture of an MPO file, the layers of a PSD and the sizes of an ICO
+are not frames.
+
+JPEG files are decoded at an eighth, a quarter or half of their size if 128 pixels are left on each
+side, which is several times as fast.  The picture is shrunk first and turned (EXIF orientation)
+afterwards, since both orders give the same means.
+
+Whatever is wrong with a file raises `RefusedError` with one of REASONS or NOT_A_PICTURE.  Errors of
+the program itself (PROGRAM_ERRORS) are raised as they are.
+
+Memory: a file may have 250 million pixels, of which 100 million may be decoded.  That takes up to
+0.8 GB (RGBA, and three grey pictures of its size); a process takes 35 MB for a JPEG photo of 12
+million pixels, and 70 MB if it is progressive.  `bound_memory` lets a process take 2 GiB more than
+it has at first, whatever a decoder tries.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.files.decoders import MEMORY, OUT_OF_MEMORY, UNREADABLE
+from neardup.media.pictures import originals
+from neardup.runtime.program import PROGRAM_ERRORS, UsageError, escaped
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+NOT_A_PICTURE = "not a picture"  # this is not a failure
+DAMAGED, TOO_LARGE, NO_DECODER = "damaged", "too large", "no decoder"
+REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
+PIXELS = 250_000_000  # of a file
+DECODED_PIXELS = 100_000_000
+FRAMES = 10_000  # of an animation
+SAMPLES = 5  # frames that are compared
+ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
+LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
+LARGEST_MEASURED = 5000  # pixels a side, to compare copies
+COLOURS = 200  # pixels a side, of which colours are taken
+LOSSLESS = "lossless"
+FACTS = 3  # the version of what `measured` returns: must change with it
+FLAT = 0.8  # share of pixels equal to the next one, in a drawing; a dithered photo has fewer
+CODECS = dict.fromkeys(("JPEG", "MPO", "HEIF"), 1)
+CODECS.update(dict.fromkeys(("WEBP", "AVIF", "JPEG2000"), originals.WEB))
+Size = tuple[int, int]
+# Recognised by their first bytes.  EPS is not among them: Pillow runs a PostScript program for it.
+FORMATS = [
+    *["JPEG", "MPO", "PNG", "GIF", "WEBP", "AVIF", "HEIF", "TIFF", "BMP", "JPEG2000", "PPM"],
+    *["ICO", "ICNS", "PSD", "QOI", "DDS", "BLP", "SGI", "XBM", "XPM", "FLI"],
+]
+# Recognised by their name too: their first bytes are often those of other files.
+NAMED_FORMATS = {f".{name.lower()}": name for name in ("CUR", "DIB", "MSP", "PCX", "TGA")}
+NAMED_FORMATS[".spi"] = "SPIDER"
+NAMES = {
+    *[".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".apng", ".gif", ".webp", ".avif", ".heic"],
+    *[".heif", ".tif", ".tiff", ".bmp", ".jp2", ".j2k", ".jpx", ".jxl", ".ppm", ".pgm", ".pbm"],
+    *[".pnm", ".ico", ".icns", ".psd", ".qoi", ".dds", ".blp", ".sgi", ".xpm", ".fli", ".flc"],
+    *NAMED_FORMATS,
+}  # a file so named is a damaged picture if it is not recognised
+SIGNATURES = re.compile(
+    rb"\xff\xd8\xff|\x89PNG|GIF8[79]a|RIFF....WEBP|II\*\x00|MM\x00\*|8BPS\x00\x01|qoif", re.DOTALL
+)
+OTHER_DECODERS = {  # by format, as Pillow names it: first bytes, and how to get its decoder
+    "HEIF": (rb"....ftyp(?:hei[cxms]|hev[cx]|mif1|msf1)", "pip install pillow-heif"),
+    "AVIF": (rb"....ftypavi[fs]", "pip install --upgrade pillow"),
+    "JXL": (rb"\xff\x0a|\0\0\0\x0cJXL ", "convert JPEG XL to another format"),
+}
+ORIENTATION, EXIF, TAKEN, CHANGED = 0x112, 0x8769, 0x9003, 0x132  # tags
+DATE = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)")
+
+
+class Picture(NamedTuple):
+    """A decoded picture, with the original width and height, and the date in its file."""
+
+    grey: NDArray[np.uint8]  # (height, width), at most 128 each, upright
+    width: int  # of the picture in the file, upright
+    height: int
+    date: str  # of EXIF, as "2024-05-31 18:00:00", or ""
+    frames: int = 1  # in the file
+    later: tuple[NDArray[np.uint8], ...] = ()  # of several frames: the samples after the first
+
+
+class RefusedError(Exception):
+    """Error for a file that cannot be used; `args` are a reason and a detail."""
+
+    @property
+    def reason(self) -> str:
+        return str(self.args[0])
+
+
+def decoded(path: bytes, animated: bool = False) -> Picture:
+    """Return the picture in a file; RefusedError if there is none, or it cannot be decoded.
+
+    animated: decode later frames, too
+    """
+    with _opened(path, "L", LARGEST) as (image, size):
+        grey, exif = _small(image)
+        size = size[::-1] if exif.get(ORIENTATION, 1) in (5, 6, 7, 8) else size
+        picture = Picture(grey, *size, _date(exif))
+        count = int(getattr(image, "n_frames", 1)) if animated and image.format in ANIMATED else 1
+        if count == 1:
+            return picture
+        if count > FRAMES:
+            raise RefusedError(TOO_LARGE, f"{count:,} frames")
+        later = []
+        for k in range(1, SAMPLES):
+            image.seek(round(k * (count - 1) / (SAMPLES - 1)))
+            later.append(_small(image)[0])
+        return picture._replace(frames=count, later=tuple(later))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Context manager: turn the exceptions of decoders into a RefusedError with the reason."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd but harmless files
+            yield
+    except RefusedError:
+        raise
+    except MemoryError:
+        raise RefusedError(OUT_OF_MEMORY, f"needs more than {MEMORY >> 30} GiB") from None
+    except Exception as error:  # decoders raise nearly anything
+        if isinstance(error, PROGRAM_ERRORS) and not _of_parser(error):
+            raise
+        raise RefusedError(*_reason(error)) from None
+
+
+def _of_parser(error: Exception) -> bool:
+    """Return whether Pillow's parser of a format fails, such as by a TypeError for a wrong tag."""
+    if isinstance(error, (ImportError, NameError)):
+        return False
+    names = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    return any(name.startswith("PIL.") and name.endswith("ImagePlugin") for name in names)
+
+
+def is_picture(path: bytes) -> bool:
+    """Return whether a file is a picture, possibly one that cannot be decoded."""
+    try:
+        decoded(path)
+    except RefusedError as error:
+        return bool(error.reason != NOT_A_PICTURE)
+    return True
+
+
+@contextmanager
+def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, Size]]:
+    """Context manager: open a picture, of JPEG with at least `least` pixels a side.
+
+    Yield it and its full size, or raise RefusedError, also for errors in the `with` block.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    Image.MAX_IMAGE_PIXELS = PIXELS // 2  # Pillow itself refuses twice as many
+    suffix = os.path.splitext(path)[1].lower().decode("latin-1")
+    with _refusing(), open(path, "rb") as file:
+        first = file.read(32)
+        try:
+            file.seek(0)
+            image = Image.open(file, formats=_formats(suffix))
+        except UnidentifiedImageError:
+            raise RefusedError(*_unrecognised(first, suffix)) from None
+        width, height = image.size
+        image.info[LOSSLESS] = first[12:16] == b"VP8L"  # in a WebP file
+        if image.format in ("JPEG", "MPO"):
+            image.draft(mode, (min(least, width), min(least, height)))
+        _check_size(image, (width, height))
+        yield image, (width, height)
+
+
+def _check_size(image: Image.Image, size: Size) -> None:
+    if image.width * image.height > DECODED_PIXELS:
+        raise RefusedError(TOO_LARGE, f"{size[0]} x {size[1]} pixels")
+
+
+def measured(path: bytes) -> originals.Facts:
+    """Return what tells a picture from its copies; RefusedError if it cannot be decoded."""
+    with _opened(path, "RGB", LARGEST_MEASURED) as (image, _):
+        return _measured(image)
+
+
+def _measured(image: Image.Image) -> originals.Facts:
+    """Measure a picture: as `originals.facts_of`, and what its file and its colours tell.
+
+    step: the mean quantisation of JPEG, of its low frequencies; colour: mean saturation;
+    clipped: share of the largest values; dotted: a GIF in which few pixels are equal to the next;
+    seen: the step of a JPEG file that it was made from; coding: 0 for lossless; digest, of grey.
+    """
+    from PIL import Image
+
+    grey = np.asarray(_upright(on_white(image), _exif(image).get(ORIENTATION, 1)))
+    side = (min(image.width, COLOURS), min(image.height, COLOURS))
+    colours = image.resize(side, Image.Resampling.NEAREST).convert("RGBA").convert("RGB")
+    values = np.asarray(colours).astype(np.int16)
+    flat = (np.diff(grey, axis=1) == 0).mean()
+    tables = getattr(image, "quantization", None) or {0: [0] * 64}
+    steps = np.reshape(tables[0] if 0 in tables else next(iter(tables.values())), (8, 8))
+    return {
+        **originals.facts_of(grey),
+        "seen": originals.seen_step(grey),
+        "digest": zlib.crc32(np.ascontiguousarray(grey).data),
+        "palette": image.mode == "P" and getattr(image, "n_frames", 1) == 1,  # no animation
+        "dotted": image.format == "GIF" and bool(flat < FLAT),
+        "colour": float(np.ptp(values, axis=2).mean()),
+        "clipped": float((values >= 0.97 * np.percentile(values, 99.9)).mean()),
+        "step": float(np.mean([steps[at] for at in originals.WAVES])),
+        "coding": 0 if image.info.get(LOSSLESS) else CODECS.get(image.format or "", 0),
+    }
+
+
+def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:
+    """Return the current frame as a small grey picture, upright, and its EXIF tags."""
+    from PIL import Image
+
+    _check_size(image, image.size)
+    small = on_white(image)
+    exif = _exif(image)  # subtle: some formats are turned when they are loaded, and say so then
+    if max(small.size) > LARGEST:
+        size = min(small.width, LARGEST), min(small.height, LARGEST)
+        small = small.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
+    return np.asarray(_upright(small, exif.get(ORIENTATION, 1))), exif
+
+
+def thumbnail(path: bytes, side: int) -> bytes:
+    """Return a picture as an upright JPEG, at most `side` pixels a side, or raise RefusedError."""
+    from PIL import Image, ImageOps
+
+    with _opened(path, "RGB", side) as (image, _):
+        upright = ImageOps.exif_transpose(image).convert("RGBA")
+    upright.thumbnail((side, side))
+    paper = Image.new("RGB", upright.size, "white")
+    paper.paste(upright, mask=upright.getchannel("A"))
+    file = io.BytesIO()
+    paper.save(file, "JPEG", quality=80)
+    return file.getvalue()
+
+
+def on_white(image: Image.Image) -> Image.Image:
+    """Return the first frame of an image in grey (mode L), with transparent parts on white.
+
+    Its size is that of the file or, for JPEG, a part of it.
+    """
+    from PIL import Image
+
+    image.load()
+    if image.mode in ("F", "I", "I;16", "I;16B", "I;16L", "I;16N"):
+        return Image.fromarray(_eight_bits(np.asarray(image)))
+    if image.has_transparency_data:
+        image = image if image.mode in ("LA", "RGBA") else image.convert("RGBA")
+        white = Image.new("L", image.size, 255)
+        white.paste(image.convert("L"), mask=image.getchannel("A"))
+        return white
+    if image.mode in ("L", "P", "1", "RGB", "RGBX", "YCbCr"):
+        return image if image.mode == "L" else image.convert("L")
+    if image.mode == "LAB":
+        return image.getchannel("L")
+    return image.convert("RGB").convert("L")  # such as CMYK
+
+
+def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Convert grey values of more than 8 bits, or fractions, to 0 … 255.
+
+    16 bits are divided by 256, or by 257 if an older Pillow gives them as 32 bits; of larger
+    integers and fractions, the least becomes 0 and the greatest 255.
+    """
+    if values.dtype.itemsize == 2:
+        return (values >> 8).astype(np.uint8)
+    finite = np.nan_to_num(values.astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(finite.min()), float(finite.max())
+    if values.dtype.kind == "i" and low >= 0 and high < 1 << 16:  # 16 bits, by older Pillows
+        low, high = 0.0, 65535.0
+    return ((finite - low) * (255 / max(high - low, 1e-30))).astype(np.uint8)
+
+
+def _upright(image: Image.Image, orientation: Any) -> Image.Image:
+    """Return a picture turned or mirrored according to its EXIF orientation, 1 … 8."""
+    from PIL import Image
+
+    to = Image.Transpose
+    turns = [to.FLIP_LEFT_RIGHT, to.ROTATE_180, to.FLIP_TOP_BOTTOM, to.TRANSPOSE]
+    turns += [to.ROTATE_270, to.TRANSVERSE, to.ROTATE_90]
+    return image.transpose(turns[orientation - 2]) if orientation in range(2, 9) else image
+
+
+def _exif(image: Image.Image) -> dict[int, Any]:
+    """Return the EXIF tags of a picture, with those on how it was taken; {} if they are damaged."""
+    try:
+        exif = image.getexif()
+        return {**exif, **exif.get_ifd(EXIF)}
+    except (MemoryError, ImportError, NameError):
+        raise
+    except Exception:  # the picture may be whole
+        return {}
+
+
+def _date(exif: dict[int, Any]) -> str:
+    """Return the date at which a picture was taken, or else changed; "" if its tags have no date.
+
+    >>> _date({CHANGED: "2024:05:31 18:00:00"}), _date({TAKEN: "0000:00:00 00:00:00"})
+    ('2024-05-31 18:00:00', '')
+    """
+    for tag in (TAKEN, CHANGED):
+        found = DATE.match(str(exif.get(tag, "")))
+        if found and int(found[1]):
+            return "{}-{}-{} {}".format(*found.groups())
+    return ""
+
+
+def _formats(suffix: str) -> list[str]:
+    """Return the names of the formats to try, without those that Pillow cannot open here."""
+    from PIL import Image
+
+    Image.init()
+    named = NAMED_FORMATS.get(suffix)
+    return [name for name in [*FORMATS, *([named] if named else [])] if name in Image.OPEN]
+
+
+def _unrecognised(first: bytes, suffix: str) -> tuple[str, str]:
+    from PIL import Image
+
+    known = bool(SIGNATURES.match(first)) or suffix in NAMES
+    for format_, (signature, remedy) in OTHER_DECODERS.items():
+        if re.match(signature, first, re.DOTALL):
+            if format_ not in Image.OPEN:
+                return NO_DECODER, remedy
+            known = True
+    if known:
+        return DAMAGED, "the file is empty" if not first else "Pillow does not recognise it"
+    return NOT_A_PICTURE, suffix or "no extension"
+
+
+def _reason(error: Exception) -> tuple[str, str]:
+    """Return the category of an error, such as "damaged", and a one-line detail."""
+    from PIL import Image
+
+    text = escaped((str(error) or type(error).__name__).encode("utf-8", "replace"))
+    if isinstance(error, OSError) and error.errno is not None:
+        return UNREADABLE, error.strerror or text
+    if isinstance(error, Image.DecompressionBombError):
+        return TOO_LARGE, f"more than {PIXELS // 10**6} million pixels"
+    return DAMAGED, text
+
+
+def require_pillow() -> None:
+    """Load Pillow, and pillow-heif if installed; UsageError if there is no Pillow."""
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise UsageError(
+            f"pictures need Pillow ({error}); type: pip install 'pillow>=10.1'"
+        ) from None
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        pass
+    else:
+        register_heif_opener()
+    Image.init()  # before processes are forked
+
+
+def decoder_versions() -> str:
+    """Return the versions of the decoders, which may affect the results."""
+    import PIL
+
+    heif = sys.modules.get("pillow_heif")
+    return f"pillow {PIL.__version__}" + (f", heif {heif.__version__}" if heif else "")

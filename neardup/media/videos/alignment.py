@@ -1,0 +1,320 @@
+"""Find the runs of two videos: stretches in which frames match along b = rate · a + offset.
+
+    seeds (frames within 40 bits) ─▶ best line ─▶ all frames on it, within 42 … 56 bits ─▶ runs
+
+A line is found from seeds; those that differ in fewer bits count more.  Few pairs of frames are
+compared on a line, so these may differ in more bits: in 36 (SPREAD) more than the median of the
+seeds, within 42 … 56 (WIDE).  Then the seeds on the line are removed, and the next line is searched
+for.
+
+A fixed camera or a speaker in a room gives frames that match at every offset.  So a run needs one
+of these:
+
+* its frames match better on the line than at each of SHIFTS earlier or later: by CONTRAST bits, and
+  by a share SHARPNESS of the bits in which they differ on the line; CLEAR bits are always enough;
+* each of the two videos shows one still picture from start to end, or their files are equal.
+
+Videos that show one picture most of the time are copies only if their files are equal: other videos
+may have the same cover.
+
+Units: spans in milliseconds; runs in seconds.  Letters: n frames, m seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.media.frames.frame_spans import STILL, one_picture
+from neardup.media.frames.print_sources import SHORT_SECONDS
+from neardup.media.frames.video_prints import DIGEST, VideoPrint, compared, end_of, length_of
+from neardup.media.videos.runs import Run, VideoPair
+from neardup.media.videos.time_lines import Floats, Line, best_line, overlaps, weights_of
+from neardup.sets.bit_vectors import bits_apart
+from neardup.sets.ragged import chunks, spans
+
+NEAR = 40  # bits in which the frames of a seed may differ
+WIDE, SPREAD = (42, 56), 36  # bits: WIDE limits the seeds' median + SPREAD
+GAP = 3.0  # seconds without a match, within a run
+CLOSED = 0.26  # seconds: a shorter gap counts as matched, since ticks of a and b are not the same
+RUN_SECONDS, RUN_FRAMES = 2.0, 3  # a run has at least these …
+SHORT_SHARE = 0.8  # … or, in a short video, this share and SHORT_SECONDS
+SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that match
+LINES = 16  # runs of two videos, after which the search ends
+MISSES = 2  # lines without a run, one after another, after which the search ends
+HALF = 16  # bits: a seed that differs in so many more has half as many votes
+MOST_SEEDS = 20_000  # of two videos, or twice the frames of one: those with the most votes are kept
+SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
+CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
+CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
+STILL_MATCH = 12  # bits that may differ between copies of a still video
+AT_ONCE = 1 << 18  # pairs of frames
+
+Indices = NDArray[np.int64]
+
+
+class Frames(NamedTuple):
+    """The frames of one video that count in a comparison, and the variants to compare."""
+
+    spans: NDArray[np.int64]  # (n, 2), milliseconds, in order
+    hashes: NDArray[np.uint64]  # (n, variants, 4)
+    compared: list[tuple[int, int]]  # variants of this video and of the other one
+    length: float  # seconds of the whole video
+    digest: str  # of the file, if one picture is shown most of the time
+
+    @classmethod
+    def of(
+        cls, video: VideoPrint, mirrored: bool, votes: NDArray[np.bool_] | None = None
+    ) -> Frames:
+        """Return the frames of a video that `votes`, bool (n,), marks; all frames if it is None."""
+        kept = slice(None) if votes is None else votes
+        pairs = compared(video.variants, mirrored)
+        digest = str(video.facts.get(DIGEST, ""))
+        return cls(video.spans[kept], video.hashes[kept], pairs, length_of(video), digest)
+
+    def take(self, frames: Indices) -> Frames:
+        return self._replace(spans=self.spans[frames], hashes=self.hashes[frames])
+
+    def within(self, times: Sequence[tuple[float, float]]) -> Frames:
+        """Return the frames that are shown at times (from, to, in seconds), cut to these."""
+        parts = [np.clip(self.spans, round(1000 * a), round(1000 * b)) for a, b in times]
+        shown = [np.flatnonzero(part[:, 0] < part[:, 1]) for part in parts]
+        cut = np.concatenate([part[some] for part, some in zip(parts, shown)])
+        return self.take(np.concatenate(shown))._replace(spans=cut)
+
+    @property
+    def seconds(self) -> float:
+        """The total seconds for which these frames are shown."""
+        return float((self.spans[:, 1] - self.spans[:, 0]).sum()) / 1000
+
+
+def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
+    """Return the runs (stretches that match) of videos a and b, in order of their start in a.
+
+    seeds: int64 (m, 4), milliseconds a0, a1, b0, b1: spans of frames of a and b that match, in any
+    order, repeats allowed.
+    """
+    seeds = np.unique(seeds, axis=0)
+    most = max(MOST_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
+    left, near = _strongest(seeds / 1000, _nearness(seeds, a, b), most)
+    still = all(one_picture(x.spans, x.hashes[:, 0]) for x in (a, b))
+    runs: list[Run] = []
+    missed = 0
+    while len(runs) < LINES and missed < MISSES and _enough(left, left[:, 1] - left[:, 0]):
+        line = best_line(left, near * weights_of(left), still)
+        on = overlaps(left, line.rate, line.offset)
+        if not _enough(left[on > 0], on[on > 0]):
+            break
+        new = list(_runs_on(line, left[on > 0], a, b))
+        runs += new
+        missed = 0 if new else missed + 1
+        others = ~((on > 0) | _inside(left, new))
+        left, near = left[others], near[others]
+    return tuple(sorted(set(runs), key=lambda run: run[1:]))
+
+
+def pair_of(
+    a: int, b: int, mirrored: bool, seeds: NDArray[np.int64], of_a: Frames, of_b: Frames
+) -> VideoPair | None:
+    """Return the pair of videos a and b with the stretches that match, or None if none does."""
+    runs = align(seeds, of_a, of_b)
+    if not runs:
+        return None
+    seconds = sum(run.seconds for run in runs), sum(run.seconds * run.rate for run in runs)
+    lengths = of_a.seconds, of_b.seconds
+    shares = [min(1.0, some / all_) for some, all_ in zip(seconds, lengths)]
+    share = shares[0] if lengths[0] <= lengths[1] else shares[1]
+    parts = of_a.within([(run.a_from, run.a_to) for run in runs])
+    still = one_picture(parts.spans, parts.hashes[:, 0]) and not _equal_files(of_a, of_b)
+    ends = end_of(of_a.length), end_of(of_b.length)
+    return VideoPair(a, b, mirrored, runs, seconds[0], share, shares[0], shares[1], still, ends)
+
+
+def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:
+    """Return whether a mirrored pair has no stretch that the plain pair of its videos lacks."""
+    if not plain or not pair.mirrored or plain.mirrored or plain[:2] != pair[:2]:
+        return False
+    return all(
+        any(
+            run.a_from < (some.a_from + some.a_to) / 2 < run.a_to
+            and run.b_from < (some.b_from + some.b_to) / 2 < run.b_to
+            for run in plain.runs
+        )
+        for some in pair.runs
+    )
+
+
+def _equal_files(a: Frames, b: Frames) -> bool:
+    return a.digest == b.digest != ""
+
+
+def least_of_run(shorter: float) -> float:
+    """Return the minimum length of a run, given the length of the shorter video, in seconds.
+
+    >>> [round(least_of_run(seconds), 2) for seconds in (1.0, 2.0, 60.0)]
+    [1.2, 1.6, 2.0]
+    """
+    return min(RUN_SECONDS, max(SHORT_SECONDS, SHORT_SHARE * shorter))
+
+
+def _nearness(seeds: Indices, a: Frames, b: Frames) -> Floats:
+    """Return the weight of each pair of matching frames: 0.5 to the power of differing bits / HALF.
+
+    In a calm scene, all frames match, and only the nearest ones are on the right line.
+    """
+    i, j = (np.searchsorted(x.spans[:, 0], seeds[:, k]) for x, k in ((a, 0), (b, 2)))
+    return np.asarray(0.5 ** (distances(a, i, b, j) / HALF))
+
+
+def _strongest(seeds: Floats, near: Floats, most: int) -> tuple[Floats, Floats]:
+    """Return at most `most` seeds, those with the most votes, and their weights, in input order."""
+    if len(seeds) > most:
+        chosen = np.sort(np.argsort(-near * weights_of(seeds), kind="stable")[:most])
+        seeds, near = seeds[chosen], near[chosen]
+    return seeds, near
+
+
+def _enough(on: Floats, seconds: Floats) -> bool:
+    """Return whether matching frames suffice, in number and seconds, to search for a run."""
+    frames = min(len(np.unique(on[:, 0])), len(np.unique(on[:, 2])))
+    return (
+        frames >= 1
+        and (frames >= SEEDS or float(seconds.max()) >= RUN_SECONDS)
+        and (float(seconds.sum()) >= SEED_SECONDS)
+    )
+
+
+def _inside(seeds: Floats, runs: list[Run]) -> NDArray[np.bool_]:
+    """Mark the pairs of matching frames that overlap one of the runs in both videos."""
+    inside = np.zeros(len(seeds), bool)
+    for run in runs:
+        of_a = (seeds[:, 0] < run.a_to) & (seeds[:, 1] > run.a_from)
+        inside |= of_a & (seeds[:, 2] < run.b_to) & (seeds[:, 3] > run.b_from)
+    return inside
+
+
+def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
+    """Yield the runs on a line that overlap a seed, are long enough, and do not match by chance."""
+    i, j = _meeting(a, b, line.rate, line.offset)
+    bits = distances(a, i, b, j)
+    near = bits <= _widest(bits)
+    i, j = i[near], j[near]
+    start, end = _shared_times(a, i, b, j, line)
+    order = np.argsort(start, kind="stable")
+    i, j, start, end = i[order], j[order], start[order], end[order]
+    last = np.maximum.accumulate(end) if len(end) else end
+    breaks = np.flatnonzero(start[1:] > last[:-1] + GAP) + 1
+    for part in np.split(np.arange(len(start)), breaks):
+        if not len(part):
+            continue
+        run = _run(line, i[part], start[part], end[part])
+        some = seeds[(seeds[:, 1] > run.a_from) & (seeds[:, 0] < run.a_to)]
+        frames = np.unique(i[part])
+        if len(some) and (
+            _moves_alike(run, line, frames, a, b) or _stands(run, line, frames, a, b)
+        ):
+            yield run
+
+
+def _widest(bits: Indices) -> float:
+    """Return in how many bits matching frames on a line in time may differ, given all distances."""
+    seeds = bits[bits <= NEAR]
+    if not len(seeds):
+        return 0
+    return float(np.clip(np.median(seeds) + SPREAD, *WIDE))
+
+
+def _run(line: Line, i: Indices, start: Floats, end: Floats) -> Run:
+    """Return one run made of all the matches; they are in order of start, and may overlap."""
+    before = np.maximum.accumulate(np.append(start[0], end[:-1]))
+    start = np.where(start - before <= CLOSED, before, start)
+    seconds = float(np.maximum(0.0, end - np.maximum(start, before)).sum())
+    first, last = float(start[0]), float(end.max())
+    times = (first, last, line.rate * first + line.offset, line.rate * last + line.offset)
+    return Run(seconds, *times, line.rate, len(np.unique(i)))
+
+
+def _meeting(a: Frames, b: Frames, rate: float, offset: float) -> tuple[Indices, Indices]:
+    """Return the pairs of frames, i of a and j of b, shown together if b = rate · a + offset."""
+    low, high = (rate * a.spans[:, side] / 1000 + offset for side in (0, 1))
+    first = np.searchsorted(b.spans[:, 1] / 1000, low, "right")
+    last = np.searchsorted(b.spans[:, 0] / 1000, high, "left")
+    sizes = np.maximum(last - first, 0)
+    return np.repeat(np.arange(len(sizes)), sizes), spans(first, sizes)
+
+
+def _shared_times(
+    a: Frames, i: Indices, b: Frames, j: Indices, line: Line
+) -> tuple[Floats, Floats]:
+    """Return when frames i of a and j of b start and stop being shown together, in seconds of a."""
+    low, high = (((b.spans[j, side] / 1000) - line.offset) / line.rate for side in (0, 1))
+    start, end = np.maximum(a.spans[i, 0] / 1000, low), np.minimum(a.spans[i, 1] / 1000, high)
+    return start, end
+
+
+def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
+    """Return how many bits differ between frames i of a and j of b, in their best variants."""
+    least = np.full(len(i), 256, np.int64)
+    for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
+        some = slice(first, last)
+        x, y = i[some], j[some]
+        for of_a, of_b in a.compared:
+            bits = bits_apart(a.hashes[x, of_a], b.hashes[y, of_b])
+            least[some] = np.minimum(least[some], bits)
+    return least
+
+
+def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
+    """Return whether a run is long enough and matches better than at shifts of up to 3 seconds."""
+    if run.seconds < least_of_run(min(a.length, b.length)) or run.frames < RUN_FRAMES:
+        return False
+    part = a.take(frames)
+    i, j = _meeting(part, b, line.rate, line.offset)
+    here = _least(distances(part, i, b, j), i, len(frames))
+    known = np.sort(i * len(b.spans) + j)
+    sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
+    least = min(max(CONTRAST, sharp * float(here.mean())), CLEAR)
+    gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
+    some = [gain for gain in gains if not np.isnan(gain)]
+    return len(some) >= 2 and min(some) >= least
+
+
+def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:
+    """Return whether a run is long enough, and its two videos show the same still picture.
+
+    Such videos may have few frames that vote, for example where the picture is nearly flat.
+    """
+    if run.seconds < least_of_run(min(a.seconds, b.seconds)):
+        return False
+    if _equal_files(a, b) or not (_still(a) and _still(b)):
+        return _equal_files(a, b)
+    part = a.take(frames)
+    i, j = _meeting(part, b, line.rate, line.offset)
+    return float(np.median(_least(distances(part, i, b, j), i, len(frames)))) <= STILL_MATCH
+
+
+def _still(video: Frames) -> bool:
+    return bool((bits_apart(video.hashes[:, 0], video.hashes[:1, 0]) <= STILL).all())
+
+
+def _gain(line: Line, shift: float, a: Frames, b: Frames, known: Indices, here: Floats) -> float:
+    """Return by how many bits, on average, the frames of `a` match worse on a shifted line.
+
+    shift: in seconds; known: pairs of frames on the line itself, which are left out.  NaN if fewer
+    than two frames of a have another frame of b there.
+    """
+    i, j = _meeting(a, b, line.rate, line.offset + shift)
+    other = ~np.isin(i * len(b.spans) + j, known)
+    least = _least(distances(a, i[other], b, j[other]), i[other], len(here))
+    gains = (least - here)[~np.isnan(least)]
+    return float(gains.mean()) if len(gains) >= 2 else np.nan
+
+
+def _least(bits: Indices, of: Indices, count: int) -> Floats:
+    """Return the minimum of `bits` for each frame 0 … count-1; NaN for a frame without any."""
+    least = np.full(count, np.inf)
+    np.minimum.at(least, of, bits.astype(np.float64))
+    return np.where(np.isinf(least), np.nan, least)

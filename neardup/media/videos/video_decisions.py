@@ -1,0 +1,210 @@
+"""The outputs of a video run: pairs, or the videos to keep or remove, or clusters.
+
+prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for each run
+                                  └─▶ kept, removed, clusters: decided by `pair_list`
+
+Of similar videos the first one is kept, in the order of `keep_rules`.  A video may be removed for
+another one only if most of *it* is in that one: a clip may be removed for the video it is from, but
+not that video for its clip.
+
+Letters: N videos.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from neardup.decisions import pair_list
+from neardup.media.pictures import originals
+from neardup.media.pictures.keep_rules import Facts, Rule, number
+from neardup.media.videos.pair_lines import ONE_PICTURE, PairRun, pair_runs
+from neardup.media.videos.runs import SAME_SPEED, CommonStretch, VideoPair
+from neardup.runtime.summary import many
+from neardup.sets.ragged import Forest
+
+SHOWN = 10  # common stretches in the summary
+USUAL = (10, 12, 12.5, 15, 18, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120)  # fps
+
+
+class FoundPairs(NamedTuple):
+    """The N videos of a run, by number, and the pairs and common stretches that were found."""
+
+    ids: Sequence[str]
+    facts: Sequence[Facts]
+    shown: Sequence[float]  # seconds of each that are not flat
+    old: int  # the first ones, which are those of --against
+    pairs: Sequence[VideoPair]
+    common: Sequence[CommonStretch]
+
+
+class Decision(NamedTuple):
+    """The output lines of kept and of removed new videos, each in the order of the input.
+
+    A line of a removed video has the kept one, the share, and why the removal is doubtful, if so.
+    """
+
+    kept: list[bytes]
+    removed: list[bytes]
+    doubtful: int
+
+
+def runs_of(found: FoundPairs, linking: bool) -> list[PairRun]:
+    """Return the matched stretches of all pairs or, if `linking`, of a spanning forest's pairs."""
+    pairs = links(found.pairs, len(found.ids)) if linking else found.pairs
+    return [run for pair in pairs for run in pair_runs(pair, found.ids)]
+
+
+def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
+    """Return the pairs of a maximum spanning forest of `count` videos, by their shares."""
+    forest = Forest(count)
+    best = sorted(
+        range(len(pairs)),
+        key=lambda k: (pairs[k].one_picture, -pairs[k].share, -pairs[k].seconds, k),
+    )
+    chosen = [k for k in best if forest.join(pairs[k].a, pairs[k].b)]
+    return [pairs[k] for k in sorted(chosen)]
+
+
+def decide(
+    found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path, one_picture: bool
+) -> Decision:
+    """Decide which new videos are kept; `folder` is for a temporary file.
+
+    A video is removed if at least the share `threshold` of it is in a kept video that comes before
+    it in the order of the rules `keep`.  Old videos are kept, and videos of one picture are, unless
+    `one_picture`: then these removals are doubtful.
+    """
+    ids, facts = found.ids, found.facts
+    order, pairs = ranked(found, keep, threshold, one_picture)
+    stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
+    gone, doubtful = {}, 0
+    for rank, first, share in pair_list.removed(pairs, found.old, folder):
+        video, kept = order[rank], order[first]
+        words = originals.doubt(facts[kept], facts[video])
+        if {kept, video} in stills:
+            words = ",".join(filter(None, [ONE_PICTURE, words]))
+        gone[video] = f"{ids[kept]}\t{share:.6f}\t{words}"
+        doubtful += bool(words)
+    new = range(found.old, len(ids))
+    return Decision(
+        [f"{ids[k]}\n".encode() for k in new if k not in gone],
+        [f"{ids[k]}\t{gone[k]}\n".encode() for k in new if k in gone],
+        doubtful,
+    )
+
+
+def clusters(
+    found: FoundPairs, keep: Sequence[Rule], folder: Path, one_picture: bool
+) -> list[bytes]:
+    """Return lines FIRST TAB ID for videos in clusters; FIRST: the cluster's first id by `keep`."""
+    order, pairs = ranked(found, keep, 0.0, one_picture)
+    return [
+        f"{found.ids[order[first]]}\t{found.ids[order[rank]]}\n".encode()
+        for first, rank in sorted(pair_list.clusters(pairs, folder))
+    ]
+
+
+def ranked(
+    found: FoundPairs, keep: Sequence[Rule], threshold: float, one_picture: bool
+) -> tuple[list[int], list[tuple[int, int, float]]]:
+    """Return the videos' numbers in order of priority, and the pairs of their ranks.
+
+    Old videos come first; then the order is that of the rules and ids.  A pair is (later rank,
+    earlier rank, share of the later video).  Pairs of a lower share than the threshold are left
+    out, and so are those of one picture, unless asked for: nothing else shows that they are copies.
+    """
+    compare(found.pairs, found.facts)
+    order = sorted(range(len(found.ids)), key=found.ids.__getitem__)
+    values = {k: [rule(found.ids[k], found.facts[k]) for rule in keep] for k in order}
+    order.sort(key=lambda k: (k >= found.old, values[k]))
+    ranks = {k: rank for rank, k in enumerate(order)}
+    pairs = []
+    for pair in (pair for pair in found.pairs if one_picture or not pair.one_picture):
+        first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
+        share = share_of(pair, second, found.shown)
+        if share >= threshold:
+            pairs.append((ranks[second], ranks[first], share))
+    return order, pairs
+
+
+def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
+    """Add to the facts of similar videos what tells the original from its copies.
+
+    Which one is mirrored, or plays at another speed, the majority decides; of two, each may be,
+    unless only one has a usual frame rate.
+    """
+    forest, others = Forest(len(facts)), defaultdict[int, list[set[str]]](list)
+    for pair in pairs:
+        forest.join(pair.a, pair.b)
+        longest = max(pair.runs, key=lambda run: run.seconds)
+        retimed = abs(longest.rate - 1) > SAME_SPEED
+        usual = [_is_usual(number(facts[k], "fps")) for k in (pair.a, pair.b)]
+        for k, odd in ((pair.a, usual[0] <= usual[1]), (pair.b, usual[1] <= usual[0])):
+            differ = {"mirrored"} if pair.mirrored else set()
+            others[k].append(differ | ({"speed"} if retimed and odd else set()))
+    groups = defaultdict(list)
+    for k, found in others.items():
+        facts[k]["changes"] = [
+            word
+            for word in ("mirrored", "speed")
+            if 2 * sum(word in each for each in found) > len(found)
+        ]
+        groups[forest.root(k)].append(facts[k])
+    for group in groups.values():
+        originals.compare(group)
+
+
+def _is_usual(fps: float) -> bool:
+    """Return whether a frame rate is that of cameras, films or broadcasts.
+
+    >>> _is_usual(29.97), _is_usual(26.25)
+    (True, False)
+    """
+    return any(abs(fps / usual - 1) < 0.002 for usual in USUAL)
+
+
+def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
+    """Return the share of one video of a pair that is in the other, above 0 and at most 1.
+
+    Frames that are common to many videos do not vote, but count here: a video that mostly consists
+    of an opening is not removed because the rest of it matches.
+
+    >>> from neardup.media.videos.runs import Run
+    >>> run = Run(9.0, 50.0, 60.0, 0.0, 10.0, 1.0, 36)
+    >>> pair = VideoPair(0, 1, False, (run,), 9.0, 0.9, 0.1, 0.9)
+    >>> share_of(pair, 0, [90.0, 10.0]), share_of(pair, 1, [90.0, 12.0])
+    (0.1, 0.75)
+    """
+    first = video == pair.a
+    runs = pair.runs if first else [run.swapped() for run in pair.runs]
+    share = sum(run.seconds for run in runs) / max(shown[video], 1e-3)
+    return max(min(share, pair.share_a if first else pair.share_b, 1.0), 1e-6)
+
+
+def summary(found: FoundPairs) -> list[str]:
+    """Return the lines of the summary: the number of pairs, and the first common stretches."""
+    new = many(len(found.ids) - found.old, "new videos" if found.old else "videos")
+    old = many(found.old, "old ones")
+    among = f"found: {new} against {old}" if found.old else f"among {new}"
+    pairs = len({(pair.a, pair.b) for pair in found.pairs})
+    lines = [described(each, found.ids) for each in found.common[:SHOWN]]
+    more = len(found.common) - len(lines)
+    more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
+    still = len({(pair.a, pair.b) for pair in found.pairs if pair.one_picture})
+    stills = f", {still:,} of one picture (removed only with --one-picture)" * bool(still)
+    return [f"{many(pairs, 'pairs')} {among}{stills}", *lines, *more_of_them]
+
+
+def described(stretch: CommonStretch, ids: Sequence[str]) -> str:
+    """Describe a common stretch in a line.
+
+    >>> described(CommonStretch(42.0, ((1, 0.0, 42.0), (0, 3.0, 45.0))), ["a", "b"])
+    '42.0 seconds are common to 2 videos, such as b from 0.0 to 42.0'
+    """
+    video, start, end = stretch.places[0]
+    count = len({video for video, *_ in stretch.places})
+    where = f"{ids[video]} from {start:.1f} to {end:.1f}"
+    return f"{stretch.seconds:.1f} seconds are common to {count:,} videos, such as {where}"

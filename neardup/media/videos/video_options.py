@@ -1,0 +1,65 @@
+"""Options that define when two videos are a pair, for `neardup videos` and `step.py videos`.
+
+>>> read_time("1.5m"), read_share("0.8")
+(90.0, 0.8)
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+
+from neardup.media.videos.video_join import MEASURES, JoinOptions
+from neardup.options.command_parser import read
+from neardup.runtime.program import UsageError, not_one_of
+
+THRESHOLD, AT_LEAST = "0.5", "3s"
+MOST_TICKS = 25  # a second
+MEASURE_HELP = (
+    "which videos are a pair: copy, if enough of the shorter one is in the other (--threshold); "
+    "containment, if one stretch alone covers that share; common, if they have stretches of "
+    "enough time in common (--at-least)"
+)
+AT_LEAST_HELP = "the minimum time that two videos have in common, such as 10s or 2m"
+TICKS = "--ticks N  frames compared per second, twice as many in a short video [4]"
+NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOptions:
+    """Return the options of a video join; UsageError for invalid values.
+
+    args: has `measure`, `threshold` and `at_least`; threshold: used if the user names none.
+    """
+    if args.measure not in MEASURES:
+        raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
+    return JoinOptions(
+        measure=args.measure,
+        threshold=read("--threshold", read_share, args.threshold or threshold),
+        at_least=read("--at-least", read_time, args.at_least or AT_LEAST),
+    )
+
+
+def read_share(text: str) -> float:
+    """Parse a share T with 0 < T <= 1; ValueError for anything else.
+
+    >>> read_share("0.8")
+    0.8
+    """
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
+    if not 0 < value <= 1:
+        raise ValueError(f"expected 0 < T <= 1, such as 0.8, got {text!r}")
+    return value
+
+
+def read_time(text: str) -> float:
+    """Parse a duration such as 10s, 1.5m or 2h to seconds; ValueError for anything else.
+
+    >>> read_time("10s"), read_time("1.5m"), read_time("2h"), read_time("10")
+    (10.0, 90.0, 7200.0, 10.0)
+    """
+    number, unit = text.rstrip("hms"), text.lstrip("0123456789.")
+    if not NUMBER.fullmatch(number) or unit not in UNITS or not 0 < float(number) < math.inf:
+        raise ValueError(f"expected a time above 0, such as 10s or 2m, got {text!r}")
+    return float(number) * UNITS[unit]

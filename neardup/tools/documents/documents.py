@@ -1,0 +1,300 @@
+"""`documents`: find similar text files in folders and archives; each file is a document.
+
+folders ── files ── texts ── JSON lines, the path as id ── `neardup run`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from neardup.engines.local import run
+from neardup.engines.local.answer_file import (
+    OUTPUT_FILES,
+    PATHS,
+    Answer,
+    check_outputs,
+    file_answer,
+    table_of,
+)
+from neardup.engines.local.workers import Progress, working_folder
+from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
+from neardup.files.results import Failure
+from neardup.files.tally import Rules, Tally
+from neardup.options import table
+from neardup.options.command_parser import SHARED, flags, plain_names
+from neardup.options.settings import Settings, settings_before_counts
+from neardup.reading.archives import archive_of
+from neardup.reading.fingerprint_lines import FINGERPRINTS
+from neardup.reading.row_files import LineTable, fields_table, json_row
+from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.program import StageError, UsageError, not_one_of, one_of, write_to
+from neardup.runtime.summary import MAX_BAD, QUIET, VERBOSE, in_words, many
+from neardup.tools.documents import document_files
+from neardup.tools.documents.document_files import (
+    TOO_LONG,
+    Document,
+    Guess,
+    NoDocument,
+    detected,
+    is_archive,
+    windows_1252,
+)
+from neardup.verification import OUTPUTS
+
+PROGRAM = "python3 -m neardup documents"
+NAME = "neardup documents"
+LINES = "lines"
+FIXED = [
+    *filter("--encoding".__ne__, table.READING),
+    "--fingerprint",
+    "--bits",
+    "--input-files",
+    "--counts",
+    "--own-counts",
+    "--output",
+]
+FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
+FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
+COLUMNS = dict(zip(FIELDS, (str, int, str, str)))
+TABLES = {"kept": fields_table(id=str), LINES: LineTable(COLUMNS, json.loads, json_row)}
+STRICT, DETECT = "strict", "detect"  # values of --encoding
+TEXTS = {
+    "--scheme": table.help_without("--scheme", f", {FINGERPRINTS}"),
+    "--measure": table.help_without("--measure", f"; hamming for {FINGERPRINTS}"),
+    "--encoding": "encoding of files without a byte order mark, such as latin-1 or gb18030; "
+    f"{STRICT}: files that are not UTF-8 cannot be read; {DETECT}: charset-normalizer finds theirs "
+    "(default: they are read as Windows-1252)",
+    "--distance": "with --scheme simhash: the maximum number of bits in which a pair may differ; "
+    "above 15, set --max-bands to at least K + 1 (default: 3)",
+    "--weights": table.help_without("--weights", "; own: read from the line, SHINGLE:WEIGHT"),
+    "--shingle": table.help_without("--shingle", ".  With --input shingles: bag, if repeats count"),
+    "--max-line": f"larger documents are not read; in mebibytes, 1 to {table.MAX_LINE_MIB} "
+    f"(default: {table.DEFAULT_MAX_LINE})",
+    "--max-bad": "the maximum share of documents that cannot be read, 0 to 1, such as 0.25 or 1/4; "
+    f"with more, the exit code is 1; 0 means --strict (default: {in_words(MAX_BAD)})",
+    "--strict": "stop at the first document that cannot be read",
+}
+NUL_HELP = (
+    "with --output kept or removed: the answer is unescaped paths of files, each followed by a NUL "
+    "byte, for xargs -0; for kept members of archives, the archive; removed ones are left out"
+)
+GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
+SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
+SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
+LAST_SECOND = 253402300799  # of the year 9999
+DESCRIPTION = """Find similar text files: plain text, HTML, source code.
+
+All files below each FOLDER are read, and the members of archives (.zip, .tar, .tar.gz …).  Hidden,
+binary and empty files are skipped, and symbolic links are not followed.
+
+    python3 -m neardup documents docs > pairs.tsv
+    python3 -m neardup documents --include '*.html' --clean html --threshold 0.8 site
+    python3 -m neardup documents --output removed -0 docs | xargs -0 rm --
+
+A line has two paths and their similarity.  Blanks, % and bytes that are not UTF-8 are written as
+%XX.  Members of archives are written ARCHIVE!MEMBER, which is never the path of a file.  For
+`tune`, an index or a cluster, write the documents as JSON lines:
+
+    python3 -m neardup documents --output lines docs > docs.jsonl
+"""
+
+
+def main() -> None:
+    args = _command_line()
+    options = table.Options.of(args)
+    guess = GUESSES.get(options.encoding or "", windows_1252)
+    if options.encoding in GUESSES:
+        options = replace(options, encoding=None)
+        if guess and not find_spec("charset_normalizer"):
+            raise UsageError(f"--encoding {DETECT} needs a package: pip install charset-normalizer")
+    checked = replace(options, input="jsonl", output="pairs" if args.lines else args.output)
+    settings = settings_before_counts(checked)
+    check_keep(settings)
+    check_outputs(args, args.output)
+    if args.lines and args.report:
+        raise UsageError(f"--report cannot be used with --output {LINES}; leave --report out")
+    if not args.lines:
+        asked = run.command_line(NAME, PROGRAM, [*_words(args, options), "-"])
+        run.check_outputs(asked, checked, settings.form)
+    columns = TABLES.get(args.output) or table_of(checked, settings)
+    rules = Rules(NAME, "document", settings.strict, args.verbosity)
+    with working_folder() as folder, ExitStack() as stack:
+        progress = Progress(NAME, ["documents"], 1)
+        tally = Tally(rules, progress.clear)
+        walk = Walk(Patterns.of(args.include, args.exclude), is_archive, skip=tally.leave_out)
+        files = list(walk.files(args.files))
+        for flag, dest in OUTPUT_FILES.items():
+            walk.check_new(flag, getattr(args, dest, None))
+        how = "-o", args.answer, args.against or [], columns
+        answer = stack.enter_context(file_answer(*how, null=args.null))
+        for path, why in walk.closed:
+            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        lines = folder / "documents"
+        with progress.shown(args.verbosity), lines.open("wb") as sink:
+            progress.stage("documents", len(files))
+            counted = progress.counted(0, files, lambda _: 1)
+            write_to(sink, json_lines(counted, settings, walk, tally, guess, not args.lines))
+        old = run.others(options.against, walk, _old_id, folder, args.output in PATHS)
+        options = replace(options, against=tuple(old))
+        if tally.results:
+            find(lines, args, options, walk, answer)
+        tally.report("")
+    check_failures(tally, settings)
+
+
+def find(
+    lines: Path, args: argparse.Namespace, options: table.Options, walk: Walk, answer: Answer
+) -> None:
+    """Write the answer for `lines`, a file of JSON lines whose ids are the paths of documents."""
+    if args.lines:
+        with lines.open("rb") as source:
+            answer.write(source)
+        return
+    paths = args.output == "kept" or args.null
+    loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
+    kept, members, archives = args.output == "kept", 0, set[bytes]()
+
+    def of_line(line: bytes) -> bytes:
+        nonlocal members
+        line = _kept_id(line) if kept else line
+        path = path_of(line.split()[0].decode()) if args.null else b""
+        if not args.null or walk.knows(path):
+            return line
+        members += 1
+        archive = archive_of(path)
+        if not kept or archive in archives:
+            return b""
+        archives.add(archive)
+        return path_id(archive).encode() + b"\n"
+
+    words = [*_words(args, options), *loud]
+    count = run.answer_for(NAME, PROGRAM, words, lines, answer, args.files, of_line)
+    if paths and args.verbosity > QUIET:
+        said = f"{many(count, 'documents')} {args.output}"
+        if members:
+            said += f"; {members:,} of them in archives: -0 prints "
+            said += f"{many(len(archives), 'archives')} instead" if kept else "only files"
+        print(said, file=sys.stderr)
+
+
+def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
+    """Return the options of a run that finds the pairs among the documents' lines."""
+    # The lines are UTF-8.
+    words = ["--input=jsonl", *replace(options, encoding=None).given_arguments()]
+    given = {"--sort-memory": args.sort_memory, "--jobs": args.jobs}
+    given.update({"--removed": args.removed, "--report": args.report})
+    return words + [f"{flag}={value}" for flag, value in given.items() if value is not None]
+
+
+def _kept_id(line: bytes) -> bytes:
+    id_: str = json.loads(line)[DEFAULT_ID]
+    return id_.encode() + b"\n"
+
+
+def _old_id(line: bytes) -> str:
+    """Return the id in a JSON line, or "" if there is none."""
+    with suppress(ValueError, RecursionError):  # a bad line, which the run reports
+        row = json.loads(line)
+        return str(row.get(DEFAULT_ID, "")) if isinstance(row, dict) else ""
+    return ""
+
+
+def json_lines(
+    files: Iterable[FoundFile],
+    settings: Settings,
+    walk: Walk,
+    tally: Tally,
+    guess: Guess | None,
+    compared: bool,
+) -> Iterator[bytes]:
+    """Yield a JSON line for each document in the files; count all outcomes in `tally`.
+
+    compared: whether documents are compared, so that short ones are named.
+    """
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess
+    for file in files:
+        for outcome in document_files.documents(file.path, (file.size, file.mtime_ns), *how):
+            tally.files += 1
+            if isinstance(outcome, Document):
+                line = json_line(outcome)
+                if len(line) <= settings.max_line:
+                    tally.results += 1
+                    if outcome.encoding:
+                        tally.guess(outcome.encoding, outcome.path)
+                    if compared and (too_short := shortness(outcome.text, settings)):
+                        tally.leave_out(too_short, outcome.path)
+                    yield line
+                    continue
+                outcome = NoDocument(outcome.path, TOO_LONG, "as a JSON line")
+            if outcome.skipped:
+                tally.leave_out(outcome.reason, outcome.path)
+            else:
+                tally.fail(path_id(outcome.path), Failure(outcome.reason, outcome.detail))
+
+
+def shortness(text: str, settings: Settings) -> str:
+    """Return why a short text is compared with equal ones at most, or ""; long texts are not."""
+    form, longest = settings.form, SHORT_PAGE if str(settings.form.clean) else SHORT_TEXT
+    if not form.shingle or form.shingle.unit == "spot" or len(text) > longest:
+        return ""
+    return SHORT.get(len(form.shingle(form.clean(text))), "")
+
+
+def json_line(document: Document) -> bytes:
+    r"""Return a document as a JSON line, with the size and date of its file, which --keep may use.
+
+    >>> json_line(Document(b"a b", "to\nbe", 5, 86400.5))
+    b'{"id":"a%20b","bytes":5,"date":"1970-01-02T00:00:00Z","text":"to\\nbe"}\n'
+    """
+    seconds = min(max(document.changed, 0), LAST_SECOND)
+    date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    row = dict(zip(FIELDS, (path_id(document.path), document.bytes, date, document.text)))
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def check_keep(settings: Settings) -> None:
+    """Raise UsageError for a field of --keep that no document has."""
+    for field in settings.form.fields.ranked if settings.form.fields else ():
+        if field not in FIELDS:
+            raise UsageError(f"--keep: {not_one_of(field, FIELDS)}")
+
+
+def check_failures(tally: Tally, settings: Settings) -> None:
+    """Raise StageError if the share of documents that could not be read is above --max-bad."""
+    every = tally.failed + tally.results
+    if tally.failed > settings.max_bad * every:
+        raise StageError(
+            f"{tally.failed:,} of {every:,} documents could not be read; --max-bad "
+            f"{in_words(settings.max_bad)} allows fewer; --max-bad 1 allows any number"
+        )
+
+
+def _command_line() -> argparse.Namespace:
+    kinds = (*OUTPUTS, LINES)
+    own = flags(
+        f"""
+        files FOLDER…   a folder (read with its subfolders), a file or an archive
+        --output KIND   {", ".join(kinds)}: as with `neardup run`; kept: the paths of the kept
+                        documents; {LINES}: the documents as JSON lines, for other commands [pairs]
+                        -h: pairs, links, kept, removed or clusters (default: pairs)
+        """,
+        output=one_of(*kinds),
+    )
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
+    names = "--include --exclude --jobs --sort-memory -o --removed --report -0"
+    parser.add_shared(names, SHARED["-0"]._replace(help=NUL_HELP))
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    if args.scheme == FINGERPRINTS:
+        raise UsageError(
+            f"--scheme {FINGERPRINTS} compares fingerprints, not documents; leave it out"
+        )
+    args.lines = args.output == LINES
+    return args

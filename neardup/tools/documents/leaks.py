@@ -1,0 +1,385 @@
+"""`leaks`: find test records that are in training data, and the longest passage in both.
+
+test and training files ── `neardup run --exact --against TEST --between` ── pairs of ids
+                        └─ read again: the sets and texts of these ids ── leaks, or clean files
+                           and all training texts: short test texts in them"""
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from neardup.commands.exact_answers import check_files, check_regular
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one
+from neardup.engines.local import run
+from neardup.engines.local.answer_file import check_outputs, file_answer
+from neardup.engines.local.workers import working_folder
+from neardup.lines.answer_lines import format_decided, parse_pair, removed_line
+from neardup.lines.answer_tables import REMOVED
+from neardup.options import table
+from neardup.options.command_parser import SHARED, flags, read
+from neardup.options.settings import Settings, form_of
+from neardup.options.table import Options
+from neardup.reading import shingling
+from neardup.reading.blocks import NEW, Block, file_places
+from neardup.reading.compressed import kind_by_name
+from neardup.reading.input_check import NO_SHINGLES
+from neardup.reading.input_files import InputFile
+from neardup.reading.input_format import InputFormat
+from neardup.reading.row_files import fields_table
+from neardup.runtime import summary
+from neardup.runtime.counters import Counters
+from neardup.runtime.program import StageError, UsageError, escaped, one_of, printable, to_add
+from neardup.runtime.summary import BAD, QUIET, SINGLE, VERBOSE, bad_lines, judged, many
+from neardup.similarity.measures import fraction_text
+from neardup.stages.pairs import parsed
+from neardup.tools.documents.passages import WholeTexts, longest_passage, shown_words
+
+PROGRAM = "python3 -m neardup leaks"
+NAME = "neardup leaks"
+MEASURES = ("containment", "jaccard")
+DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
+FLAGS = (*table.READING, "--clean", "--max-line", "--max-bad", "--strict")
+OUTPUTS = ("leaks", "clean")
+LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
+MOST_PLACE = 5000
+FOUND, UNSEARCHED = 1, 3  # exit codes
+ALLOW = "--allow-unsearched"
+TRAINING = ""  # in counts, for the records of all training files
+WORDLESS = "test records without words"
+MOST_LISTED, SHOWN_TEXTS = 100, 3
+DESCRIPTION = """Find which records of test sets are in training data.
+
+A test record is leaked if one training record contains at least 70 % of its eight-word sequences,
+or a short text as a whole.  Every such pair is found and verified.
+
+    python3 -m neardup leaks train.jsonl --test test.jsonl > leaks.tsv
+    python3 -m neardup leaks train.jsonl --test test.jsonl --output clean > clean.jsonl
+
+A line has the ids of the test record and of the training record, the share of the test record
+that is in the training record, FILE:LINE of the training record, and the longest passage that both
+have.  With --output leaks, the exit code is 1 if there is a leak; it is 3 if there may be one in
+what could not be read.
+"""
+TEXTS = {"--input": table.OF_READERS["--input"]}
+OWN = flags(
+    f"""
+    --test FILE     one or several files of test records; may be repeated
+                    -h: test records; may be repeated
+    --measure NAME  containment: share of the test record in the training record; jaccard: common /
+                    all [{MEASURES[0]}]
+    --threshold T   the minimum similarity of a leak [{DEFAULT_THRESHOLD}]  -h: the share of a test
+                    record that is in a training record (default: {DEFAULT_THRESHOLD})
+    --shingle UNIT:K  every sequence of K words or characters, such as word:13 or char:50; for
+                    shingles: bag (default: {DEFAULT_SHINGLE} for texts)
+                    -h: length of the sequences: word:8, word:13, char:20 … (default: word:8)
+    --output KIND   leaks: a line for each leak; clean: the training data without records that have
+                    a leak [{OUTPUTS[0]}]  -h: leaks, or clean: the training data without leaked
+                    records (default: leaks)
+    {ALLOW}  exit with 0 even if test records could not be looked for, or training lines not read
+    files TRAIN…    plain or compressed
+    """,
+    test={"nargs": "+", "action": "extend", "required": True},
+    measure=one_of(*MEASURES),
+    output={"dest": "kind"},
+)
+
+
+class FoundRecord(NamedTuple):
+    """A test or training record that may be part of a leak."""
+
+    file: str
+    line: int
+    place: int  # see `reading.blocks`
+    id: bytes
+    tokens: frozenset[int]
+    text: str
+
+
+class Leak(NamedTuple):
+    test: FoundRecord
+    train: FoundRecord
+    similarity: Fraction
+    whole: bool = False  # if the test text was found as a whole
+    listed: bool = True
+
+    def line(self, form: InputFormat) -> bytes:
+        """Return the output line of a leak, with a passage or the number of common shingles."""
+        both = len(self.test.tokens & self.train.tokens)
+        passage = many(both, "shingles")
+        if self.whole:
+            passage = shown_words(shingling.canonical_words(form.clean(self.test.text)))
+        elif form.shingle is not None and form.shingle.unit != "spot":
+            passage = longest_passage(form, self.test.text, self.train.text)
+        place = f"{self.train.file}:{self.train.line}".encode("utf-8", "surrogateescape")
+        fields = (
+            self.test.id,
+            self.train.id,
+            fraction_text(self.similarity),
+            escaped(place, limit=MOST_PLACE).encode(),
+            passage.encode(),
+        )
+        return b"\t".join(fields) + b"\n"
+
+
+def main() -> None:
+    args = _command_line()
+    options = run_options(args)
+    settings = Settings.of(options)
+    new = list(map(InputFile, args.files, args.files, file_places(0, len(args.files))))
+    given = [*args.test, *args.files]
+    search = LeakSearch(settings, args.test, args.files, args.verbosity)
+    with (
+        working_folder() as folder,
+        file_answer("-o", args.answer, given, LEAKS) as answer,
+        file_answer("--removed", args.removed, given, REMOVED) as removed,
+    ):
+        if args.kind == "clean":
+            check_one_answer(settings.form, new, answer.descriptor)
+            kind = settings.form.kind_of(args.files[0])
+            if kind_by_name(args.answer or "") not in (None, kind):
+                raise UsageError(
+                    f"-o {args.answer}: records are written as {kind}, as in TRAIN; leave out this "
+                    "extension"
+                )
+        search.read_tests()
+        pairs, decided = folder / "pairs", folder / "decided"
+        said = "-v" if args.verbosity >= VERBOSE else "-q"
+        summary.RENAMED.update({summary.OLD_RECORDS: "… test records", SINGLE: ""})
+        jobs = [] if args.jobs is None else [f"--jobs={args.jobs}"]
+        words = [*options.given_arguments(), f"-o{pairs}", said, *jobs]
+        run.main(NAME, PROGRAM, [*words, "--", *args.files])
+        with decided.open("wb") as gone:
+            leaks = search.leaks(partners(pairs), gone)
+            lines = sorted(leak.line(settings.form) for leak in leaks if args.kind != "clean")
+        if args.kind == "clean":
+            if args.removed:
+                with decided.open("rb") as gone:
+                    removed.write(map(removed_line, gone))
+            sys.stdout.flush()
+            with decided.open("rb") as gone, answer.opened() as sink:
+                keep_in_one(settings.form, new, settings.max_line, gone, sink)
+        else:
+            answer.write(lines)
+    if args.verbosity > QUIET:
+        print("\n".join(search.summary()), file=sys.stderr)
+    if lines:
+        sys.exit(FOUND)
+    if (missed := search.unsearched()) and not args.allow_unsearched:
+        print(f"{NAME}: {missed}; to accept this, {to_add(ALLOW)}", file=sys.stderr)
+        sys.exit(UNSEARCHED)
+
+
+def run_options(args: argparse.Namespace) -> Options:
+    """Return the options for `neardup run`, with the defaults of `leaks`; UsageError if invalid."""
+    read("--output", one_of(*OUTPUTS), args.kind)
+    check_outputs(args, args.kind, kept="clean")
+    check_files([*args.test, *args.files])
+    check_regular([*args.test, *args.files])
+    options = Options.of(args)
+    form = form_of(options)
+    scheme = "prefix" if args.measure == "containment" else "exact"
+    given: dict[str, str | bool] = {"--scheme": scheme, "--measure": args.measure}
+    if options.shingle is None and form.shingle is not None:
+        given["--shingle"] = DEFAULT_SHINGLE
+    return replace(options.with_values(given), against=tuple(args.test), between=True)
+
+
+def partners(pairs: Path) -> dict[bytes, set[bytes]]:
+    """Read pair lines; return {id of a training record: ids of the test records leaked into it}."""
+    found: dict[bytes, set[bytes]] = {}
+    with pairs.open("rb") as lines:
+        for line in lines:
+            new, old, _, further = parse_pair(line)
+            if not further.endswith(b"contained"):  # in the test record, as a quotation may be
+                found.setdefault(new, set()).add(old)
+    return found
+
+
+class LeakSearch:
+    """The search for test records in training records, and what it counts.
+
+    A test text shorter than two runs is looked for as a whole, too: it has few runs, and other
+    punctuation at its ends changes most of them.
+    """
+
+    def __init__(
+        self, settings: Settings, tests: Sequence[str], files: Sequence[str], verbosity: int
+    ):
+        self.settings, self.tests, self.files = settings, tests, files
+        said = QUIET if verbosity >= VERBOSE else verbosity  # the run prints bad lines with -v
+        self.counters = {name: Counters(NAME, "", "", said) for name in (*tests, TRAINING)}
+        self.leaked: dict[str, set[int]] = {name: set() for name in tests}  # lines
+        self.removed = 0  # training records
+        self.texts = WholeTexts() if settings.measure.directed and settings.form.shingle else None
+        self.short: dict[int, list[FoundRecord]] = {}  # by the hash of the text
+        self.times: Counter[int] = Counter()  # in how many training records a short text is
+
+    def read_tests(self) -> None:
+        """Note all short test texts; UsageError for a file without a test record."""
+        among = [*self.tests, *self.files]
+        for name, counters in zip(self.tests, self.counters.values()):
+            for block in self.settings.blocks([name], among=among):
+                for record, _ in self._records(block, counters, None):
+                    self._note(record, counters)
+            if not counters.counts.get("records") and not bad_lines(counters.counts):
+                raise UsageError(f"--test {_escaped(name)}: no record in this file")
+            try:
+                judged(counters.counts, self.settings.max_bad)
+            except StageError as error:
+                raise StageError(f"--test {_escaped(name)}: {error}") from None
+
+    def _note(self, record: FoundRecord, counters: Counters) -> None:
+        form = self.settings.form
+        text = form.clean(record.text)
+        if not (self.texts and form.shingle and _is_short(form.shingle, text)):
+            return
+        if (found := self.texts.add(text)) is None:
+            counters.add(WORDLESS, 1)
+        else:
+            self.short.setdefault(found, []).append(record)
+
+    def leaks(self, wanted: dict[bytes, set[bytes]], gone: IO[bytes]) -> Iterator[Leak]:
+        """Yield the leaks to list; write a decision to `gone` for each training record with a leak.
+
+        wanted: the pairs of ids to verify once more, since ids may be repeated.  Test files are
+        read before training files.
+        """
+        tests: dict[bytes, list[FoundRecord]] = {}
+        ids = set().union(*wanted.values())
+        places = file_places(len(self.tests), len(self.files))
+        again, counters = Counters(NAME, "", "", QUIET), self.counters[TRAINING]
+        for block in self.settings.blocks([*self.tests, *self.files], places=places):
+            if block.first < NEW:
+                for record, _ in self._records(block, again, ids):
+                    tests.setdefault(record.id, []).append(record)
+                continue
+            for record, whole in self._records(block, counters, wanted.keys()):
+                partner_ids = sorted(wanted.get(record.id, ()))
+                partners = [test for id_ in partner_ids for test in tests.get(id_, ())]
+                yield from self._counted(list(self._leaks_of(record, partners, whole)), gone)
+        if not counters.counts.get("records"):
+            first, *others = map(printable, self.files)
+            more = f" and {len(others):,} other files" * bool(others)
+            raise UsageError(f"{first}{more}: no record; name files of training records")
+
+    def _records(
+        self, block: Block, counters: Counters, ids: "Collection[bytes] | None"
+    ) -> Iterator[tuple[FoundRecord, set[int]]]:
+        """Count the records of a block; yield those with wanted ids or a short test text in them.
+
+        ids: None for all records, if short texts are looked for
+        """
+        rows = {}
+        for batch in parsed([block], self.settings, counters):
+            named = zip(batch.places.tolist(), batch.ids)
+            rows = {p: batch.sets.row(i) for i, (p, id_) in enumerate(named) if id_ in (ids or ())}
+        form, texts = self.settings.form, []
+        if not block.flaw and (rows or self.texts):
+            texts = list(form.texts(block.data))
+        whole = {}
+        if self.texts and ids is not None and block.first >= NEW:
+            whole = self.texts.within([form.clean(record.content) for record in texts])
+        for i, (number, id_, text, *_) in enumerate(texts):
+            place = block.first + number
+            if place in rows or i in whole or ids is None:
+                name = re.sub(": [a-z]+ $", "", block.place)
+                tokens = frozenset(rows[place].tolist() if place in rows else ())
+                given = id_ or block.row_id(number)
+                record = FoundRecord(name, block.line + number, place, given, tokens, text)
+                yield record, whole.get(i, set())
+
+    def _leaks_of(
+        self, train: FoundRecord, tests: Iterable[FoundRecord], whole: Iterable[int]
+    ) -> Iterator[Leak]:
+        """Yield the leaks of a training record; of a short text that is in many, only the first."""
+        t, seen = self.settings.threshold, set()
+        for test in tests:
+            both = len(test.tokens & train.tokens)
+            all_ = test.tokens if self.settings.measure.directed else test.tokens | train.tokens
+            if (share := Fraction(both, len(all_))) >= Fraction(t.num, t.den):
+                seen.add((test.file, test.line))
+                yield Leak(test, train, share)
+        for text in whole:
+            self.times[text] += 1
+            listed = self.times[text] <= MOST_LISTED
+            for test in self.short[text] if listed else self.short[text][:1]:
+                if (test.file, test.line) not in seen:
+                    yield Leak(test, train, Fraction(1), whole=True, listed=listed)
+
+    def _counted(self, leaks: Sequence[Leak], gone: IO[bytes]) -> Iterator[Leak]:
+        for leak in leaks:
+            self.leaked[leak.test.file].add(leak.test.line)
+        for test, train, similarity, _, _ in leaks[:1]:
+            self.removed += 1
+            share = fraction_text(similarity)
+            gone.write(format_decided(b"%016x" % train.place, train.id, test.id, share))
+        return (leak for leak in leaks if leak.listed)
+
+    def missed(self, name: str) -> dict[str, int]:
+        """Return {reason: number} of test records, or training lines, that were not compared."""
+        counts = self.counters[name].counts
+        reasons = {key[len(BAD) :]: n for key, n in counts.items() if key.startswith(BAD)}
+        empty = reasons.pop(NO_SHINGLES, 0)
+        empty += counts.get(WORDLESS if self.texts else "records without shingles", 0)
+        return {**reasons, **({"no words": empty} if empty and name != TRAINING else {})}
+
+    def unsearched(self) -> str:
+        """Return how much was not compared, as a clause, or ""."""
+        tests = sum(sum(self.missed(name).values()) for name in self.tests)
+        lines = sum(self.missed(TRAINING).values())
+        told = [f"{many(tests, 'test records')} could not be looked for"] * bool(tests)
+        return " and ".join(told + [f"{many(lines, 'training lines')} not read"] * bool(lines))
+
+    def summary(self) -> list[str]:
+        """Return a line for each test file, one for the training data, and one for common texts."""
+        lines = []
+        for name in (*self.tests, TRAINING):
+            counts = self.counters[name].counts
+            records = counts.get("records", 0)
+            leaked = len(self.leaked.get(name, ()))
+            share = f" ({leaked / records:.2%})" if leaked else ""
+            line = f"{_escaped(name)}: {leaked:,} of {records:,} records leaked{share}"
+            if name == TRAINING:
+                line = f"{self.removed:,} of {records:,} training records have a leak"
+            reasons = [f"{n:,} {reason}" for reason, n in sorted(self.missed(name).items())]
+            verb = "not read" if name == TRAINING else "not looked for"
+            more = f"; {sum(self.missed(name).values()):,} {verb}: {', '.join(reasons)}"
+            lines.append(line + more * bool(reasons))
+            if not self.texts and name != TRAINING and (single := counts.get(SINGLE)):
+                lines[-1] += f"; of {single:,} that are one sequence, only equal texts were found"
+        often = [text for text, times in self.times.most_common() if times > MOST_LISTED]
+        for text in often[:SHOWN_TEXTS]:
+            which = f"'{escaped(self.short[text][0].text.encode())}' is in {self.times[text]:,}"
+            lines.append(f"{which} training records; {MOST_LISTED} of them are listed")
+        return lines
+
+
+def _escaped(name: str) -> str:
+    return escaped(os.fsencode(name), MOST_PLACE)
+
+
+def _is_short(shingler: shingling.Shingler, text: str) -> bool:
+    """Return whether a text has fewer words or characters than two runs, or has no spot."""
+    if shingler.unit == "spot":
+        return not len(shingler(text))
+    units = shingling.canonical if shingler.unit == "char" else shingling.canonical_words
+    return len(units(text)) < 2 * shingler.width
+
+
+def _command_line() -> argparse.Namespace:
+    parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, OWN, TEXTS)
+    about = (
+        "with --output clean: also write each removed training record and its test record to FILE"
+    )
+    removed = SHARED["--removed"]._replace(help=about, short=True)
+    parser.add_shared("--jobs -o --removed", removed)
+    args = parser.parse_intermixed_args()
+    args.test = list(dict.fromkeys(args.test))
+    return args

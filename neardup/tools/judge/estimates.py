@@ -1,0 +1,221 @@
+"""A survey: estimates for the whole input from a sample of its lines.
+
+All pairs of the sample are compared exactly, and counted in histograms of their resemblance.  A
+sampled pair stands for many pairs of the input (`line_sample`).  For banding, the sum of
+P(s) = 1 - (1 - s^r)^b over a histogram is an unbiased estimate of the mean number of candidates
+over all seeds.  `candidate_counts` counts the pairs of the sample that share a key, for any scheme
+and with the hash functions of the run; if there are many, it is the better estimate.
+
+Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
+Cost: n²/2 pairs, and one addition for each token that two records share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from neardup.joins.inverted_index import InvertedIndex
+from neardup.lines.keyed_lines import encode_sets
+from neardup.reading.input_check import Parser
+from neardup.runtime.program import StageError
+from neardup.sets.ragged import Batch, Ragged, distinct
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import Measure, SetMeasure
+from neardup.similarity.sketches import may_reach, wide_bitmaps
+from neardup.tools.judge.line_sample import LineSample, as_block
+
+BINS = 256
+MOST_SHARED = 1 << 28  # tokens shared by pairs: takes seconds; a sample with more is reduced
+MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The number of pairs in the input that a sampled pair stands for.
+
+    cells: int64 (n,), the cell of each record in its file; within, between: the weight of a pair
+    from one cell and from two; records: how many records of the input a sampled one stands for.
+    """
+
+    cells: np.ndarray
+    within: float
+    between: float
+    records: float
+
+    @classmethod
+    def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
+        """Return weights for the lines that `good` (bool) marks; StageError for fewer than two."""
+        lines, records = len(sample.lines), np.count_nonzero(good)
+        if records < 2:
+            what = "one record" if records else "no record"
+            raise StageError(f"{what} in a sample of {lines:,} lines; at least two are needed")
+        return cls(sample.cells[good], sample.within, sample.between, sample.total / lines)
+
+    def of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        same = self.cells[left] == self.cells[right]
+        return np.where(same, self.within, self.between)
+
+    def take(self, some: np.ndarray) -> Weights:
+        """Return the weights for the records at random positions `some` (int64) of the sample."""
+        n, m = len(self.cells), len(some)
+        scale = n * (n - 1) / max(m * (m - 1), 1)
+        within, between = self.within * scale, self.between * scale
+        return Weights(self.cells[some], within, between, self.records * n / max(m, 1))
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Estimated histograms, by resemblance, of the input's pairs that share a token.
+
+    Each is float64 (BINS,).  window: pairs that pass the length filter; possible: those that also
+    pass the bitmap filter; matches: pairs at or above the threshold; resemblance: the mean in each
+    bin; seen: the number of matches in the sample.
+    """
+
+    window: np.ndarray
+    possible: np.ndarray
+    matches: np.ndarray
+    resemblance: np.ndarray
+    seen: int
+
+    def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
+        """Return how many of a histogram's pairs are expected to share a key for a random seed."""
+        return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
+
+
+@dataclass(frozen=True)
+class CandidateCounts:
+    candidates: float  # pairs in the input that share a key and pass the length filter
+    verified: float  # candidates that also pass the bitmap filter
+    seen: int  # candidates in the sample
+
+
+def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
+    """Compare all pairs of sampled records; return histograms of pairs by resemblance."""
+    sizes, maps = sets.sizes, wide_bitmaps(sets)
+    window, possible, matches, sums, counts = np.zeros((5, BINS))
+    seen = 0
+    for left, right, common in _pairs_that_share(sets, sizes, measure):
+        x, y = sizes[left], sizes[right]
+        resemblance = common / (x + y - common)
+        place = np.minimum((resemblance * BINS).astype(np.int64), BINS - 1)
+        weight = weights.of(left, right)
+        found = measure.may_reach(common, x, y)
+        window += np.bincount(place, weight, BINS)
+        possible += np.bincount(place, weight * may_reach(measure, maps, sizes, left, right), BINS)
+        matches += np.bincount(place, weight * found, BINS)
+        sums += np.bincount(place, resemblance, BINS)
+        counts += np.bincount(place, minlength=BINS)
+        seen += int(found.sum())
+    return Likeness(window, possible, matches, sums / np.maximum(counts, 1), seen)
+
+
+def _pairs_that_share(
+    rows: Ragged, sizes: np.ndarray, measure: Measure
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield (left, right, number of common values), int64: pairs that pass the length filter."""
+    for left, right, common in InvertedIndex.of(rows).overlaps(rows):
+        x, y = sizes[left], sizes[right]
+        near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
+        yield left[near], right[near], common[near]
+
+
+def candidate_counts(
+    sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
+) -> CandidateCounts | None:
+    """Estimate the number of candidate pairs in the input; None if the sample has too many."""
+    _, members = distinct(keys.values)
+    if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
+        return None
+    sizes, maps = sets.sizes, wide_bitmaps(sets)
+    candidates = verified = 0.0
+    seen = 0
+    for left, right, _ in _pairs_that_share(keys, sizes, measure):
+        weight = weights.of(left, right)
+        candidates += float(weight.sum())
+        verified += float(weight @ may_reach(measure, maps, sizes, left, right))
+        seen += len(left)
+    return CandidateCounts(candidates, verified, seen)
+
+
+def parsed(sample: LineSample, parse: Parser) -> tuple[Batch, Weights, int]:
+    """Return a sample's records, their weights, and how many lines are bad.
+
+    StageError if there are fewer than two records.
+    """
+    batch, bad = parse(as_block(sample.lines))
+    good = np.ones(len(sample.lines), dtype=bool)
+    good[[*(line.number for line in bad), *batch.without_shingles]] = False
+    return batch, Weights.of_sample(sample, good), len(bad)
+
+
+@dataclass(frozen=True)
+class Survey:
+    batch: Batch  # the sampled records that were compared
+    weights: Weights
+    whole: bool  # True if the batch is the whole input
+    bad: int  # number of sampled lines that are not records
+    measure: SetMeasure
+    likeness: Likeness
+
+    @classmethod
+    def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
+        """Parse and compare a sample; StageError if it has fewer than two records."""
+        batch, weights, bad = parsed(sample, parse)
+        n, out = len(batch.ids), bad + len(batch.without_shingles)
+        _, holders = distinct(batch.sets.values)
+        fit = n * min(1.0, (MOST_SHARED / max(int(holders @ holders), 1)) ** 0.5)
+        # In random order: a part of them is a sample, too.
+        order = np.random.default_rng(seed).permutation(n)[: max(2, int(fit))]
+        batch, weights = batch.take(order), weights.take(order)
+        found = likeness(batch.sets, measure, weights)
+        whole = sample.whole and len(order) == n and n + out == round(sample.total)
+        return cls(batch, weights, whole, bad, measure, found)
+
+    def __len__(self) -> int:
+        return len(self.batch.ids)
+
+    @property
+    def records(self) -> float:
+        """The estimated number of records in the whole input."""
+        return len(self) * self.weights.records
+
+    @cached_property
+    def line_sizes(self) -> np.ndarray:
+        """The bytes of each record in a keyed line, after the key: int64 (n,)."""
+        some = zip(self.batch.sets.sizes.tolist(), self.batch.ids, encode_sets(self.batch.sets))
+        return np.array([len(b"\t%08d\t%b\t%b\n" % record) for record in some], np.int64)
+
+    @property
+    def tokens(self) -> float:
+        """The estimated number of tokens in the whole input."""
+        return len(self.batch.sets.values) * self.weights.records
+
+    @cached_property
+    def counted(self) -> tuple[Survey, TokenCounts]:
+        """Return a survey and token counts, each of half the sample unless it is the whole input.
+
+        Subtle: tokens are counted in one half of the sample, and records of the other half are
+        compared.  Otherwise a token that two compared records share would never be rare.
+        """
+        sets = self.batch.sets
+        if self.whole:
+            return self, TokenCounts.of_sets(sets)
+        compared, counting = np.arange(0, len(self), 2), np.arange(1, len(self), 2)
+        counted = sets.take(counting)
+        scale = self.records / len(counting)
+        tokens, known = distinct(counted.values)
+        every, _ = distinct(sets.values)
+        seen = np.zeros(len(every))
+        seen[np.searchsorted(every, tokens)] = known
+        # A token that was not counted is in some records, too; only the order of tokens matters.
+        frequencies = np.maximum(2, (seen + 0.5) * scale).astype(np.int64)
+        sizes, holders = distinct(sets.sizes)
+        holders = np.maximum(1, holders * self.weights.records).astype(np.int64)
+        counts = TokenCounts(sizes, holders, every, frequencies, counted)
+        half = replace(self, batch=self.batch.take(compared), weights=self.weights.take(compared))
+        return half, counts

@@ -1,0 +1,188 @@
+"""The report page of a video run: in groups, frames of each video and the kept one.
+
+    lines ─▶ counts, groups ─▶ times, by video ─▶ pictures ─▶ page
+
+A page has at most 50 pairs and 840 pictures; it takes about 5 MB then, and 20 at most.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from neardup.files.results import Failure
+from neardup.media.commands.video_answer import GROUPS, Paired, Place, Stretch, VideoAnswer, speed
+from neardup.media.frames.moments import Sight
+from neardup.media.videos.runs import Run
+from neardup.tools.report.html_page import filled
+from neardup.tools.report.video_sights import Seen
+
+RUNS = 3  # of a pair, with pictures
+LISTED = 20  # intervals of a pair, and videos that are not shown
+MOMENTS = (4, 2)  # of the first run, and of each other
+PLACES = 4  # of a common stretch, with pictures
+WIDE = 1000.0  # units of the longer timeline
+LEAST = 4.0  # units: the shortest interval
+
+
+class Moment(NamedTuple):
+    """The same moment of two videos: times in seconds, and pictures as data URIs or ""."""
+
+    a: float
+    b: float
+    a_picture: str
+    b_picture: str
+
+
+class Lines(NamedTuple):
+    """Two timelines and the intervals on them, in units; the longer line has WIDE units."""
+
+    seconds: float  # of the longer line
+    a: float  # length
+    b: float
+    runs: list[tuple[float, float, float, float]]  # from and to on a, from and to on b
+
+
+class Shown(NamedTuple):
+    """The contents of the page for a pair; `strips`: the moments shown for its first runs."""
+
+    pair: Paired
+    lines: Lines
+    strips: list[list[Moment]]
+
+
+def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
+    """Return the page of an answer; `source`: the answer's file; `seen`: the videos' pictures."""
+    groups = [(each, [_shown(pair, seen) for pair in each.pairs]) for each in answer.largest]
+    closed = [(id_, found) for id_, found in seen.videos.items() if isinstance(found, Failure)]
+    return filled(
+        "videos.html.j2",
+        *CALLS,
+        answer=answer,
+        common=common,
+        source=source,
+        seen=seen,
+        groups=groups,
+        seconds=answer.seconds,
+        closed=closed,
+        listed=LISTED,
+        most_groups=GROUPS,
+        most_places=PLACES,
+    )
+
+
+def moments(run: Run, many: int) -> list[tuple[float, float]]:
+    """Return `many` pairs of times, in a and b, evenly spaced within a run.
+
+    >>> moments(Run(8.0, 0.0, 8.0, 2.0, 10.0, 1.0, 30), 4)
+    [(1.0, 3.0), (3.0, 5.0), (5.0, 7.0), (7.0, 9.0)]
+    """
+    parts = [(k + 0.5) / many for k in range(many)]
+    return [
+        (run.a_from + part * (run.a_to - run.a_from), run.b_from + part * (run.b_to - run.b_from))
+        for part in parts
+    ]
+
+
+def middle(place: Place) -> float:
+    return (place.start + place.end) / 2
+
+
+def _strips(pair: Paired) -> list[list[tuple[float, float]]]:
+    """Return the times (in a, in b) at which each of the first runs of a pair is shown."""
+    return [moments(run, MOMENTS[min(k, 1)]) for k, run in enumerate(pair.runs[:RUNS])]
+
+
+def times_of(pairs: Sequence[Paired], common: Sequence[Stretch]) -> dict[str, list[float]]:
+    """Return the times at which the page shows each video, by id."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for pair in pairs:
+        for a, b in chain.from_iterable(_strips(pair)):
+            times[pair.a].append(a)
+            times[pair.b].append(b)
+    for stretch in common[:GROUPS]:
+        for place in stretch.places[:PLACES]:
+            times[place.id].append(middle(place))
+    return times
+
+
+def _shown(pair: Paired, seen: Seen) -> Shown:
+    a, b = pair.a, pair.b
+    strips = [
+        [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
+        for strip in _strips(pair)
+    ]
+    lines = time_lines(pair.runs[:LISTED], seen.seconds(a), seen.seconds(b))
+    return Shown(pair, lines, strips)
+
+
+def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
+    """Return the timelines of two videos, which last `a` and `b` seconds (0 if unknown).
+
+    >>> time_lines([Run(5.0, 0.0, 5.0, 20.0, 25.0, 1.0, 20)], 5.0, 50.0)
+    Lines(seconds=50.0, a=100.0, b=1000.0, runs=[(0.0, 100.0, 400.0, 500.0)])
+    """
+    a = max(a, *(run.a_to for run in runs))
+    b = max(b, *(run.b_to for run in runs))
+    unit = max(a, b) / WIDE or 1.0
+    wide_a, wide_b = max(a / unit, LEAST), max(b / unit, LEAST)
+    intervals = [
+        (
+            *_interval(run.a_from / unit, run.a_to / unit, wide_a),
+            *_interval(run.b_from / unit, run.b_to / unit, wide_b),
+        )
+        for run in runs
+    ]
+    return Lines(max(a, b), wide_a, wide_b, intervals)
+
+
+def _interval(start: float, end: float, width: float) -> tuple[float, float]:
+    """Widen an interval to at least LEAST units, within a timeline of `width` units."""
+    start = max(0.0, min(start, width - LEAST))
+    return start, max(end, start + LEAST)
+
+
+def clock(seconds: float) -> str:
+    """Format a time, given in seconds, as hours, minutes and seconds.
+
+    >>> clock(7.25), clock(3671.0)
+    ('0:07.2', '1:01:11.0')
+    """
+    tenths = int(seconds * 10 + 1e-6)
+    hours, minutes, rest = tenths // 36000, tenths // 600 % 60, tenths % 600
+    start = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{start}:{rest // 10:02}.{rest % 10}"
+
+
+def size(count: int) -> str:
+    """Format a number of bytes.
+
+    >>> size(999), size(48668), size(1234567890)
+    ('999 bytes', '49 kB', '1.2 GB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    for unit, name in ((10**9, "GB"), (10**6, "MB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count / 1000:.0f} kB"
+
+
+def facts(found: Sight | Failure) -> str:
+    """Describe a video, or why it has no pictures.
+
+    >>> facts(Sight(60.0, 1920, 1080, 25.0, 1000, "h264", ()))
+    '1:00.0, 1920 × 1080, 25 fps, h264, 1 kB'
+    """
+    if isinstance(found, Failure):
+        return f"not shown: {found.reason}" + (f" ({found.detail})" if found.detail else "")
+    length = [clock(found.seconds)] if found.seconds else []
+    fps = [f"{found.fps:.4g} fps"] if found.fps else []
+    return ", ".join(
+        [*length, f"{found.width} × {found.height}", *fps, found.codec, size(found.size)]
+    )
+
+
+CALLS = (clock, facts, middle, speed)

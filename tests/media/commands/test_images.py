@@ -1,0 +1,332 @@
+"""Tests of `images` as a program: lines, counts, refusals, names, interruption."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import ImageOps
+
+from neardup.files.folder_walk import path_of
+from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
+from tests.support.engines import NEARDUP, Result, run, succeed
+from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
+
+
+def images(tmp: Path, *words: str | Path, output: str = "fingerprints", **env: str) -> Result:
+    command = [*NEARDUP, "images", f"--output={output}", *words]
+    return run(command, tmp, XDG_CACHE_HOME=str(tmp / "cache"), **env)
+
+
+def found(result: Result) -> dict[str, list[np.ndarray]]:
+    """Return the hashes of each file, by its name."""
+    lines = [line.decode().split() for line in result.out.splitlines()]
+    return {
+        os.path.basename(os.fsdecode(path_of(id_))): [
+            np.frombuffer(bytes.fromhex(word), np.uint8) for word in words
+        ]
+        for id_, *words in lines
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with four pictures of two scenes, and files that must not stop a run."""
+    top = tmp_path / "photos"
+    saved(drawing(1), top / "a.png")
+    saved(drawing(1).resize((160, 120)), top / "small" / "a.jpg", quality=60)
+    saved(drawing(1).transpose(0), top / "mirrored.webp")
+    saved(drawing(2), top / "b.gif")
+    saved(drawing(2).point(lambda _: 200), top / "flat.png")
+    (top / "cut.jpg").write_bytes(as_bytes(drawing(3), "JPEG")[:3000])
+    (top / "empty.png").touch()
+    (top / "notes.txt").write_text("text")
+    (top / ".hidden.png").write_bytes(b"")
+    os.link(top / "a.png", top / "z.png")
+    return top
+
+
+def test_lines(folder: Path, tmp_path: Path) -> None:
+    result = images(tmp_path, "--jobs=2", folder)
+    assert result.code == 0
+    hashes = found(result)
+    assert set(hashes) == {"a.png", "b.gif", "mirrored.webp", "a.jpg"}
+    assert result.out.splitlines()[-1].startswith(os.fsencode(folder) + b"/small/a.jpg ")
+    assert differing(hashes["a.png"][0], hashes["a.jpg"][0]) <= 16
+    assert differing(hashes["a.png"][0], hashes["mirrored.webp"][0]) > 60
+    assert "5 pictures in 8 files; 1 other file: 1 .txt (" in result.err
+    assert "2 files could not be read: 2 damaged\n" in result.err
+    assert f"neardup images: {folder}/empty.png: damaged: the file is empty\n" in result.err
+
+
+def test_variants(folder: Path, tmp_path: Path) -> None:
+    hashes = found(images(tmp_path, folder, "--mirror", "--rotate", "--crops"))
+    assert {len(each) for each in hashes.values()} == {24}
+    own = hashes["mirrored.webp"][0]
+    near = [differing(own, each) for each in hashes["a.png"]]
+    assert near.index(min(near)) == 1
+    assert min(near) <= 16
+
+
+def names_in(result: Result) -> list[tuple[str, ...]]:
+    """Return the names of the files on each line, without their folders."""
+    assert result.code == 0
+    paths = [[f for f in line.split(b"\t") if b"/" in f] for line in result.out.splitlines()]
+    return sorted(tuple(os.path.basename(os.fsdecode(path_of(f))) for f in row) for row in paths)
+
+
+@pytest.mark.slow
+def test_answers(folder: Path, tmp_path: Path) -> None:
+    mirrored = {("mirrored.webp", "a.jpg"), ("a.png", "mirrored.webp")}
+    pairs = images(tmp_path, folder, output="pairs")
+    assert names_in(pairs) == [("a.png", "a.jpg")]
+    assert "wrote" not in pairs.err  # a temporary file
+    pairs = names_in(images(tmp_path, folder, "--mirror", output="pairs"))
+    assert set(pairs) == {("a.png", "a.jpg"), *mirrored}
+    removed = images(tmp_path, folder, "--mirror", output="removed")
+    assert names_in(removed) == [("a.jpg", "a.png"), ("mirrored.webp", "a.png")]
+    assert [line.split(b"\t")[3:] for line in removed.out.splitlines()] == [[b""], [b""]]
+    kept = images(tmp_path, folder, "--mirror", output="kept")
+    assert names_in(kept) == [("a.png",), ("b.gif",), ("flat.png",)]
+    assert "3 pictures kept\n" in kept.err
+    smallest = images(tmp_path, folder, "--mirror", "--keep=min:bytes", output="kept")
+    assert names_in(smallest) == [("a.jpg",), ("b.gif",), ("flat.png",)]
+    assert len(names_in(images(tmp_path, folder, "--mirror", output="clusters"))) == 3
+
+
+@pytest.mark.slow
+def test_pairs_have_the_number_of_bits_that_differ(folder: Path, tmp_path: Path) -> None:
+    hashes = found(images(tmp_path, folder))
+    (line,) = images(tmp_path, folder, output="pairs").out.splitlines()
+    _, _, share, bits = line.split(b"\t")
+    assert int(bits) == differing(hashes["a.png"][0], hashes["a.jpg"][0])
+    assert float(share) == pytest.approx(1 - int(bits) / 256, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_the_report_shows_the_pictures(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_bytes(images(tmp_path, folder, output="pairs").out)
+    (tmp_path / "hashes").write_bytes(images(tmp_path, folder).out)
+    (folder / "small" / "a.jpg").unlink()  # since then
+    flags = ["--input=fingerprints", "--distance=31", "--pictures"]
+    files = [tmp_path / "pairs", "--records", tmp_path / "hashes", "-o", tmp_path / "page.html"]
+    result = run([*NEARDUP, "report", *flags, *files], tmp_path)
+    assert (result.code, result.err) == (0, "")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<h4>") == 2 * page.count('<img src="data:image/jpeg;base64,') > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["removed.tsv", "removed.csv"])
+def test_doubtful_removals_are_marked_in_the_pages(name: str, tmp_path: Path) -> None:
+    (tmp_path / "my pictures").mkdir()
+    saved(drawing(3), tmp_path / "my pictures" / "a (1).png")
+    saved(ImageOps.mirror(drawing(3)), tmp_path / "my pictures" / "m 100%.png")
+    command = [*NEARDUP, "images", tmp_path / "my pictures", "--mirror", "--no-cache"]
+    decided = [*command, "--output=removed", "-o", tmp_path / name, f"--report={tmp_path}/own.html"]
+    assert "1 picture removed, 1 of them doubtful" in run(decided, tmp_path).err
+    succeed([*command, "-o", tmp_path / "pairs.tsv"], tmp_path)
+    succeed([*command, "--output=fingerprints", "-o", tmp_path / "prints.txt"], tmp_path)
+    files = [
+        tmp_path / "pairs.tsv",
+        "--records",
+        tmp_path / "prints.txt",
+        "-o",
+        tmp_path / "page.html",
+    ]
+    succeed([*NEARDUP, "report", "--pictures", f"--removed={tmp_path}/{name}", *files], tmp_path)
+    for page in ("own.html", "page.html"):
+        text = (tmp_path / page).read_text()
+        assert text.count("doubtful: the kept one may be mirrored") == 1
+        assert "1 removal is doubtful: look at it first." in text
+
+
+@pytest.mark.slow
+def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
+    first = images(tmp_path, folder, "--jobs=1", "--no-cache")
+    assert not (tmp_path / "cache").exists()
+    for flags in (["--jobs=3"], ["--jobs=2"], ["--cache", str(tmp_path / "own")]):
+        again = images(tmp_path, folder, *flags)
+        assert again.out == first.out
+    assert "from the cache" not in again.err
+    assert "seconds, 5 pictures from the cache" in images(tmp_path, folder).err
+    assert (tmp_path / "cache" / "neardup" / "images.sqlite").is_file()
+    assert (tmp_path / "own").is_file()
+
+
+@pytest.mark.slow
+def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
+    result = images(tmp_path, folder, "-v")
+    counts = {
+        "files": 8,
+        "pictures": 5,
+        "skipped: without detail": 1,
+        "… damaged": 2,
+        "… .txt": 1,
+        "skipped: hidden": 1,
+        "skipped: hard links of other files": 1,
+    }
+    for name, count in counts.items():
+        assert result.count(name) == count
+    quiet = images(tmp_path, folder, "-q")
+    assert (quiet.out, quiet.err) == (result.out, "")
+
+
+@pytest.mark.slow
+def test_quality(folder: Path, tmp_path: Path) -> None:
+    assert "flat.png" in found(images(tmp_path, folder, "--quality=0"))
+    assert "flat.png" not in found(images(tmp_path, folder, "--quality=1"))
+
+
+@pytest.mark.slow
+def test_keep(folder: Path, tmp_path: Path) -> None:
+    assert next(iter(found(images(tmp_path, folder, "--keep=min:bytes")))) == "a.jpg"
+    sizes = {path.name: path.stat().st_size for path in folder.rglob("*.*")}
+    order = list(found(images(tmp_path, folder, "--keep=max:bytes")))
+    assert order == sorted(order, key=lambda name: -sizes[name])
+
+
+def test_strict(folder: Path, tmp_path: Path) -> None:
+    result = images(tmp_path, folder, "--strict", "--jobs=1")
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert "cut.jpg: damaged: " in result.err
+    assert "without --strict it is counted and left out" in result.err
+
+
+def test_names(tmp_path: Path) -> None:
+    picture = as_bytes(drawing(1), "PNG")
+    top = os.fsencode(tmp_path / "p")
+    os.mkdir(top)
+    names = [b"\xff.png", b"a b.png", b"-x", b"a[1].png", b"%41.png", b"l\nine", b"b\xc3\xa4r.png"]
+    for name in names:
+        with open(os.path.join(top, name), "wb") as file:
+            file.write(picture)
+    lines = images(tmp_path, tmp_path / "p").out.splitlines()
+    paths = [path_of(line.split(b" ")[0].decode()) for line in lines]
+    assert paths == sorted(os.path.join(top, name) for name in names)
+    assert any(b"/p/%FF.png " in line for line in lines)
+
+
+@pytest.mark.slow
+def test_names_that_look_like_options(tmp_path: Path) -> None:
+    saved(drawing(1), tmp_path / "-x", format="PNG")
+    env = {"PYTHONPATH": str(Path(__file__).parents[3])}
+    words = [*NEARDUP, "images", "--no-cache", "--output=fingerprints"]
+    result = run([*words, "--", "-x"], tmp_path, cwd=tmp_path, **env)
+    assert result.out.startswith(b"-x ")
+    assert run([*words, "-x"], tmp_path, cwd=tmp_path, **env).code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["{}", "--quality=101"], "--quality: "),
+        (["{}", "--jobs=0"], "--jobs: "),
+        (["{}", "--time-limit=0"], "--time-limit: "),
+        (["{}", "--distance=129"], "--distance: "),
+        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of straight, "),
+        (["{}", "--output=pair"], "--output: 'pair' is not one of fingerprints"),
+        (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
+        (["{}", "--cache="], "--cache: expected the name of a file, got ''"),
+        (["{}", "--cache={}/notes.txt"], "notes.txt: is not a cache of pictures"),
+        ([], "the following arguments are required: FOLDER"),
+    ],
+)
+def test_refusals(words: list[str], said: str, folder: Path, tmp_path: Path) -> None:
+    result = images(tmp_path, *(word.format(folder) for word in words))
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert said in result.err
+
+
+@pytest.mark.slow
+def test_no_picture_at_all(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for output in ("fingerprints", "pairs", "kept"):
+        result = images(tmp_path, tmp_path / "empty", output=output)
+        assert (result.code, result.out) == (1, b"")
+    assert "found no picture that could be read; name a folder of pictures" in result.err
+
+
+@pytest.mark.slow
+def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
+    """If a decoder hangs, as on a file system that does not answer, only its file is skipped."""
+    script = (
+        "import sys, time; from neardup.media.pictures import pictures, picture_hashes\n"
+        "decoded = pictures.decoded\n"
+        "hang = lambda path, *more: time.sleep(99) if b'b.gif' in path else decoded(path, *more)\n"
+        "pictures.decoded = hang\n"
+        "sys.argv = ['neardup images', '--time-limit=1', '--no-cache', "
+        "'--output=fingerprints', sys.argv[1]]\n"
+        "from neardup.media.commands.images import main; main()\n"
+    )
+    result = run([sys.executable, "-c", script, folder], tmp_path)
+    assert "b.gif: time limit: not done after 1 seconds" in result.err
+    assert set(found(result)) == {"a.png", "mirrored.webp", "a.jpg"}
+
+
+def many(folder: Path) -> Path:
+    """Write 150 equal pictures, enough for a run of some seconds, to a folder; return it."""
+    path = saved(drawing(1).resize((1600, 1200)), folder / "0.png")
+    for k in range(1, 150):
+        shutil.copy(path, folder / f"{k}.png")
+    return folder
+
+
+@either_way
+@pytest.mark.slow
+def test_interruption(how: str, tmp_path: Path) -> None:
+    command = [*NEARDUP, "images", str(many(tmp_path / "p"))]
+    with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
+        started(it, 3)
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+@pytest.mark.slow
+def test_kill_9_and_the_cache(tmp_path: Path) -> None:
+    """After kill -9, the next run reads the cache, and gives the same answer as without it."""
+    top = many(tmp_path / "p")
+    command = [*NEARDUP, "images", str(top)]
+    with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
+        started(it, 3)
+        wait_for_results(tmp_path / "cache" / "neardup" / "images.sqlite")
+        it.process.kill()
+        it.ended()
+    result = images(tmp_path, top)
+    assert result.err.count("from the cache") == 1
+    assert result.out == images(tmp_path, top, "--no-cache").out
+    assert len(result.out.splitlines()) == 150
+
+
+@pytest.mark.slow
+def test_without_pillow(folder: Path, tmp_path: Path) -> None:
+    script = "import sys; sys.modules['PIL'] = None; from neardup.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "images", str(folder)], capture_output=True, text=True
+    )
+    assert "pip install 'pillow>=10.1'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_still_is_no_copy_of_an_animation(tmp_path: Path) -> None:
+    """Neither is another animation with the same first frame; a smaller copy is one."""
+    top = tmp_path / "my stickers"
+    top.mkdir()
+    frames = [drawing(seed, 160, 120) for seed in range(6)]
+    others = [frames[0], *(drawing(seed, 160, 120) for seed in range(10, 15))]
+    for name, some in (("a (1).gif", frames), ("other.gif", others), ("still.png", frames[:1])):
+        some[0].save(top / name, save_all=True, append_images=some[1:])
+    small = [frame.resize((120, 90)) for frame in frames]
+    small[0].save(top / "small.webp", save_all=True, append_images=small[1:])
+    result = images(tmp_path, top, output="removed")
+    assert result.code == 0, result.err
+    (removed,) = (line.decode().split()[:2] for line in result.out.splitlines())
+    assert [path_of(id_).rpartition(b"/")[2] for id_ in removed] == [b"small.webp", b"a (1).gif"]
+    assert "4 pictures in 4 files, 3 animated, never like a still (" in result.err
+    first = images(tmp_path, top, "--first-frame", output="removed")
+    assert len(first.out.splitlines()) == 3

@@ -1,0 +1,365 @@
+"""Video files give fingerprints, or failures if they are damaged, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+av = pytest.importorskip("av")
+
+from neardup.files import decoders  # noqa: E402
+from neardup.files.decoders import bound_memory, outcomes  # noqa: E402
+from neardup.files.folder_walk import FoundFile, path_id  # noqa: E402
+from neardup.files.results import Failure  # noqa: E402
+from neardup.media.frames import video_files  # noqa: E402
+from neardup.media.frames.containers import REASONS  # noqa: E402
+from neardup.media.frames.frame_hashes import SIDE, VARIANTS  # noqa: E402
+from neardup.media.frames.video_files import NOT_A_VIDEO, Reading, print_of  # noqa: E402
+from neardup.media.frames.video_prints import VideoPrint  # noqa: E402
+from tests.support.drawn_videos import (  # noqa: E402
+    copied_stream,
+    encode,
+    remuxed,
+    scene,
+    texture,
+    write_scene,
+)
+
+
+def found_file(path: Path) -> FoundFile:
+    status = path.stat()
+    return FoundFile(bytes(path), status.st_size, status.st_mtime_ns)
+
+
+def read(path: Path, fast: bool = False) -> VideoPrint:
+    found = print_of(found_file(path), Reading(fast=fast))
+    assert isinstance(found, VideoPrint), found
+    return found
+
+
+def failure(path: Path) -> Failure:
+    found = print_of(found_file(path), Reading())
+    assert isinstance(found, Failure), found
+    return found
+
+
+def test_the_facts_of_a_video(tmp_path: Path) -> None:
+    path = write_scene(tmp_path / "a b.mp4", 1, 3, 25, (160, 96))
+    found = read(path)
+    size = path.stat().st_size
+    assert found.id == path_id(bytes(path))
+    assert (
+        found.facts.items()
+        >= {
+            "seconds": 3.0,
+            "width": 160,
+            "height": 96,
+            "bytes": size,
+            "bitrate": round(size * 8 / 3),
+            "fps": 25.0,
+            "codec": "h264",
+            "container": "mp4",
+        }.items()
+    )
+    assert found.facts["inside"] == [1.0, 1.0]
+    assert len(found.facts["spectrum"]) == 17
+    assert 0 <= found.facts["colour"] <= 255
+    assert found.variants == VARIANTS
+    assert found.hashes.shape == (len(found.spans), len(VARIANTS), 4)
+    assert found.spans[0, 0] == 0
+    assert found.spans[-1, 1] == pytest.approx(3000, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "codec_fact", "container"),
+    [
+        ("a.webm", "libvpx-vp9", "vp9", "webm"),
+        ("a.mkv", "libx265", "hevc", "matroska"),
+        ("a.mov", "mpeg4", "mpeg4", "mov"),
+        ("a.bin", "ffv1", "ffv1", "nut"),
+        ("a.ts", "mpeg2video", "mpeg2video", "mpegts"),
+    ],
+)
+def test_codecs_and_containers(
+    tmp_path: Path, name: str, codec: str, codec_fact: str, container: str
+) -> None:
+    format = "nut" if name == "a.bin" else None
+    facts = read(write_scene(tmp_path / name, 1, 1, codec=codec, format=format)).facts
+    assert (facts["codec"], facts["container"]) == (codec_fact, container)
+    assert facts["seconds"] == pytest.approx(1, abs=0.05)
+
+
+def test_width_and_height_are_those_of_the_upright_picture(tmp_path: Path) -> None:
+    facts = read(write_scene(tmp_path / "a.mp4", 1, 1, rotation=90)).facts
+    assert (facts["width"], facts["height"]) == (96, 160)
+
+
+@pytest.mark.slow
+def test_copies_have_similar_hashes_and_other_scenes_do_not(tmp_path: Path) -> None:
+    first = read(write_scene(tmp_path / "a.mp4", 1, 3))
+    copy = read(write_scene(tmp_path / "b.webm", 1, 3, size=(320, 192), codec="libvpx-vp9"))
+    other = read(write_scene(tmp_path / "c.mp4", 2, 3))
+
+    def apart(x: VideoPrint, y: VideoPrint) -> float:
+        least = []
+        for start, bits in zip(x.spans[:, 0], x.hashes[:, 0]):
+            k = int(np.abs(y.spans[:, 0] - start).argmin())
+            differing = np.bitwise_xor(bits, y.hashes[k, 0])
+            least.append(int(np.unpackbits(differing.view(np.uint8)).sum()))
+        return float(np.median(least))
+
+    assert apart(first, copy) <= 20
+    assert apart(first, other) >= 90
+
+
+def test_a_still_is_one_span(tmp_path: Path) -> None:
+    frames = [texture(5, 96, 160), texture(6, 96, 160), texture(5, 96, 160)]
+    path = encode(tmp_path / "a.mkv", frames, 25, times=[0, 30, 31])
+    spans = read(path).spans
+    assert spans[:2].tolist() == [[0, 30000], [30000, 31000]]
+
+
+@pytest.mark.slow
+def test_pictures_are_passed_on_with_their_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: list[int] = []
+
+    class Spans:
+        def __init__(self, tick_ms: int):
+            assert tick_ms == 100
+
+        def add(self, time_ms: int, picture: Any) -> None:
+            assert picture.shape == (SIDE, SIDE)
+            assert picture.dtype == np.uint8
+            times.append(time_ms)
+
+        def finish(self) -> Any:
+            return np.zeros((0, 2), np.int64), np.zeros((0, len(VARIANTS), 4), np.uint64)
+
+    monkeypatch.setattr(video_files, "SpanMaker", Spans)
+    path = write_scene(tmp_path / "a.mp4", 1, 20, 10)
+    found = print_of(found_file(path), Reading(ticks=5))  # twice as many in a short file
+    assert isinstance(found, VideoPrint)
+    assert times == list(range(0, 20000, 100))
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize("name", ["late.mkv", "no duration.h264"])
+def test_a_short_file_has_dense_ticks_whatever_it_says(tmp_path: Path, name: str) -> None:
+    def later(_: int, packet: Any) -> None:
+        packet.pts, packet.dts = (
+            stamp + round(100 / packet.time_base) for stamp in (packet.pts, packet.dts)
+        )
+
+    path = write_scene(tmp_path / "a.mp4", 1, 6, options={"bf": "0"})
+    other = remuxed(path, tmp_path / name, later)
+    assert abs(len(read(other).spans) - len(read(path).spans)) <= 1
+
+
+@pytest.mark.slow
+def test_fast_has_fewer_frames_at_the_same_times(tmp_path: Path) -> None:
+    path = write_scene(tmp_path / "a.mp4", 1, 8, options={"g": "50", "sc_threshold": "0"})
+    whole, fast = read(path), read(path, fast=True)
+    assert fast.spans[:, 0].tolist() == [0, 2000, 4000, 6000]
+    assert fast.facts["seconds"] == whole.facts["seconds"]
+    starts = whole.spans[:, 0].tolist()
+    for start, bits in zip(fast.spans[:, 0].tolist(), fast.hashes):
+        assert (whole.hashes[starts.index(start)] == bits).all()
+
+
+def test_what_a_print_depends_on() -> None:
+    kinds = {Reading().kind(), Reading(2).kind(), Reading(fast=True).kind()}
+    assert len(kinds) == 3
+    assert all(f"av {av.__version__}" in kind for kind in kinds)
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a.png"])
+def test_a_picture_of_one_frame_is_not_a_video(tmp_path: Path, name: str) -> None:
+    codec, format = ("gif", None) if name == "a.gif" else ("apng", "apng")
+    pixels = None if name == "a.gif" else "rgb24"
+    frames = list(scene(1, 1, 10))
+    one = encode(tmp_path / name, frames[:1], 10, codec, pixels=pixels, format=format)
+    assert failure(one) == Failure(NOT_A_VIDEO, Path(name).suffix)
+    more = encode(tmp_path / name, frames, 10, codec, pixels=pixels, format=format)
+    for fast in (False, True):
+        assert read(more, fast).facts["seconds"] == pytest.approx(1, abs=0.11)
+
+
+def test_a_stream_without_frames(tmp_path: Path) -> None:
+    path = tmp_path / "a.avi"
+    with av.open(str(path), "w") as file:
+        stream: Any = file.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        file.start_encoding()
+    assert failure(path) == Failure("no frames", "the stream is empty")
+
+
+def test_an_encrypted_video(tmp_path: Path) -> None:
+    options = {"encryption_scheme": "cenc-aes-ctr", "encryption_key": "00" * 15 + "01"}
+    options["encryption_kid"] = "00" * 15 + "02"
+    path = tmp_path / "a.mp4"
+    with av.open(str(path), "w", options=options) as file:
+        stream: Any = file.add_stream("libx264", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        for k, frame in enumerate(scene(1, 2)):
+            shown = av.VideoFrame.from_ndarray(frame, "rgb24")
+            shown.pts = k
+            file.mux(stream.encode(shown))
+        file.mux(stream.encode(None))
+    assert failure(path).reason == "encrypted"
+    fast = print_of(found_file(path), Reading(fast=True))
+    assert isinstance(fast, Failure)
+    assert fast.reason == "encrypted"
+
+
+def claims(path: Path, side: int) -> Path:
+    """Change the size in the header of a GIF, animated PNG or qtrle MOV; return its path."""
+    data = bytearray(path.read_bytes())
+    if path.suffix == ".gif":
+        data[6:10] = struct.pack("<HH", side, side)
+    elif path.suffix == ".png":
+        data[16:24] = struct.pack(">II", side, side)
+        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    else:
+        at = data.rindex(b"rle ") + 28
+        data[at : at + 4] = struct.pack(">HH", side, side)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("side", [30_000, 65_000])
+@pytest.mark.parametrize(("name", "codec"), [("a.gif", "gif"), ("a.mov", "qtrle")])
+def test_a_header_that_claims_a_huge_frame(
+    tmp_path: Path, name: str, codec: str, side: int
+) -> None:
+    path = claims(write_scene(tmp_path / name, 1, 1, 10, codec=codec), side)
+    assert failure(path).reason == "too large"
+
+
+def test_an_mp4_that_claims_to_last_for_years_costs_nothing(tmp_path: Path) -> None:
+    path = write_scene(tmp_path / "a.mp4", 1, 2)
+    data = bytearray(path.read_bytes())
+    for box, at in ((b"mvhd", 20), (b"mdhd", 20), (b"tkhd", 24)):
+        start = data.index(box) + at
+        data[start : start + 4] = b"\x7f\xff\xff\xff"
+    path.write_bytes(data)
+    assert read(path).facts["seconds"] == pytest.approx(2, abs=0.05)
+
+
+def test_time_stamps_that_are_years_apart_cost_nothing(tmp_path: Path) -> None:
+    source = write_scene(tmp_path / "a.mkv", 1, 2, options={"bf": "0"})
+
+    def far(k: int, packet: Any) -> None:
+        packet.pts += 10**10 * (k // 20)
+        packet.dts = packet.pts
+
+    path = remuxed(source, tmp_path / "b.mkv", far)
+    assert read(path).facts["seconds"] == pytest.approx(2, abs=0.2)
+
+
+CUT = [("a.mkv", "libx264", 0.5), ("a.ts", "libx264", 0.5), ("a.avi", "mpeg4", 0.5)]
+CUT += [("a.webm", "libvpx-vp9", 0.7), ("front.mp4", "libx264", 0.6)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "codec", "share"), CUT)
+def test_a_truncated_file_is_read_up_to_its_end(
+    tmp_path: Path, name: str, codec: str, share: float
+) -> None:
+    path = write_scene(tmp_path / name, 1, 8, codec=codec)
+    if name == "front.mp4":  # the index comes first
+        moved = tmp_path / "moved.mp4"
+        with (
+            av.open(str(path)) as old,
+            av.open(str(moved), "w", options={"movflags": "faststart"}) as new,
+        ):
+            stream = copied_stream(new, old.streams.video[0])
+            for packet in old.demux(old.streams.video[0]):
+                if packet.size:
+                    packet.stream = stream
+                    new.mux(packet)
+        path = moved
+    whole = read(path)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    part = read(path)
+    assert 1 <= part.facts["seconds"] < whole.facts["seconds"]
+    number = len(part.spans) - 2
+    assert number > 2
+    assert part.spans[:number].tolist() == whole.spans[:number].tolist()
+    assert (part.hashes[:number] == whole.hashes[:number]).all()
+
+
+def test_an_mp4_without_its_index_is_damaged(tmp_path: Path) -> None:
+    path = write_scene(tmp_path / "a.mp4", 1, 4)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    assert failure(path).reason == "damaged"
+
+
+@pytest.mark.slow
+def test_a_damaged_middle_is_left_out(tmp_path: Path) -> None:
+    path = write_scene(tmp_path / "a.ts", 1, 8, options={"g": "25"})
+    data = bytearray(path.read_bytes())
+    third = len(data) // 3
+    data[third : third + 3000] = bytes(3000)
+    path.write_bytes(data)
+    found = read(path)
+    assert found.facts["damaged"] is True
+    assert found.spans[-1, 1] > 7000
+
+
+def test_less_than_a_second_of_a_damaged_file_is_a_failure(tmp_path: Path) -> None:
+    path = write_scene(tmp_path / "a.avi", 1, 4, codec="mpeg4")
+    data = bytearray(path.read_bytes())
+    start = data.index(b"movi")
+    data[start + 4000 : -3000] = os.urandom(len(data) - start - 7000)
+    path.write_bytes(data)
+    found = print_of(found_file(path), Reading())
+    if isinstance(found, Failure):
+        assert found.reason == "damaged"
+    else:
+        assert found.facts["seconds"] >= 1
+
+
+def test_files_are_read_in_processes_with_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that claims too large a frame fails as out of memory; other files are read."""
+    monkeypatch.setattr(decoders, "MEMORY", 150 << 20)
+    good = write_scene(tmp_path / "a.mp4", 1, 2)
+    bad = claims(write_scene(tmp_path / "b.gif", 1, 1, 10, codec="gif"), 8_000)
+    files = [found_file(path) for path in (good, bad)]
+    task = partial(print_of, how=Reading())
+    found = dict(outcomes(files, task, 1, lambda _: 60, bound_memory))
+    assert isinstance(found[files[0]], VideoPrint)
+    assert found[files[1]] == Failure("out of memory", "needs more than 2 GiB")
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "codec"), [("a.mp4", "libx264"), ("a.mkv", "mpeg4")])
+def test_flipped_bits_end_in_a_print_or_a_failure(
+    tmp_path: Path, name: str, codec: str, seed: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    source = write_scene(tmp_path / name, 1, 2, codec=codec).read_bytes()
+    path = tmp_path / f"b{Path(name).suffix}"
+    for _ in range(6):
+        data = np.frombuffer(source, np.uint8).copy()
+        at = dice.integers(0, len(data), 8)
+        data[at] ^= (1 << dice.integers(0, 8, 8)).astype(np.uint8)
+        path.write_bytes(data.tobytes())
+        found = print_of(found_file(path), Reading())
+        if isinstance(found, Failure):
+            assert found.reason in REASONS
+        else:
+            assert (np.diff(found.spans[:, 0]) >= 0).all()

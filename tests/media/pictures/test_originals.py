@@ -1,0 +1,229 @@
+"""Of a picture and its copy, the picture is kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter, ImageOps
+
+from neardup.files.folder_walk import FoundFile
+from neardup.files.results import Outcome
+from neardup.media.pictures import originals, pictures
+from neardup.media.pictures.keep_rules import PICTURES, in_order, keep_rules
+from neardup.media.pictures.originals import Facts, doubt
+from neardup.media.pictures.picture_hashes import Variants, compared, facts_of_file, fingerprint
+
+Change = Callable[[Image.Image], Image.Image]
+ALL = Variants(True, True, True)
+WIDE, HIGH = 384, 288
+
+
+@pytest.fixture(autouse=True)
+def _loaded() -> None:
+    pictures.require_pillow()
+
+
+@pytest.fixture(scope="module")
+def scene() -> Image.Image:
+    """A picture with edges of all sizes, as a photo has: boxes of colours, and a plain corner."""
+    dice = np.random.default_rng(3)
+    levels = np.full((HIGH, WIDE, 3), 90.0)
+    for size in (1, 2, 4, 8, 16):
+        for _ in range(12000 // size**2):
+            y, x = dice.integers(60, HIGH), dice.integers(80, WIDE)
+            levels[y : y + size, x : x + size] += dice.uniform(-40, 40, 3)
+    return Image.fromarray(np.clip(levels, 10, 245).astype(np.uint8))
+
+
+def scaled(by: float) -> Change:
+    return lambda image: image.resize((round(WIDE * by), round(HIGH * by)), 3)
+
+
+def noisy(image: Image.Image) -> Image.Image:
+    values = np.asarray(image) + np.random.default_rng(1).normal(0, 10, (HIGH, WIDE, 3))
+    return Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
+
+
+def compare(files: list[Path]) -> tuple[list[Facts], list[int]]:
+    """Return the facts of similar pictures, and their places in the order of the default rules."""
+    found = [FoundFile(os.fsencode(file), file.stat().st_size, 10**18) for file in files]
+    prints: Any = [(file, fingerprint(file, ALL)) for file in found]
+    facts = [facts_of_file(*each) for each in prints]
+    measure = lambda files: [Outcome(f, pictures.measured(f.path), False) for f in files]  # noqa: E731
+    compared(facts, prints, ALL, measure)
+    return facts, in_order(facts, [file.name for file in files], keep_rules(PICTURES))
+
+
+COPIES: dict[str, tuple[Change, str, dict[str, Any], set[str]]] = {
+    "enlarged at quality 20": (scaled(2), "jpg", {"quality": 20}, {"compressed"}),
+    "enlarged": (scaled(2), "png", {}, {"enlarged"}),
+    "half": (scaled(0.5), "png", {}, set()),
+    "quality 30": (lambda image: image, "jpg", {"quality": 30}, {"compressed"}),
+    "of high quality": (lambda image: image, "jpg", {"quality": 99}, set()),
+    "256 colours": (lambda image: image.quantize(256), "gif", {}, {"256 colours"}),
+    "framed": (lambda image: ImageOps.expand(image, 16, (0, 0, 0)), "png", {}, {"framed"}),
+    "centre": (lambda image: image.crop((19, 14, 365, 274)), "png", {}, {"cropped"}),
+    "grey": (lambda image: image.convert("L"), "png", {}, {"grey"}),
+    "sharpened": (lambda im: im.filter(ImageFilter.UnsharpMask(2, 150)), "png", {}, {"sharpened"}),
+    "blurred": (lambda image: image.filter(ImageFilter.GaussianBlur(3)), "png", {}, set()),
+    "with noise": (noisy, "png", {}, set()),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_the_original_is_before_its_copy(name: str, scene: Image.Image, tmp_path: Path) -> None:
+    change, suffix, options, words = COPIES[name]
+    scene.save(tmp_path / "z.png")  # the last one by name
+    change(scene).save(tmp_path / f"a.{suffix}", **options)
+    (original, copy), order = compare([tmp_path / "z.png", tmp_path / f"a.{suffix}"])
+    assert order == [0, 1], (original, copy)
+    assert original["changes"] == []
+    assert words <= set(copy["changes"])
+
+
+def test_a_jpeg_file_is_before_the_lossless_file_made_from_it(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    scene.save(tmp_path / "z.jpg", quality=85)
+    Image.open(tmp_path / "z.jpg").save(tmp_path / "a.png")
+    scene.save(tmp_path / "b.png")
+    assert compare([tmp_path / "z.jpg", tmp_path / "a.png"])[1] == [0, 1]
+    assert compare([tmp_path / "z.jpg", tmp_path / "b.png"])[1] == [1, 0]
+
+
+def drawn() -> Image.Image:
+    """A drawing on white, of boxes and a bar that goes from black to white."""
+    dice = np.random.default_rng(5)
+    levels = np.full((HIGH, WIDE, 3), 255)
+    for _ in range(40):
+        y, x = dice.integers(66, HIGH), dice.integers(0, WIDE)
+        high, wide = dice.integers(6, 40), dice.integers(6, 60)
+        levels[y : y + high, x : x + wide] = 0
+        levels[y + 1 : y + high - 1, x + 1 : x + wide - 1] = dice.integers(0, 256, 3)
+    levels[100:130] = np.linspace(0, 255, WIDE)[:, None]
+    return Image.fromarray(levels.astype(np.uint8))
+
+
+@pytest.mark.parametrize("colours", [0, 256])
+@pytest.mark.parametrize("quality", [50, 75, 95])
+def test_a_drawing_is_before_the_jpeg_file_made_from_it(
+    colours: int, quality: int, tmp_path: Path
+) -> None:
+    (drawn().quantize(colours) if colours else drawn()).save(tmp_path / "z.png")
+    drawn().save(tmp_path / "a.jpg", quality=quality)
+    (drawing, _), order = compare([tmp_path / "z.png", tmp_path / "a.jpg"])
+    assert order == [0, 1]
+    assert drawing["changes"] == []
+
+
+def test_a_lossless_webp_file_is_before_the_jpeg_file_made_from_it(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    scene.save(tmp_path / "z.webp", lossless=True)
+    scene.save(tmp_path / "a.jpg", quality=95)
+    assert compare([tmp_path / "z.webp", tmp_path / "a.jpg"])[1] == [0, 1]
+
+
+def test_the_colours_of_a_clip_and_its_film_are_not_compared() -> None:
+    film: Facts = {"levels": [100.0, 50.0], "spectrum": [1.0], "seconds": 90.0}
+    clip: Facts = {"levels": [150.0, 20.0], "spectrum": [1.0], "seconds": 9.0}
+    assert doubt(film, clip) == ""
+    assert doubt(film, {**clip, "seconds": 90.0}) == "colours"
+
+
+def test_a_mirrored_one_of_two_is_doubtful_and_of_three_is_known(
+    scene: Image.Image, tmp_path: Path
+) -> None:
+    files = [tmp_path / name for name in ("z.jpg", "a.png", "m.png")]
+    scene.save(files[0], quality=90)
+    ImageOps.mirror(scene).save(files[1])
+    two, _ = compare(files[:2])
+    assert doubt(two[1], two[0]) == "mirrored"
+    scene.save(files[2])
+    three, order = compare(files)
+    assert [of["changes"] for of in three] == [[], ["mirrored"], []]
+    assert order[0] == 2
+    assert doubt(three[2], three[1]) == ""
+
+
+def test_other_colours_are_doubtful(scene: Image.Image, tmp_path: Path) -> None:
+    scene.save(tmp_path / "z.png")
+    scene.point(lambda level: round(0.8 * level)).save(tmp_path / "a.png")
+    facts, _ = compare([tmp_path / "z.png", tmp_path / "a.png"])
+    assert doubt(*facts) == doubt(*facts[::-1]) == "colours"
+
+
+def test_a_picture_turned_by_exif_is_straight(scene: Image.Image, tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[pictures.ORIENTATION] = 6
+    scene.save(tmp_path / "z.png")
+    scene.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "a.png", exif=exif)
+    facts, _ = compare([tmp_path / "z.png", tmp_path / "a.png"])
+    assert [of["changes"] for of in facts] == [[], []]
+    assert facts[0]["inside"] == facts[1]["inside"]
+
+
+def test_borders_in_all_copies_are_part_of_the_picture(scene: Image.Image, tmp_path: Path) -> None:
+    framed = ImageOps.expand(scene, 20, (0, 0, 0))
+    framed.save(tmp_path / "z.png")
+    noisy_frame = Image.fromarray(
+        np.asarray(framed)
+        + np.uint8(9) * (np.indices((328, 424)).sum(0) % 2)[..., None].astype(np.uint8)
+    )
+    noisy_frame.save(tmp_path / "a.png")
+    assert all(
+        "framed" not in of["changes"] for of in compare([tmp_path / "z.png", tmp_path / "a.png"])[0]
+    )
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGBA", "P", "1", "I;16", "CMYK"])
+def test_every_mode_is_measured(mode: str, scene: Image.Image, tmp_path: Path) -> None:
+    grey = scene.convert("L")
+    image = (
+        Image.fromarray(np.asarray(grey).astype(np.uint16) << 8)
+        if mode == "I;16"
+        else scene.convert(mode)
+    )
+    image.save(file := tmp_path / ("x.tif" if mode == "CMYK" else "x.png"))
+    facts = pictures.measured(os.fsencode(file))
+    assert facts["spectrum"][1] > 1
+
+
+def test_what_was_not_measured_does_not_lose_for_that(scene: Image.Image, tmp_path: Path) -> None:
+    """A picture that could not be measured counts as one with as much detail, and is doubtful."""
+    scene.save(tmp_path / "z.png")
+    scene.resize((192, 144)).save(tmp_path / "a.png")
+    facts, _ = compare([tmp_path / "a.png", tmp_path / "z.png"])
+    bare: Facts = {"width": WIDE, "height": HIGH, "bytes": 9}
+    small = {name: facts[0][name] for name in facts[0] if name not in ("detail", "changes")}
+    group = [small, bare]
+    originals.compare(group)
+    assert in_order(group, ["a", "z"], keep_rules(PICTURES)) == [1, 0]
+    assert doubt(*group) == doubt(*group[::-1]) == "not measured"
+
+
+def test_thousands_of_equal_pictures_take_linear_time(scene: Image.Image, tmp_path: Path) -> None:
+    scene.save(tmp_path / "z.png")
+    found = FoundFile(os.fsencode(tmp_path / "z.png"), 1, 10**18)
+    print_, one = fingerprint(found, ALL), pictures.measured(found.path)
+    group: list[Facts] = [{"width": WIDE, "height": HIGH} for _ in range(2000)]
+    measure = lambda files: (Outcome(file, one, False) for file in files)  # noqa: E731
+    pairs: Any = [(found._replace(path=b"%d" % k), print_) for k in range(2000)]
+    compared(group, pairs, ALL, measure)
+    assert all(of["changes"] == [] for of in group)
+
+
+def test_traces_of_a_stronger_compression_are_seen(scene: Image.Image, tmp_path: Path) -> None:
+    scene.save(tmp_path / "z.jpg", quality=60)
+    Image.open(tmp_path / "z.jpg").save(tmp_path / "a.jpg", quality=97)
+    (first, again), order = compare([tmp_path / "z.jpg", tmp_path / "a.jpg"])
+    assert order == [0, 1]
+    assert (first["generation"], again["generation"]) == (1, 2)
+
+
+def test_a_tiny_picture_has_no_measures() -> None:
+    assert originals.facts_of(np.zeros((20, 300), np.uint8)) == {}

@@ -1,0 +1,176 @@
+"""From picture files to lines: hashes are computed, cached or left out, and ordered."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from neardup.files.cache import PICTURES, ResultCache
+from neardup.files.decoders import UNREADABLE
+from neardup.files.folder_walk import FoundFile, Walk
+from neardup.files.results import Failure, Outcome
+from neardup.media.pictures import perceptual_hash, pictures
+from neardup.media.pictures.keep_rules import NAMES, in_order, keep_rules
+from neardup.media.pictures.picture_hashes import (
+    Fingerprint,
+    Variants,
+    facts_of_file,
+    fingerprint,
+    fingerprints,
+    from_cache,
+    to_cache,
+)
+from tests.support.drawn_pictures import differing, drawing, saved
+
+ALL = Variants(mirror=True, rotate=True, crops=True)
+texts = st.text(max_size=20)
+numbers = st.integers(0, 2**40)
+
+
+@pytest.fixture(autouse=True)
+def _loaded() -> None:
+    pictures.require_pillow()
+
+
+def found_in(folder: Path, variants: Variants, cache: ResultCache) -> dict[str, Outcome]:
+    files = Walk().files([str(folder)])
+    outcomes = fingerprints(files, variants, cache, 2, 60)
+    return {os.path.basename(os.fsdecode(each.file.path)): each for each in outcomes}
+
+
+def hashes(result: Fingerprint | Failure) -> list[np.ndarray]:
+    assert isinstance(result, Fingerprint)
+    return list(np.frombuffer(result.hashes, np.uint8).reshape(-1, 32))
+
+
+@pytest.mark.slow
+def test_variants_of_one_picture(tmp_path: Path) -> None:
+    """The hash of each of 24 edits is nearest to the original's hash for that edit."""
+    image = drawing(1, 400, 300)
+    file = FoundFile(os.fsencode(saved(image, tmp_path / "x.png")), 1, 1)
+    found = hashes(fingerprint(file, ALL))
+    assert len(found) == 24
+    for cut in (1.0, 0.95, 0.9):
+        dx, dy = round(200 * (1 - cut)), round(150 * (1 - cut))
+        inside = image.crop((dx, dy, 400 - dx, 300 - dy))
+        for symmetry in perceptual_hash.ALL_EIGHT:
+            turned = inside.transpose(5) if symmetry.transposed else inside
+            turned = turned.transpose(1) if symmetry.rows else turned
+            turned = turned.transpose(0) if symmetry.columns else turned
+            path = saved(turned, tmp_path / "edit.png")
+            own = hashes(fingerprint(file._replace(path=os.fsencode(path)), Variants()))[0]
+            near = [differing(own, each) for each in found]
+            k = 8 * (1.0, 0.95, 0.9).index(cut) + perceptual_hash.ALL_EIGHT.index(symmetry)
+            assert near.index(min(near)) == k
+            assert near[k] <= 12
+
+
+def test_the_first_hash_is_the_same_with_all_variants(tmp_path: Path) -> None:
+    file = FoundFile(os.fsencode(saved(drawing(1), tmp_path / "x.png")), 1, 1)
+    first = hashes(fingerprint(file, Variants()))
+    assert len(first) == 1
+    for variants, count in (((True,), 2), ((False, True), 4), ((False, False, True), 3), (ALL, 24)):
+        found = hashes(fingerprint(file, Variants(*variants)))
+        assert len(found) == count
+        assert (found[0] == first[0]).all()
+
+
+@pytest.mark.slow
+def test_the_cache_gives_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "p"
+    for seed in range(5):
+        saved(drawing(seed), folder / f"{seed}.png")
+    (folder / "broken.png").write_bytes(b"\x89PNG")
+    (folder / "text").write_bytes(b"text")
+    runs = []
+    for _ in range(2):
+        cache = ResultCache(PICTURES, tmp_path / "c", ALL.kind())
+        runs.append(found_in(folder, ALL, cache))
+        cache.close()
+    first, second = runs
+    assert {name: each.result for name, each in first.items()} == {
+        name: each.result for name, each in second.items()
+    }
+    assert [each.cached for each in first.values()] == [False] * 7
+    assert [each.cached for each in second.values()] == [True] * 7
+    saved(drawing(9), folder / "1.png")
+    os.utime(folder / "1.png", ns=(1, 1))
+    cache = ResultCache(PICTURES, tmp_path / "c", ALL.kind())
+    third = found_in(folder, ALL, cache)
+    assert [name for name, each in third.items() if not each.cached] == ["1.png"]
+    assert third["1.png"].result != first["1.png"].result
+    assert Variants(True).kind() != ALL.kind()
+
+
+def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
+    gone = FoundFile(os.fsencode(tmp_path / "gone.png"), 1, 1)
+    cache = ResultCache(PICTURES, tmp_path / "c", "k")
+    for _ in range(2):
+        (outcome,) = fingerprints([gone], Variants(), cache, 1, 60)
+        assert outcome.result == Failure(UNREADABLE, "No such file or directory")
+        assert not outcome.cached
+
+
+@given(st.binary(min_size=1, max_size=70), st.integers(0, 100), numbers, numbers, texts)
+def test_cached_fingerprints(of: bytes, quality: int, width: int, height: int, date: str) -> None:
+    result = Fingerprint(of, quality, width, height, date)
+    assert from_cache(to_cache(result)) == result
+
+
+def picture(path: str, size: int, width: int, date: str = "") -> tuple[FoundFile, Fingerprint]:
+    return FoundFile(path.encode(), size, 10**18), Fingerprint(bytes(32), 99, width, 10, date)
+
+
+def test_the_order_of_preference() -> None:
+    """Pictures are ordered by the rules of --keep: pixels, bytes and dates."""
+    files = [
+        picture("c", 5, 20),
+        picture("a", 5, 20, "1999-01-01 00:00:00"),
+        picture("b", 7, 20, "2020-01-01 00:00:00"),
+        picture("d", 1, 30, "2020-01-01 00:00:01"),
+    ]
+    for rules, order in {
+        "max:pixels": "dabc",
+        "max:pixels,max:bytes": "dbac",
+        "max:bytes": "bacd",
+        "min:bytes": "dacb",
+        "max:date": "dbca",
+        "min:date": "acbd",
+        "min:bytes,max:date": "dcab",
+    }.items():
+        some = sorted(files, key=lambda each: each[0].path)
+        facts = [facts_of_file(*each) for each in some]
+        ids = [file.path.decode() for file, _ in some]
+        found = [ids[k] for k in in_order(facts, ids, keep_rules(rules))]
+        assert "".join(found) == order, rules
+
+
+def test_rules_that_do_not_exist() -> None:
+    assert len(keep_rules(",".join(NAMES))) == len(NAMES)
+    for text in ("", "max:pixels,", "max:size", "max:pixel", "straight,max:detial"):
+        with pytest.raises(ValueError, match="is not one of straight, firsthand, max:detail"):
+            keep_rules(text)
+
+
+def test_pictures_with_few_waves_are_flat(tmp_path: Path) -> None:
+    """Pictures with few waves, such as stripes, have quality 0; a symmetrical drawing does not."""
+    y, x = np.mgrid[0:200, 0:300]
+    few = {
+        "stripes": x // 20 % 2 * 255,
+        "gradient": y + 20,
+        "squares": (x // 75 + y // 50) % 2 * 200,
+    }
+    half = np.asarray(drawing(1, mode="L"))
+    enough = {"mirror of itself": np.hstack([half, half[:, ::-1]])}
+    for name, values in {**few, **enough}.items():
+        saved(Image.fromarray(values.astype(np.uint8)), tmp_path / f"{name}.png")
+        file = FoundFile(os.fsencode(tmp_path / f"{name}.png"), 1, 1)
+        found = fingerprint(file, Variants())
+        assert isinstance(found, Fingerprint)
+        assert (found.quality == 0) == (name in few), name

@@ -1,0 +1,364 @@
+"""Tests of `documents` as a program: pairs, paths, NULs, skipped files, refusals, 10,000 files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import zipfile
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from neardup.files.folder_walk import path_id
+from neardup.reading.shingling import Shingler
+from neardup.similarity.definitions import resemblance
+from tests.support.engines import NEARDUP, Result, run, succeed
+
+WORDS = [f"word{i}" for i in range(60)]
+TEXT = " ".join(WORDS)
+NEAR = TEXT + " and one more"
+FAR = " ".join(reversed(WORDS))
+
+
+def documents(tmp: Path, *words: str | Path) -> Result:
+    return run([*NEARDUP, "documents", *words], tmp)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of three similar documents, two different ones, and files to be skipped."""
+    top = tmp_path / "docs"
+    (top / "sub").mkdir(parents=True)
+    (top / "a.txt").write_text(TEXT)
+    (top / "sub" / "a b.txt").write_text(NEAR)
+    (top / "sub" / "page.html").write_text(f"<nav>{FAR}</nav><p>{TEXT}</p>")
+    (top / "other.txt").write_text(FAR)
+    (top / "empty.txt").touch()
+    (top / "picture.png").write_bytes(b"\x89PNG\0")
+    (top / "latin.txt").write_bytes(b"caf\xe9")
+    (top / ".hidden").write_text(TEXT)
+    (top / "loop").symlink_to(top)
+    os.link(top / "a.txt", top / "z.txt")
+    with zipfile.ZipFile(top / "old.zip", "w") as archive:
+        archive.writestr("a.txt", TEXT)
+    return top
+
+
+def pairs(result: Result, top: Path) -> set[tuple[str, ...]]:
+    assert result.code == 0, result.err
+    lines = [line.decode().split("\t") for line in result.out.splitlines()]
+    return {tuple(name.removeprefix(f"{top}/") for name in line[:2]) for line in lines}
+
+
+@pytest.mark.slow
+def test_pairs_and_counts(folder: Path, tmp_path: Path) -> None:
+    result = documents(tmp_path, folder)
+    names = ["a.txt", "old.zip!a.txt", "sub/a%20b.txt"]
+    assert pairs(result, folder) == set(combinations(names, 2))
+    assert "6 documents in 8 files\nnot compared: " in result.err
+    for said in (
+        f"1 hidden ({folder}/.hidden)",
+        f"1 symbolic link ({folder}/loop)",
+        f"1 hard link of other files ({folder}/z.txt)",
+        f"1 empty ({folder}/empty.txt)",
+        f"1 binary ({folder}/picture.png)",
+    ):
+        assert said in result.err
+    result = documents(tmp_path, "--encoding=strict", folder)
+    assert f"neardup documents: {folder}/latin.txt: not UTF-8: byte 4\n" in result.err
+    assert "1 file could not be read: 1 not UTF-8\n" in result.err
+    counts = documents(tmp_path, "-v", folder)
+    for why in ("hidden", "symbolic links", "hard links of other files"):
+        assert counts.count(f"skipped: {why}") == 1
+    quiet = documents(tmp_path, "-q", folder)
+    assert (quiet.out, quiet.err) == (result.out, "")
+
+
+def test_old_text_files_are_compared_and_counted(tmp_path: Path) -> None:
+    """A text in Windows-1252 is a pair with its copy in UTF-8; what is too short is named."""
+    top = tmp_path / "old texts"
+    top.mkdir()
+    for name, encoding in (("a.txt", "utf-8"), ("b.txt", "cp1252")):
+        (top / name).write_bytes((TEXT + " café “quoted” 5 €").encode(encoding))
+    (top / "c d").write_text("short")
+    (top / "e").write_text("...")
+    result = documents(tmp_path, "--threshold=1", "--clean=punctuation", top)
+    names = [f"{str(top).replace(' ', '%20')}/{name}" for name in ("a.txt", "b.txt")]
+    assert result.out.decode() == f"{names[0]}\t{names[1]}\t1.000000\n"
+    where = names[0].removesuffix("/a.txt")
+    assert f"not UTF-8, read as: 1 Windows-1252 ({where}/b.txt)\n" in result.err
+    assert f"1 of one shingle at most, found only if equal ({where}/c%20d)" in result.err
+    assert f"1 without a word ({where}/e)" in result.err
+
+
+@pytest.mark.slow
+def test_an_encoding(folder: Path, tmp_path: Path) -> None:
+    """Equal texts in two encodings are a pair; bytes outside an encoding are reported."""
+    (folder / "latin.txt").write_bytes((TEXT + " caf\u00e9").encode("latin-1"))
+    (folder / "marked.txt").write_bytes((TEXT + " caf\u00e9").encode("utf-16"))
+    result = documents(tmp_path, "--encoding=latin-1", "--threshold=1", folder)
+    assert ("latin.txt", "marked.txt") in pairs(result, folder)
+    (folder / "latin.txt").write_bytes(b"caf\xe9 \x81")
+    result = documents(tmp_path, "--encoding=cp1252", folder)
+    assert f"{folder}/latin.txt: not cp1252: byte 6\n" in result.err
+    assert "1 file could not be read: 1 not cp1252\n" in result.err
+
+
+def test_pages(folder: Path, tmp_path: Path) -> None:
+    found = pairs(documents(tmp_path, "--clean", "html", "--threshold", "1", folder), folder)
+    assert ("a.txt", "sub/page.html") in found
+
+
+def test_patterns(folder: Path, tmp_path: Path) -> None:
+    chosen = documents(tmp_path, "--output=lines", "--include", "*.txt", "--exclude=su?", folder)
+    ids = [json.loads(line)["id"] for line in chosen.out.splitlines()]
+    assert [id_.removeprefix(f"{folder}/") for id_ in ids] == [
+        "a.txt",
+        "latin.txt",
+        "old.zip!a.txt",
+        "other.txt",
+    ]
+    named = documents(tmp_path, "--output=lines", "--include", "*.py", folder / "a.txt")
+    assert named.out.count(b"\n") == 1
+    (folder / "short.txt").write_text("hi")
+    assert "shingle" not in documents(tmp_path, "--output=lines", folder).err  # none is compared
+
+
+@pytest.mark.slow
+def test_paths_that_are_kept_and_removed(folder: Path, tmp_path: Path) -> None:
+    kept = documents(tmp_path, "--output=kept", folder)
+    top = os.fsencode(folder)
+    names = [b"a.txt", b"latin.txt", b"other.txt", b"sub/page.html"]
+    assert kept.out == b"".join(b"%b/%b\n" % (top, name) for name in names)
+    assert "4 documents kept\n" in kept.err
+    raw = documents(tmp_path, "--output=removed", "-0", folder)
+    assert raw.out == b"%b/sub/a b.txt\0" % top
+    assert "2 documents removed; 1 of them in archives: -0 prints only files\n" in raw.err
+    both = tmp_path / "removed.tsv"
+    again = documents(tmp_path, "--output=kept", "--removed", both, folder)
+    assert again.out == kept.out
+    assert both.read_bytes() == documents(tmp_path, "--output=removed", folder).out
+    assert len(both.read_bytes().split(b"\t")) == 5
+
+
+@pytest.mark.slow
+def test_which_one_is_kept(folder: Path, tmp_path: Path) -> None:
+    os.utime(folder / "a.txt", (2 * 10**9, 2 * 10**9))
+    for rules, name in {
+        "first": "a.txt",
+        "max:bytes": "sub/a%20b.txt",
+        "min:date": "old.zip!a.txt",
+        "max:date": "a.txt",
+        "prefer:/sub/": "sub/a%20b.txt",
+    }.items():
+        kept = documents(tmp_path, "--output=kept", "--include=*.txt", "--keep", rules, folder)
+        names = [f"{folder}/{each}" for each in (name, "latin.txt", "other.txt")]
+        assert sorted(kept.out.decode().split()) == sorted(names)
+
+
+def test_odd_names_through_xargs(tmp_path: Path) -> None:
+    names = [b"-x", b"a[1].txt", b"line\nend", b"\xff", b"100%", b"copy"]
+    top = os.fsencode(tmp_path / "odd")
+    os.mkdir(top)
+    for name in names:
+        Path(os.fsdecode(os.path.join(top, name))).write_text(TEXT)
+    result = documents(tmp_path, "--output=removed", "-0", tmp_path / "odd")
+    subprocess.run(["xargs", "-0", "rm", "--"], input=result.out, check=True)
+    assert os.listdir(top) == [sorted(names)[0]]
+
+
+@pytest.mark.slow
+def test_deleting_by_the_answer_reaches_only_files_that_were_compared(tmp_path: Path) -> None:
+    """A member whose path is that of a file, or leads outside, is never printed with -0.
+
+    What is kept in an archive keeps the archive.
+    """
+    top = tmp_path / "docs"
+    (top / "a.zip!").mkdir(parents=True)
+    (tmp_path / "victim.txt").write_text(FAR)
+    (top / "a.zip!" / "note.txt").write_text(FAR)
+    (top / "b.zip!note.txt").write_text(" ".join(f"alone{i}" for i in range(60)))
+    (top / "z.txt").write_text(TEXT)
+    for name in ("a.zip", "b.zip"):
+        with zipfile.ZipFile(top / name, "w") as archive:
+            for member in (
+                "/../../victim.txt",
+                "../victim.txt",
+                "note.txt",
+                "x/../../../victim.txt",
+            ):
+                archive.writestr(member, TEXT)
+    files = {f"{top}/{name}" for name in ("a.zip!/note.txt", "b.zip!note.txt", "z.txt")}
+    for keep in ("prefer:z.txt", "prefer:zip.*!"):
+        removed = documents(tmp_path, "--output=removed", "--keep", keep, top).out.decode().split()
+        assert any(name == f"{top}/b.zip/!1!note.txt" for name in removed)
+        gone = {f"{top}/z.txt"} if keep != "prefer:z.txt" else set()
+        assert {name for name in removed[::3] if os.path.lexists(name)} == gone
+        kept = files - gone | ({f"{top}/a.zip"} if gone else set())
+        for output, expected in (("removed", gone), ("kept", kept)):
+            words = f"--output={output}", "-0", "--keep", keep
+            result = documents(tmp_path, *words, top)
+            assert {name for name in result.out.decode().split("\0") if name} == expected
+
+
+@pytest.mark.slow
+def test_no_document_is_removed_as_a_copy_of_itself(tmp_path: Path) -> None:
+    """Nor one whose name is escaped in JSON, or whose old record is in an index."""
+    top = tmp_path / "docs"
+    top.mkdir()
+    for number, name in enumerate(('it"s.txt', "back\\slash.txt", "line\nend.txt")):
+        (top / name).write_text(" ".join(f"word{number}{k}" for k in range(60)))
+    documents(tmp_path, "--output=lines", "-o", tmp_path / "old.jsonl", top)
+    removed = documents(
+        tmp_path, "--output=removed", "-0", "--against", tmp_path / "old.jsonl", top
+    )
+    assert removed.out == b""
+    assert "3 in --against, and read anew (" in removed.err
+    index = tmp_path / "old.index"
+    succeed([*NEARDUP, "index", tmp_path / "old.jsonl", "--to", index], tmp_path)
+    words = [*NEARDUP, "documents", "--output=removed", "-0", "--against", index]
+    refused = run([*words, top], tmp_path)
+    assert (refused.code, refused.out) == (2, b"")
+    assert "would be removed as a copy of itself" in refused.err
+    (tmp_path / "far").mkdir()
+    relative = json.loads((tmp_path / "old.jsonl").read_text().split("\n")[0])
+    relative["id"] = "docs/" + relative["id"].rpartition("/")[2]
+    lines = tmp_path / "far" / "old.jsonl"
+    lines.write_text(json.dumps(relative) + "\n")
+    moved = documents(tmp_path, "--output=removed", "-0", "--against", lines, top)
+    assert moved.out == b""
+    assert "1 in --against, and read anew (docs/" in moved.err
+    lines.write_text(json.dumps({**relative, "id": "gone/x"}) + "\n")
+    gone = documents(tmp_path, "--output=removed", "--against", lines, top)
+    assert gone.out.count(b"\n") == 1
+    assert "1 old path without a file (gone/x); look for them" in gone.err
+    (tmp_path / "new").mkdir()
+    shutil.copy(top / 'it"s.txt', tmp_path / "new")
+    new = succeed([*words, tmp_path / "new"], tmp_path)
+    assert new.out == os.fsencode(tmp_path / "new" / 'it"s.txt') + b"\0"
+
+
+@pytest.mark.slow
+def test_a_name_like_an_option(tmp_path: Path) -> None:
+    (tmp_path / "-x").write_text(TEXT)
+    here = os.getcwd()
+    command = [*NEARDUP, "documents", "--output=kept", "--", "-x"]
+    result = run(command, tmp_path, cwd=tmp_path, PYTHONPATH=here)
+    assert (result.code, result.out) == (0, b"./-x\n")
+
+
+@pytest.mark.slow
+def test_the_lines_serve_other_commands(folder: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "docs.jsonl"
+    lines.write_bytes(documents(tmp_path, "--output=lines", folder).out)
+    found = documents(tmp_path, folder)
+    assert succeed([*NEARDUP, "run", lines], tmp_path).out == found.out
+    assert b"--threshold" in succeed([*NEARDUP, "tune", lines], tmp_path).out
+    succeed([*NEARDUP, "index", lines, "--to", tmp_path / "index"], tmp_path)
+    (tmp_path / "new.txt").write_text(TEXT)
+    against = documents(tmp_path, "--against", tmp_path / "index", tmp_path / "new.txt")
+    assert len(pairs(against, folder)) == 3
+
+
+def test_as_the_nested_loop(tmp_path: Path) -> None:
+    top = tmp_path / "texts"
+    top.mkdir()
+    texts = {f"{i}": " ".join(WORDS[i % 7 : 50 + i % 3] + [f"x{i // 9}"] * 2) for i in range(40)}
+    for name, text in texts.items():
+        (top / name).write_text(text)
+    values, sizes = Shingler.parse("word:2").many(list(texts.values()))
+    ends = sizes.cumsum().tolist()
+    sets = dict(zip(texts, ({*values[e - s : e].tolist()} for e, s in zip(ends, sizes.tolist()))))
+    expected = {
+        tuple(sorted((a, b)))
+        for a, b in combinations(texts, 2)
+        if resemblance(sets[a], sets[b]) * 10 >= 9
+    }
+    result = documents(tmp_path, "--exact", "--shingle", "word:2", top)
+    assert pairs(result, top) == expected
+    assert 0 < len(expected) < 780
+
+
+@pytest.mark.slow
+def test_stdout_that_is_full(folder: Path, tmp_path: Path) -> None:
+    """If standard output is full, the message names it, not the folder of temporary files."""
+    with open("/dev/full", "wb") as full:
+        words = [*NEARDUP, "documents", "--output=lines", folder]
+        result = run(words, tmp_path, stdout=full.fileno(), process=True)
+    last = result.err.splitlines()[-1]
+    assert (result.code, result.left) == (1, [])
+    assert last == "neardup documents: standard output: No space left on device"
+
+
+@pytest.mark.slow
+def test_refusals(folder: Path, tmp_path: Path) -> None:
+    for words, message in {
+        ("-0",): "-0 needs --output kept or removed",
+        ("--output=groups",): "'groups' is not one of",
+        ("--threshold=2",): "outside 0 < t <= 1",
+        ("--scheme=fingerprints",): "compares fingerprints, not documents",
+        ("--input=text",): "unrecognized arguments: --input=text",
+        ("--output=kept", "--keep=max:size"): "--keep: 'size' is not one of id, bytes, date, text",
+        ("--jobs=",): "--jobs: '' is not an integer",
+        ("--sort-memory=all",): "--sort-memory: 'all' is not a size such as 256M",
+        ("--removed=x",): "--removed needs --output kept",
+        ("--output=lines", "--report=x"): "--report cannot be used with --output lines",
+    }.items():
+        result = documents(tmp_path, *words, folder)
+        assert (result.code, result.out) == (2, b"")
+        assert message in result.err
+    result = documents(tmp_path, "--strict", "--encoding=strict", folder)
+    assert (result.code, result.out) == (1, b"")
+    assert "latin.txt: not UTF-8: byte 4; without --strict it is counted" in result.err
+    result = documents(tmp_path, folder / "picture.png")
+    assert result.code == 1
+    assert "found no document that could be read; name a folder of documents" in result.err
+    result = documents(tmp_path, "--max-bad=0.1", "--encoding=strict", folder)
+    assert result.code == 1
+    assert "1 of 6 documents could not be read; --max-bad 0.1 allows fewer" in result.err
+    assert result.out == documents(tmp_path, "--encoding=strict", folder).out
+
+
+@pytest.mark.parametrize("flag", ["--removed", "--report"])
+def test_no_document_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
+    """A document is refused as an output file, under any of its names."""
+    (tmp_path / "link").symlink_to(folder / "a.txt")
+    before = (folder / "a.txt").read_bytes()
+    for name in (folder / "a.txt", tmp_path / "link", folder / "old.zip"):
+        result = documents(tmp_path, "--output=kept", flag, name, folder)
+        assert (result.code, result.out) == (2, b"")
+        assert result.err.endswith(
+            f"{flag} {name}: is one of the files to compare; name a file outside of the folders\n"
+        )
+    assert (folder / "a.txt").read_bytes() == before
+
+
+def test_options_are_checked_before_a_document_is_read(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    result = documents(tmp_path, "--jobs=x", tmp_path / "none")
+    assert (result.code, result.err) == (
+        2,
+        "neardup documents: --jobs: 'x' is not an integer from 1 to 999\n",
+    )
+
+
+def test_run_names_this_command_for_a_folder(folder: Path, tmp_path: Path) -> None:
+    result = run([*NEARDUP, "run", folder], tmp_path)
+    assert result.code == 1
+    assert f"type: python3 -m neardup documents {folder};" in result.err
+
+
+@pytest.mark.slow
+def test_ten_thousand_files(tmp_path: Path) -> None:
+    top = tmp_path / "many"
+    for i in range(10_000):
+        file = top / f"{i % 100:02}" / f"{i}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(" ".join(f"w{i % 9_000}.{j}" for j in range(30)))
+    result = documents(tmp_path, "--output=kept", top)
+    assert result.out.count(b"\n") == 9_000
+    assert "10,000 documents in 10,000 files" in result.err
+    assert path_id(os.fsencode(top)).encode() in result.out

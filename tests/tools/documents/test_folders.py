@@ -1,0 +1,235 @@
+"""Tests of `folders` as a program: lines, words, the cache, links, unreadable and many files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from neardup.files import folder_walk
+from neardup.runtime.program import StageError, UsageError
+from neardup.tools.documents.folders import digest_of, roots
+from tests.support.engines import NEARDUP, Result, run
+
+
+def folders(tmp: Path, *words: str | Path) -> Result:
+    return run([*NEARDUP, "folders", *words], tmp, XDG_CACHE_HOME=str(tmp / "cache"))
+
+
+def lines(result: Result) -> list[list[str]]:
+    assert result.code == 0, result.err
+    return [line.decode().split("\t") for line in result.out.splitlines()]
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """Return a folder of 20 files, a copy with two more, and entries that must not stop a run."""
+    top = tmp_path / "top"
+    for i in range(20):
+        file = top / "photos" / f"{i % 3}" / f"{i}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"content {i:02}" * (i + 1))
+    shutil.copytree(top / "photos", top / "old" / "a copy")
+    for name in ("new", "newer"):
+        (top / "old" / "a copy" / name).write_text(name)
+    (top / "old" / "list.txt").write_text("a list")
+    (top / "photos" / "empty").touch()
+    (top / "photos" / ".hidden").write_text("x")
+    (top / "photos" / "loop").symlink_to(top)
+    return top
+
+
+def test_a_copy_is_one_line(top: Path, tmp_path: Path) -> None:
+    result = folders(tmp_path, top)
+    size = sum(file.stat().st_size for file in (top / "photos").rglob("*.txt"))
+    words = "all 20 compared files of B are in A, 2 of A are not in B; B also has, not compared: "
+    words += "1 hidden (.hidden), 1 empty (empty), 1 symbolic link (loop)"
+    counts = ["20", "2", "0", str(size), "0", "3", "0", words]
+    assert lines(result) == [[f"{top}/old/a%20copy", f"{top}/photos", "0.909090", *counts]]
+    assert "1 pair among 10 folders\nnot compared: 1 hidden (" in result.err
+    assert f"1 empty ({top}/photos/empty)\n" in result.err
+    assert folders(tmp_path, "-q", top).err == ""
+
+
+def test_containment(top: Path, tmp_path: Path) -> None:
+    (top / "photos" / "0" / "extra").write_text("not in the copy")
+    (found,) = lines(folders(tmp_path, "--measure=containment", top / "old", top / "photos"))
+    assert found[:3] == [f"{top}/photos", f"{top}/old/a%20copy", "0.952380"]
+    assert found[-1].startswith(
+        "20 of 21 compared files of A are in B, 2 of B are not in A; A also"
+    )
+    whole = lines(folders(tmp_path, "--measure=containment", "--threshold=1", top))
+    assert {tuple(line[:2]) for line in whole} == {
+        (f"{top}/old/a%20copy/{i}", f"{top}/photos/{i}") for i in range(3)
+    }
+
+
+def test_by_bytes(top: Path, tmp_path: Path) -> None:
+    (top / "photos" / "film").write_bytes(bytes(10**6))
+    assert len(lines(folders(tmp_path, "--threshold=0.8", top))) == 1
+    found = lines(folders(tmp_path, "--by=bytes", top))
+    assert [line[0].rpartition("/")[2] for line in found] == ["1", "0", "2"]
+    assert {line[2] for line in found} == {"1.000000"}
+
+
+def test_hard_links_are_copies_of_a_folder(top: Path, tmp_path: Path) -> None:
+    shutil.rmtree(top / "old")
+    shutil.copytree(top / "photos", top / "linked", copy_function=os.link, symlinks=True)
+    (found,) = lines(folders(tmp_path, top))
+    assert found[7:10] == ["3", "3", "20"]
+    assert found[-1].endswith("; 20 hard links in both, whose removal frees nothing")
+    clean = top / "photos" / "0"
+    (found,) = lines(folders(tmp_path, clean, top / "linked" / "0"))
+    said = "both have the same 7 files; 7 hard links in both, whose removal frees nothing"
+    assert found[7:] == ["0", "0", "7", said]
+
+
+def test_a_folder_that_holds_more_is_not_called_the_same(top: Path, tmp_path: Path) -> None:
+    """What was left out below a folder is named in its line and in -o, for either folder."""
+    for name in ("x", "y"):
+        for number in range(5):
+            (tmp_path / name / "sub" / "deep").mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / f"{number}").write_text(f"content {number}")
+    x, y = tmp_path / "x", tmp_path / "y"
+    (found,) = lines(folders(tmp_path, x, y))
+    assert found[-1] == "both have the same 5 files"
+    (y / ".git").mkdir()
+    (y / "sub" / ".env").write_text("secret")
+    (y / "sub" / "deep" / "__init__.py").touch()
+    (y / "sub" / "a link").symlink_to("nowhere")
+    os.mkfifo(y / "pipe")
+    (y / "no.pyc").write_text("left out")
+    for a, b in ((x, y), (y, x)):
+        result = folders(tmp_path, a, b, "--exclude=*.pyc", "-o", tmp_path / "answer.jsonl")
+        assert result.code == 0
+        row = json.loads((tmp_path / "answer.jsonl").read_text())
+        ends = ("left_out_a", "left_out_b") if a == x else ("left_out_b", "left_out_a")
+        assert [row[name] for name in ends] == [0, 6]
+        more = "B" if a == x else "A"
+        assert row["in_words"].startswith(f"5 compared files are in both; {more} also has, not ")
+        for name in (".git", "sub/.env", "sub/deep/__init__.py", "sub/a%20link", "pipe", "no.pyc"):
+            assert name in row["in_words"]
+
+
+def test_folders_that_overlap(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = folders(tmp_path, top)
+    assert folders(tmp_path, top / "old", top, f"{top}/", top / "photos").out == once.out
+    monkeypatch.chdir(top)
+    assert list(roots([".", "old", "photos/"])) == ["."]
+    assert list(roots(["photos/", "old", "old"])) == ["photos", "old"]
+    with pytest.raises(UsageError, match=r"list\.txt: is a file, not a folder; name folders"):
+        list(roots(["old/list.txt"]))
+
+
+def test_no_file_is_replaced(top: Path, tmp_path: Path) -> None:
+    """A compared file is refused as the output file; a new file in the same folder is accepted."""
+    file = top / "photos" / "0" / "0.txt"
+    before = file.read_bytes()
+    (tmp_path / "link").symlink_to(file)
+    for name in (file, tmp_path / "link"):
+        result = folders(tmp_path, top, "-o", name)
+        assert (result.code, result.out) == (2, b"")
+        assert result.err.endswith(
+            f"-o {name}: is one of the files to compare; name a file outside of the folders\n"
+        )
+    assert file.read_bytes() == before
+    assert folders(tmp_path, top, "-o", top / "new.tsv").code == 0
+    assert (top / "new.tsv").read_bytes() == folders(tmp_path, top).out
+
+
+def test_the_cache(top: Path, tmp_path: Path) -> None:
+    first = folders(tmp_path, top, "--no-cache")
+    assert not (tmp_path / "cache").exists()
+    assert "40 files read, 0 from the cache\n" in first.err
+    assert "40 files read, 0 from the cache\n" in folders(tmp_path, top).err
+    again = folders(tmp_path, top)
+    assert "0 files read, 40 from the cache\n" in again.err
+    assert again.out == first.out
+    (top / "photos" / "0" / "0.txt").write_text("CONTENT 00")
+    os.utime(top / "photos" / "0" / "0.txt", (1, 1))
+    changed = folders(tmp_path, top)
+    assert "1 file read, 39 from the cache\n" in changed.err
+    assert lines(changed)[0][3] == "19"
+    (tmp_path / "other").write_text("not a cache")
+    refused = folders(tmp_path, "--cache", tmp_path / "other", top)
+    assert refused.code == 2
+    assert "is not a cache of files; name another file" in refused.err
+
+
+def test_what_cannot_be_read(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An unreadable file counts as a file that no other folder has, since it may differ."""
+    from neardup.tools.documents import folders as command
+
+    def digest(path: bytes) -> bytes:
+        if path.endswith(b"photos/0/0.txt"):
+            raise PermissionError(13, "Permission denied", path)
+        return digest_of(path)
+
+    monkeypatch.setattr(command, "digest_of", digest)
+    monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", str(top)])
+    command.main()
+    out, err = capfd.readouterr()
+    assert out.split("\t")[3:6] == ["19", "3", "1"]
+    assert f"{top}/photos/0/0.txt: cannot be read: Permission denied\n" in err
+    assert "each counts as a file that no other folder has" in err
+
+
+def test_a_folder_that_cannot_be_read(
+    top: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from neardup.tools.documents import folders as command
+
+    scandir = os.scandir
+
+    def closed(path: bytes) -> object:
+        if path.endswith(b"photos/1"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(folder_walk.os, "scandir", closed)
+    words = ["--no-cache", "--measure=containment", "--threshold=0.5", str(top)]
+    monkeypatch.setattr("sys.argv", ["neardup folders", *words])
+    command.main()
+    out, err = capfd.readouterr()
+    assert out.split("\t")[3:6] == ["13", "1", "9"]
+    assert "photos/1: folder cannot be read: Permission denied" in err
+    monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", f"{top}/photos/1"])
+    with pytest.raises(StageError, match="found no file that could be read; name a folder of"):
+        command.main()
+
+
+def test_refusals(top: Path, tmp_path: Path) -> None:
+    for words, message in {
+        ("--by=size",): "--by: 'size' is not one of files, bytes",
+        ("--measure=dice",): "--measure: 'dice' is not one of jaccard, containment",
+        ("--threshold=0",): "--threshold: 0 is outside 0 < t <= 1",
+        ("--cache", "x", "--no-cache"): "exclude each other",
+    }.items():
+        result = folders(tmp_path, *words, top)
+        assert (result.code, result.out) == (2, b"")
+        assert message in result.err
+
+
+def test_patterns(top: Path, tmp_path: Path) -> None:
+    result = folders(tmp_path, "--exclude", "new*", top)
+    (found,) = lines(result)
+    assert found[3:9] == ["20", "0", "0", found[6], "2", "3"]
+    assert "; A also has, not compared: 2 left out by --include or --exclude (new, " in found[-1]
+    assert "2 left out by --include or --exclude" in result.err
+
+
+@pytest.mark.slow
+def test_ten_thousand_files(tmp_path: Path) -> None:
+    top = tmp_path / "many"
+    for i in range(5_000):
+        file = top / "a" / f"{i % 500:03}" / f"{i}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{i:05}" if i >= 500 else "the licence")  # one in each folder
+    shutil.copytree(top / "a", top / "b")
+    (found,) = lines(folders(tmp_path, top))
+    assert found[-1] == "both have the same 4,501 files"

@@ -1,0 +1,274 @@
+"""The report of `tune` on shingle lengths agrees with loops and with constructed collections."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from neardup.reading.input_format import InputFormat
+from neardup.reading.shingling import canonical
+from neardup.runtime.program import StageError
+from neardup.schemes import banding
+from neardup.similarity.definitions import resemblance
+from neardup.similarity.measures import (
+    MEASURES,
+    NINE_TENTHS,
+    Containment,
+    Jaccard,
+    SetMeasure,
+    Threshold,
+)
+from neardup.tools.judge import shingle_lengths
+from neardup.tools.judge.line_sample import draw
+from neardup.tools.judge.shingle_lengths import (
+    MOST_TEXT,
+    Length,
+    Texts,
+    best_length,
+    compared,
+    in_words,
+)
+from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
+
+TUNE = [*NEARDUP, "tune"]
+MEASURE, HALF = Jaccard(NINE_TENTHS), Jaccard(Threshold(1, 2))
+AS_IT_IS = InputFormat.of("text", None, None)
+
+
+def made_up(records: int, words: int, seed: int, copies: float = 0.1) -> list[str]:
+    """Return texts in an invented language; a share `copies` of them are near-copies."""
+    dice = random.Random(seed)
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+    language = ["".join(dice.choices(syllables, k=dice.randint(1, 4))) for _ in range(3000)]
+    weights = [1 / (1 + i) for i in range(len(language))]
+    texts: list[str] = []
+    for _ in range(records):
+        if texts and dice.random() < copies:
+            some = texts[-1].split()
+            some[dice.randrange(len(some))] = dice.choice(language)
+        else:
+            some = dice.choices(language, weights, k=words + dice.randint(-words // 4, words // 4))
+        texts.append(" ".join(some))
+    return texts
+
+
+def written(path: Path, texts: list[str]) -> str:
+    path.write_text("".join(f"t{i}\t{text}\n" for i, text in enumerate(texts)), "utf-8")
+    return str(path)
+
+
+def lengths_of(
+    path: str, measure: SetMeasure = MEASURE, size: int = 3000, seed: int = 0
+) -> list[Length]:
+    return compared(Texts.of_sample(draw([path], size, seed), AS_IT_IS, seed), measure, 0.9999, 0)
+
+
+def shingles_by_hand(text: str, name: str) -> set[tuple[str, ...]]:
+    unit, width = name.split(":")
+    text = canonical(text)
+    units = text.split() if unit == "word" else list(text)
+    k = min(int(width), len(units))
+    return {tuple(units[i : i + k]) for i in range(len(units) - k + 1)}
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize("measure", [MEASURE, HALF])
+def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: Jaccard) -> None:
+    texts = made_up(60, 12, seed=3, copies=0.4)
+    found = lengths_of(written(tmp_path / "texts", texts), measure)
+    assert [each.name for each in found] == [
+        *(f"word:{k}" for k in range(1, 6)),
+        *(f"char:{k}" for k in range(3, 13)),
+    ]
+    t = measure.threshold
+    bands, rows = banding.choose(float(t), 0.9999, 16)
+    pairs_found = set()
+    for each in found:
+        sets = [shingles_by_hand(text, each.name) for text in texts]
+        alike = sorted(resemblance(x, y) for x, y in combinations(sets, 2))
+        k, n = each.shingler.width, sorted(map(len, sets))[len(sets) // 2]
+        similar = sum(s * t.den >= t.num for s in alike)
+        assert each.shingles == n
+        assert each.dissimilar == float(alike[-(-99 * len(alike) // 100) - 1])
+        assert each.edited == max(0, n - k) / (n + min(n, k))
+        assert each.survives == (each.edited >= t.num / t.den)
+        assert each.pairs == similar
+        strange = sum(banding.recall(float(s), bands, rows) for s in alike if s * t.den < t.num)
+        assert each.candidates == pytest.approx(strange + similar)
+        pairs_found.add(similar)
+    assert max(pairs_found) > min(pairs_found)
+    assert {each.survives for each in found} == {True, False}
+
+
+def test_one_changed_letter_leaves_what_is_said() -> None:
+    """After one changed letter, n shingles of length k have a similarity of (n-k)/(n+k) or more."""
+    text = "the quick brown fox jumps over a lazy dog while seven big wizards box my quartz vat"
+    for name in ("word:1", "word:3", "char:5", "char:9"):
+        k = int(name.split(":")[1])
+        before = shingles_by_hand(text, name)
+        after = shingles_by_hand(text.replace("lazy", "laZ2".lower()), name)
+        n = len(before)
+        changed = 1 if name.startswith("word") else 2
+        assert resemblance(before, after) * (n + k + changed - 1) >= n - k - changed + 1
+
+
+@pytest.mark.slow
+def test_a_sample_stands_for_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates of adjacent copies from a quarter of the records are, on average, within 20 %."""
+    monkeypatch.setattr(shingle_lengths, "LENGTHS", {"word": range(3, 4)})
+    texts = made_up(6_000, 8, seed=5, copies=0)
+    path = written(tmp_path / "texts", [each for text in texts for each in (text, text)])
+    found = [lengths_of(path, size=3000, seed=seed)[0].pairs for seed in range(5)]
+    assert sum(found) / 5 == pytest.approx(6000, rel=0.2)
+
+
+@pytest.mark.slow
+def test_long_texts_are_thinned(tmp_path: Path) -> None:
+    path = written(tmp_path / "texts", made_up(900, 300, seed=4))
+    sample = draw([path], 3000, 0)
+    texts = Texts.of_sample(sample, AS_IT_IS, 0)
+    assert 100 < len(texts) < 900
+    assert MOST_TEXT * 0.9 < sum(map(len, texts.texts)) <= MOST_TEXT
+    assert texts.weights.records * len(texts) == pytest.approx(900)
+    huge = written(tmp_path / "huge", ["word " * 150_000, "other " * 150_000, "third"])
+    assert len(Texts.of_sample(draw([huge], 3, 0), AS_IT_IS, 0)) == 2
+
+
+# The recommendation.
+
+
+@pytest.mark.slow
+def test_titles_take_characters_and_articles_words(tmp_path: Path) -> None:
+    path = written(tmp_path / "titles", made_up(800, 5, seed=1))
+    titles = lengths_of(path)
+    articles = lengths_of(written(tmp_path / "articles", made_up(150, 400, seed=2)))
+    short, long = best_length(titles), best_length(articles)
+    assert short.shingler.unit == "char"
+    assert long.shingler.unit == "word"
+    assert 1 < long.shingler.width <= 3
+    assert long.survives
+    assert not short.survives
+    for best, lengths in (short, titles), (long, articles):
+        assert best.dissimilar <= 0.1
+        before = lengths[lengths.index(best) - 1]
+        if before.shingler.unit == best.shingler.unit:
+            assert before.dissimilar > 0.1
+    pairs = {each.name: each.pairs for each in lengths_of(path, HALF)}
+    assert pairs["char:12"] < pairs[short.name] < pairs["char:3"]
+
+
+@pytest.mark.slow
+def test_between_them_only_characters_survive_an_edit(tmp_path: Path) -> None:
+    lengths = lengths_of(written(tmp_path / "notes", made_up(400, 35, seed=1)))
+    best = best_length(lengths)
+    assert best.shingler.unit == "char"
+    assert best.survives
+    text = " ".join(" ".join(in_words(lengths, MEASURE, 400)).split())
+    assert f"Recommended: --shingle {best.name} It is the shortest run of characters" in text
+    assert "is still a pair, and not by words." in text
+
+
+@pytest.mark.slow
+def test_texts_that_are_all_alike(tmp_path: Path) -> None:
+    base = " ".join(map(str, range(1000, 1040)))
+    path = written(tmp_path / "texts", [f"{base} {i}" for i in range(50)])
+    lengths = lengths_of(path)
+    best = best_length(lengths)
+    assert not best.parts_dissimilar
+    assert best.dissimilar == min(each.dissimilar for each in lengths)
+    assert "--clean may remove what texts have in common" in " ".join(
+        " ".join(in_words(lengths, MEASURE, 50)).split()
+    )
+
+
+# The command.
+
+SHINGLE = re.compile(rb"^Recommended(?:, from only \d+ texts)?: --shingle (\S+)$", re.MULTILINE)
+PASTED = re.compile(rb"^    (\./run_local\.sh .*)$", re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_without_a_length_it_finds_one_and_goes_on_with_it(tmp_path: Path) -> None:
+    texts = [f"<p>{text}</p>" for text in made_up(300, 60, seed=7)]
+    path = written(tmp_path / "texts.txt", texts)
+    flags = ["--input=text", "--clean=html,digits", "--threshold=0.8"]
+    result = succeed([*TUNE, *flags, path], tmp_path)
+    assert max(map(len, result.out.decode().splitlines()[:30])) <= 100
+    name = SHINGLE.search(result.out)[1].decode()
+    pasted = shlex.split(PASTED.search(result.out)[1].decode())
+    assert ["--clean", "html,digits", "--shingle", name] == pasted[5:9]
+    ran = succeed([*RUN_LOCAL, *pasted[1:]], tmp_path)
+    assert ran.count("pairs") > 5
+    again = succeed([*TUNE, *flags, path], tmp_path).out
+    assert again.split(b"records ")[0] == result.out.split(b"records ")[0]
+    given = succeed([*TUNE, *flags, f"--shingle={name}", path], tmp_path).out
+    assert not SHINGLE.search(given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", ["containment", "cosine"])
+def test_by_other_measures(measure: str, tmp_path: Path) -> None:
+    texts = made_up(100, 30, seed=7)
+    texts += [" ".join(text.split()[:15]) for text in texts]
+    path = written(tmp_path / "texts.txt", texts)
+    result = succeed([*TUNE, "--input=text", f"--measure={measure}", path], tmp_path)
+    row = next(line for line in result.out.decode().splitlines() if line.startswith("word:2 "))
+    assert (row.split()[5] == "-") == (measure == "containment")
+    found = lengths_of(path, MEASURES[measure](NINE_TENTHS))
+    sets = [shingles_by_hand(text, "word:2") for text in texts]
+    pairs = sum(len(x & y) * 10 >= 9 * min(len(x), len(y)) for x, y in combinations(sets, 2))
+    if measure == "containment":
+        assert found[1].pairs == pairs >= 100
+        assert isinstance(MEASURES[measure](NINE_TENTHS), Containment)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "no record in a sample of 0 lines; at least two are needed"),
+        ("a\t<p>\nb\t<br>\n", "no record in a sample of 2 lines; at least two are needed"),
+        ("a\tto be\nb\n", "one record in a sample of 2 lines; at least two are needed"),
+    ],
+)
+def test_nothing_to_compare(data: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "few.txt").write_text(data)
+    command = [*TUNE, "--input=text", "--clean=html", tmp_path / "few.txt"]
+    result = run(command, tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert result.err == f"neardup tune: {message}\n"
+    with pytest.raises(StageError):
+        Texts.of_sample(
+            draw([str(tmp_path / "few.txt")], 9, 0), InputFormat.of("text", None, "html"), 0
+        )
+
+
+def test_two_records_are_enough(tmp_path: Path) -> None:
+    result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto be\nb\tor not\n")
+    assert b"\nRecommended, from only 2 texts: --shingle word:1\n" in result.out
+    assert b"\nRecommended, by least work, from only 2 records:\n" in result.out
+    assert b"; add --output kept for the records without near-duplicates.\n" in result.out
+
+
+def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:
+    result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto\nb\tor\nc\tnot\n")
+    assert b"no threshold finds such pairs" in b" ".join(result.out.split())
+    assert b"--threshold 0.00" not in result.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--clean=html"], "--clean needs texts, but --input is shingles"),
+        (["--input=text", "--clean=tags"], "--clean: 'tags' is not one of html, width, accents"),
+        (["--input=text", "--shingle=word"], "--shingle: 'word' is not word:K, char:K"),
+    ],
+)
+def test_refusals(flags: list[str], message: str, tmp_path: Path) -> None:
+    result = run([*TUNE, *flags, "-"], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert result.err.startswith(f"neardup tune: {message}")

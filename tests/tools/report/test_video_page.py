@@ -1,0 +1,345 @@
+"""The page of videos shows frames at the matched times, also for hostile or missing files."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from neardup.files.folder_walk import path_id
+from neardup.files.results import Failure
+from neardup.media.commands.video_answer import (
+    answer_of,
+    found_run,
+    parse_common,
+    parse_removed_video,
+    stretches_of,
+)
+from neardup.media.videos.pair_lines import PairRun, format_run, row_of
+from neardup.reading.row_files import json_row
+from neardup.tools.report.video_page import clock, times_of, video_page
+from neardup.tools.report.video_sights import Seen, look
+from tests.media.frames.test_moments import EVEN, number_in, write
+from tests.support.engines import NEARDUP, ROOT, Result, run, succeed
+from tests.tools.report.test_page import ALLOWED, HOSTILE, Reader
+
+TAGS = ALLOWED | {"img", "path", "ul"}
+CLIP = PairRun("films/a.mp4", "films/b.mp4", 8.0, 10.0, 18.0, 2.0, 10.0, 0.8, 1.0, False)
+PASSWORDS = CLIP._replace(b="/etc/passwd")
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two videos: `b` at time t shows what `a` shows at time t + 8; return their folder."""
+    folder = tmp_path_factory.mktemp("videos") / "films"
+    folder.mkdir()
+    write(folder / "a.mp4", EVEN)
+    write(folder / "b.mp4", EVEN[:120], first=80)
+    return folder
+
+
+@pytest.fixture
+def folder(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change into a folder with the two videos in films/; return it."""
+    shutil.copytree(films, tmp_path / "films")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(folder: Path, lines: bytes, *words: str) -> Result:
+    """Run `report --videos`, with {folder} replaced in `words`."""
+    (folder / "pairs.tsv").write_bytes(lines)
+    files = [folder / "pairs.tsv", "-o", folder / "page.html"]
+    more = [word.format(folder=folder) for word in words]
+    return run([*NEARDUP, "report", "--videos", *files, *more], folder)
+
+
+def page(*runs: PairRun, common: bytes = b"", folders: Sequence[str] = (".",)) -> str:
+    lines = (format_run(run) for run in runs)
+    stretches = stretches_of(map(parse_common, common.splitlines()))
+    answer = answer_of(map(found_run, lines))
+    seen = look(times_of(answer.first, stretches), folders, 2)
+    text = video_page(answer, stretches, "pairs.tsv", seen)
+    read = Reader(text)
+    assert read.open == []
+    assert read.tags <= TAGS
+    assert not {name for name in read.attributes if name.startswith("on")}
+    assert not {c for c in text if not c.isprintable()} - {"\n"}
+    return text
+
+
+def text_of(page: str) -> str:
+    body = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", body)).split())
+
+
+def pictures(page: str) -> list[bytes]:
+    sources = re.findall(r'<img src="data:image/jpeg;base64,([^"]*)"', page)
+    assert len(sources) == page.count("<img")
+    return [base64.b64decode(source) for source in sources]
+
+
+@pytest.mark.slow
+def test_the_same_moments_are_side_by_side(folder: Path) -> None:
+    text = page(CLIP)
+    assert [number_in(picture) for picture in pictures(text)] == [
+        110,
+        110,
+        130,
+        130,
+        150,
+        150,
+        170,
+        170,
+    ]
+    assert 'alt="films/b.mp4 at 0:03.0"' in text
+    words = text_of(text)
+    for said in (
+        "2 videos have something in common with another. They form 1 pair in 1 group.",
+        "0:08.0 in common 80 % of the shorter video films/a.mp4 0:20.0, 160 × 96, 10 fps, h264",
+        "0:10.0–0:18.0 in the first is 0:02.0–0:10.0 in the second",
+    ):
+        assert said in words
+    assert "mirrored video" in words
+    assert 'class="tag"' not in text
+    assert "Not shown" not in words
+
+
+def test_the_intervals_are_on_one_scale(folder: Path) -> None:
+    text = page(CLIP)
+    rectangles = re.findall(
+        r'<rect(?: class="track")?(?: x="([\d.]+)")?(?: y="46")? width="([\d.]+)"', text
+    )
+    found = [(float(start or 0), float(width)) for start, width in rectangles]
+    expected = [(0, 1000), (0, 600), (500, 400), (100, 400)]
+    assert [(round(x / 10), round(width / 10)) for x, width in found] == [
+        (x // 10, width // 10) for x, width in expected
+    ]
+
+
+def test_several_runs_speed_and_mirrored(folder: Path) -> None:
+    runs = [
+        CLIP._replace(seconds=4.0, a_to=14.0, b_to=5.8, rate=0.952, mirrored=True),
+        CLIP._replace(seconds=3.0, a_from=15.0, b_from=7.0, mirrored=True),
+    ]
+    text = page(*runs)
+    words = text_of(text)
+    assert len(pictures(text)) == 2 * (4 + 2)
+    assert "80 % of the shorter video mirrored the second is 5.0 % faster" in words
+    assert "0:10.0–0:14.0 in the first is 0:02.0–0:05.8 in the second: 0:04.0, which is" in words
+    assert "1 pairs with a mirrored video" in words.replace(
+        "pairs with a mirrored video 1", "1 pairs with a mirrored video"
+    )
+
+
+@pytest.mark.slow
+def test_the_program_writes_it(folder: Path) -> None:
+    """The program writes the same page from lines, JSON lines and standard input."""
+    films = [f"--folder={folder}/films"]
+    clip = CLIP._replace(a=f"{folder}/films/a.mp4", b=f"{folder}/films/b.mp4")
+    for line in (format_run(clip), json_row(row_of(format_run(clip)))):
+        result = call(folder, line, *films)
+        assert (result.code, result.out, result.err) == (0, b"", "")
+        text = (folder / "page.html").read_text("utf-8")
+        assert text == page(clip, folders=["films"])
+    command = [*NEARDUP, "report", "--videos", "-", "-o", folder / "page.html", *films]
+    succeed(command, folder, format_run(clip))
+    again = (folder / "page.html").read_text("utf-8")
+    assert again.replace("standard input", "pairs.tsv") == text
+
+
+@pytest.mark.slow
+def test_by_default_the_current_folder_is_opened(folder: Path) -> None:
+    (folder / "pairs.tsv").write_bytes(format_run(CLIP) + format_run(PASSWORDS))
+    command = [*NEARDUP, "report", "--videos", "pairs.tsv", "-o", "page.html"]
+    succeed(command, folder, cwd=folder, PYTHONPATH=str(ROOT))
+    assert (folder / "page.html").read_text("utf-8") == page(CLIP, PASSWORDS)
+
+
+@pytest.mark.slow
+def test_files_that_cannot_be_shown_are_named(folder: Path) -> None:
+    (folder / "films" / "broken.mp4").write_bytes(b"nonsense")
+    os.mkfifo(folder / "films" / "pipe.mp4")
+    others = ("films/broken.mp4", "films/gone.mp4", "films/pipe.mp4", "%00")
+    text = page(*(CLIP._replace(b=other) for other in others))
+    words = text_of(text)
+    for said in (
+        "4 videos of the pairs below could not be shown.",
+        "films/broken.mp4 : damaged (PyAV does not recognise it)",
+        "films/gone.mp4 : cannot be read (No such file or directory)",
+        "films/pipe.mp4 : cannot be read (not a regular file)",
+        "⟨U+0000⟩ : is not below a folder that may be opened",
+    ):
+        assert said in words
+    assert len(pictures(text)) == 4 * 4
+    assert words.count("no picture") == 4 * 4
+
+
+@pytest.mark.slow
+def test_no_file_is_opened_elsewhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file outside the named folders is opened, either by its path or through a link."""
+    outside = folder / "outside"
+    inside = folder / "inside"
+    (folder / "films").rename(outside)
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    (inside / "link.mp4").symlink_to(outside / "b.mp4")
+    names = ["../outside/a.mp4", "link.mp4", str(outside / "a.mp4"), "http://127.0.0.1:9/a.mp4"]
+    runs = [PASSWORDS._replace(a=name) for name in names]
+    text = page(*runs)
+    assert pictures(text) == []
+    assert "http://127.0.0.1:9/a.mp4 : cannot be read (No such file or directory)" in text_of(text)
+    assert text_of(text).count("name its folder with --folder") == 4 + 7
+    text = page(*runs, folders=[str(outside)])
+    assert len(pictures(text)) == 4 + 2 + 4  # the link is to the shorter one
+    assert "/etc/passwd : is not below" in text_of(text)
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize("name", [*HOSTILE, "\udcff\udcfe", "a b%20%", "line\nend\ttab"])
+def test_a_hostile_name_is_only_shown(name: str, folder: Path) -> None:
+    path = os.fsencode(f"films/{name.replace('/', '_')}")
+    (folder / "films" / "b.mp4").rename(folder / os.fsdecode(path))
+    text = page(CLIP._replace(b=path_id(path)))
+    assert len(pictures(text)) == 8
+    for word in path.decode("utf-8", "backslashreplace").split():
+        printable = "".join(c if c.isprintable() else f"⟨U+{ord(c):04X}⟩" for c in word)
+        assert printable in Reader(text).text
+
+
+@pytest.mark.slow
+def test_the_page_is_bounded(folder: Path) -> None:
+    runs = [CLIP._replace(b=f"films/{k}{'&' * 5000}.mp4") for k in range(60)]
+    more = [run._replace(a_from=10.0 + k / 100) for run in runs[:3] for k in range(200)]
+    text = page(*runs, *more)
+    words = text_of(text)
+    assert "and 181 more intervals" in words
+    assert "61 videos like films/a.mp4" in words
+    assert "and 10 more videos" in words
+    assert len(text) < 4_000_000
+
+
+def test_groups_come_first_each_video_beside_the_kept_one(folder: Path) -> None:
+    """A large group hides no other one, and each of its videos is beside the kept one."""
+    first = [CLIP._replace(a=f"x{k}", b=f"x{n}") for k in range(12) for n in range(k + 1, 12)]
+    runs = [*first, CLIP, CLIP._replace(b="films/c.mp4", share=0.9)]
+    answer = answer_of(runs)
+    assert [(each.size, each.kept) for each in answer.largest] == [(12, "x0"), (3, "films/a.mp4")]
+    assert [pair.b for pair in answer.largest[1].pairs] == ["films/c.mp4", "films/b.mp4"]
+    kept = answer_of(runs, {"films/a.mp4": ("films/b.mp4", "")}).largest[1]
+    assert next((pair.a, pair.b) for pair in kept.pairs) == ("films/b.mp4", "films/a.mp4")
+    assert kept.pairs[0].runs == [CLIP.run.swapped()]
+    words = text_of(page(*runs))
+    assert "2 of 2 groups, the largest first." in words
+    assert words.index("12 videos like x0") < words.index("3 videos like films/a.mp4")
+
+
+def test_doubtful_removals_are_marked_and_come_first() -> None:
+    runs = [CLIP._replace(a="films/a.mp4", b=f"films/{name}.mp4") for name in "bcd"]
+    lines = (
+        b"films/b.mp4\tfilms/a.mp4\t1.000000\t\n",
+        b"films/c.mp4\tfilms/a.mp4\t1.000000\tmirrored,colours\n",
+    )
+    answer = answer_of(runs, dict(map(parse_removed_video, lines)))
+    assert (answer.removed, answer.doubtful) == (2, 1)
+    assert [(each.b, each.removed) for each in answer.first] == [
+        ("films/c.mp4", True),
+        ("films/b.mp4", True),
+        ("films/d.mp4", False),
+    ]
+    seen = Seen(dict.fromkeys(["films/a.mp4", *(run.b for run in runs)], Failure("gone", "")), {})
+    words = text_of(video_page(answer, [], "films", seen))
+    assert "2 can be removed as copies of others, 1 of them doubtful" in words
+    assert "doubtful: the kept one may be mirrored; the two differ in colours" in words
+    assert words.count("can be removed ") == 2  # with the sentence about all
+
+
+@pytest.mark.slow
+def test_common_stretches(folder: Path) -> None:
+    places = [f"1\t6.0\tfilms/{name}.mp4\t0.0-6.0\n" for name in "abcdefg"]
+    places += ["2\t3.0\tfilms/a.mp4\t6.0-9.0\n"]
+    text = page(CLIP, common="".join(places).encode())
+    words = text_of(text)
+    assert "make no pair: 2, those in most places first. 0:06.0 in 7 places films/a.mp4" in words
+    assert "and 3 more places" in words
+    assert [number_in(picture) for picture in pictures(text)[8:]] == [30, 110, 75]
+    whole = [{"id": f"films/{name}.mp4", "from": 0.0, "to": 6.0} for name in "abcdefg"]
+    alone = [{"id": "films/a.mp4", "from": 6.0, "to": 9.0}]
+    lines = [{"seconds": 6.0, "places": whole}, {"seconds": 3.0, "places": alone}]
+    assert page(CLIP, common="\n".join(map(json.dumps, lines)).encode()) == text
+    (folder / "common.tsv").write_text("".join(places))
+    assert call(folder, b"", "--common", "{folder}/common.tsv").code == 0
+    assert "0:06.0 in 7 places" in text_of((folder / "page.html").read_text("utf-8"))
+
+
+def test_no_pair(folder: Path) -> None:
+    assert "No pair of videos was found." in text_of(page())
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"a\tb\t0.900000\n", "line 1: expected A B seconds a0-a1 b0-b1 share rate mirror"),
+        (format_run(CLIP).replace(b"18.0", b"9" * 400 + b".0"), "line 1: expected A B seconds"),
+        (b"{}\n", "line 1: expected a row with a b seconds a_from"),
+    ],
+)
+def test_lines_that_are_no_runs(line: bytes, said: str, folder: Path) -> None:
+    result = call(folder, line)
+    assert result.code == 1
+    assert said in result.err
+    assert not (folder / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"1\t6.0\ta\t0.0-1e9\n",
+        b"{}\n",
+        b'{"seconds":NaN,"places":[]}\n',
+        b"[]\n",
+        b"1\t6.0\t\xff\t0.0-1.0\n",
+    ],
+)
+def test_lines_that_are_no_common_stretches(line: bytes, folder: Path) -> None:
+    (folder / "common.tsv").write_bytes(line)
+    result = call(folder, format_run(CLIP), "--common", "{folder}/common.tsv")
+    assert result.code == 1
+    assert "expected a line that `neardup videos --common` wrote" in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--records", "pairs.tsv"], "--records does not apply to --videos; leave one of them out"),
+        (["--threshold", "0.5"], "--threshold does not apply to --videos; leave one of them out"),
+        (["--pictures"], "--pictures does not apply to --videos; leave one of them out"),
+        (["--folder", "nowhere"], "--folder nowhere: not a folder"),
+        (["--folder", ""], "--folder '': not a folder"),
+    ],
+)
+def test_what_it_refuses(words: list[str], said: str, folder: Path) -> None:
+    result = call(folder, format_run(CLIP), *words)
+    assert result.code == 2
+    assert said in result.err
+
+
+@pytest.mark.parametrize("flag", ["--common", "--folder"])
+def test_what_is_for_videos_only(flag: str, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_bytes(b"")
+    files = [tmp_path / "pairs.tsv", "--records", tmp_path / "pairs.tsv", "-o", tmp_path / "x"]
+    result = run([*NEARDUP, "report", *files, flag, tmp_path], tmp_path)
+    assert (result.code, result.err) == (2, f"neardup report: {flag} needs --videos\n")
+
+
+def test_times_are_rounded_down() -> None:
+    assert [clock(seconds) for seconds in (0.0, 59.96, 60.0, 3600.0, 36000.05)] == [
+        *("0:00.0", "0:59.9", "1:00.0", "1:00:00.0", "10:00:00.0")
+    ]
