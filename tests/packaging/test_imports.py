@@ -158,5 +158,6 @@ def test_no_two_files_or_classes_have_one_name() -> None:
 
 def test_the_document_has_the_same_order() -> None:
     text = (HOUSE.parent / "docs" / "architecture.md").read_text("utf-8")
-    rows = re.findall(r"^\| \[([\w.]+)\]\(\.\./neardup/", text, re.MULTILINE)
+    cells = re.findall(r"^\| (\[.*?\)) \|", text, re.MULTILINE)
+    rows = re.findall(r"\[([\w.]+)\]\(\.\./neardup/", " ".join(cells))
     assert rows == ORDER
