@@ -31,6 +31,7 @@ from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
 from neardup.verification import OUTPUTS
 
+VIDEO_TASKS = "neardup.media.videos.video_tasks"  # in a folder above the engines
 MAPPER = """Write each record once for each of its keys.
 
 Reads record lines, an id and its shingles; the next stage is a sort by key:
@@ -249,8 +250,7 @@ def decide() -> None:
 
 
 def videos() -> None:
-    """Run `step.py videos`; its modules are above this one, and mapper.py needs none of them."""
-    import_module("neardup.media.videos.video_tasks").videos()
+    import_module(VIDEO_TASKS).videos()
 
 
 def keep() -> None:
