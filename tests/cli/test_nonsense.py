@@ -64,7 +64,7 @@ def script(name: str, *words: str) -> Program:
 
 def tool(name: str, *after: str) -> Program:
     names = (f"neardup {name}", f"python3 -m neardup {name}")
-    return Program("neardup", f"neardup.commands.{name}", names, (name,), after)
+    return Program("neardup", f"neardup.{COMMANDS[name][0]}.{name}", names, (name,), after)
 
 
 LOCAL, HADOOP = (str(ROOT / "neardup" / "engines" / name) for name in ("local", "hadoop"))
