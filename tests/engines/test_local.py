@@ -144,7 +144,7 @@ def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
 def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:
     """An ignored SIGHUP, as under nohup, stays ignored when the terminal closes."""
     long = tmp_path / "long.txt"
-    long.write_bytes(VIDEOS.read_bytes() * 8)
+    long.write_bytes(VIDEOS.read_bytes() * 40)
     command = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", *RUN_LOCAL, "--jobs", "2", str(long)]
     with session(command, tmp_path) as it:
         it.wait_for("mapper", seconds=0.1)

@@ -446,7 +446,7 @@ def test_no_video_at_all(tmp_path: Path) -> None:
 def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
     """If a decoder hangs, as on a file system that does not answer, only its file is skipped."""
     script = (
-        "import sys, time; from neardup.engines.local import video_run\n"
+        "import sys, time; from neardup.media.videos import video_run\n"
         "print_of = video_run.print_of\n"
         "def slow(file, how):\n"
         "    if b'other' in file.path: time.sleep(99)\n"
