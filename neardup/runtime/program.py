@@ -229,12 +229,12 @@ def interrupts_held() -> Iterator[None]:
 
 
 def _exit_before(error: BaseException) -> BaseException | None:
-    """Return the KeyboardInterrupt or failing SystemExit in whose clean-up `error` was raised.
+    """Return the interrupt, failing exit or lack of memory in whose clean-up `error` was raised.
 
-    A signal may interrupt a library whose own clean-up then fails, such as argparse's.
+    It may reach a library whose own clean-up then fails, such as argparse's.
     """
     before = error.__context__
-    while before and not isinstance(before, KeyboardInterrupt):
+    while before and not isinstance(before, (KeyboardInterrupt, MemoryError)):
         if isinstance(before, SystemExit) and before.code:
             break
         before = before.__context__

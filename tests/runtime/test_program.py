@@ -46,6 +46,10 @@ def test_an_interruption_is_not_hidden_by_an_error_of_the_clean_up(
     assert ended_by(end, tmp_path) == (code, "")
 
 
+def test_a_lack_of_memory_is_not_hidden_by_an_error_of_the_clean_up(tmp_path: Path) -> None:
+    assert ended_by("raise MemoryError", tmp_path) == (1, "program.py: out of memory\n")
+
+
 @pytest.mark.parametrize("end", ["raise ValueError('first')", "sys.exit(0)"])
 def test_other_errors_of_a_clean_up_have_a_traceback(end: str, tmp_path: Path) -> None:
     code, said = ended_by(end, tmp_path)
