@@ -31,7 +31,7 @@ from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
 from neardup.verification import OUTPUTS
 
-VIDEO_TASKS = "neardup.media.videos.video_tasks"  # in a folder above the engines
+VIDEO_TASKS = "neardup.media.videos.video_tasks"  # runs `step.py videos`; above the engines
 MAPPER = """Write each record once for each of its keys.
 
 Reads record lines, an id and its shingles; the next stage is a sort by key:

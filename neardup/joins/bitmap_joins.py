@@ -91,7 +91,7 @@ def join_up_to(
 ) -> Joined | None:
     """Return the pairs of rows that reach a measure's threshold; None if more than `most` do.
 
-    None, too, if it is not `worth` so many collisions, of which each takes nanoseconds.
+    None, too, if `worth` is false for the estimated number of collisions; each takes nanoseconds.
     """
     records, demand = Ordered.of(rows), Demand.of(measure)
     if not worth(collisions(records, demand)):

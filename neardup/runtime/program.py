@@ -231,7 +231,7 @@ def interrupts_held() -> Iterator[None]:
 def _exit_before(error: BaseException) -> BaseException | None:
     """Return the interrupt, failing exit or lack of memory in whose clean-up `error` was raised.
 
-    It may reach a library whose own clean-up then fails, such as argparse's.
+    Each of them may end a library whose own clean-up then fails, such as argparse's.
     """
     before = error.__context__
     while before and not isinstance(before, (KeyboardInterrupt, MemoryError)):

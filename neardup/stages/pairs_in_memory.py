@@ -35,7 +35,7 @@ RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 112
 MAX_PAIRS, MAX_COMPARED = 32, 4096  # of similar sets, and of sets that share a key, for each record
-COLLISION, LONG = 5e-9, 5.0  # seconds of an exact join
+COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
 
 Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
 

@@ -38,7 +38,7 @@ RUN_HELP = (
     "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept, "
     "FILE may be FOLDER/, which gets a file for each input file"
 )
-PAGE = "neardup.tools.report.report"  # in a folder above the engines, and slow to import
+PAGE = "neardup.tools.report.report"  # writes --report; above the engines, and slow to import
 OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report", "-o": "answer"}
 PATHS = ("kept", "removed")  # outputs that -0 applies to
 STDOUT_NAME = "-"
