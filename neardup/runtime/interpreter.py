@@ -10,6 +10,7 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 import codecs
+import errno
 import functools
 import importlib.util
 import os
@@ -80,9 +81,9 @@ def _say_why_imports_fail(
     name: str, kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
 ) -> None:
     """Report a failed import, or too little memory, in one line; print other errors as usual."""
-    if issubclass(kind, MemoryError):
+    if issubclass(kind, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         sys.stderr.write("%s: out of memory\n" % name)
-    elif issubclass(kind, ImportError):
+    elif issubclass(kind, (ImportError, SystemError)):  # where it lacks memory, Python fails so too
         while error.__cause__ is not None:  # numpy's own message fills a page
             error = error.__cause__
         why = "too little memory, or a package made for another Python than %s" % sys.executable

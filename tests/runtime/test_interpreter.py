@@ -205,6 +205,16 @@ def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path)
     assert result.code == 0 or result.err
 
 
+@pytest.mark.parametrize("error", ["SystemError('NULL')", "OSError(12, 'of memory')", "MemoryError"])
+def test_an_import_that_lacks_memory(error: str, copy: Path, tmp_path: Path) -> None:
+    """However Python fails where an import lacks memory, one line says so."""
+    (copy / "neardup" / "engines" / "pipe.py").write_text(f"raise {error}\n")
+    result = run([sys.executable, copy / "mapper.py"], tmp_path, RECORDS)
+    assert result.code == 1
+    assert "memory" in result.err
+    assert result.err.count("\n") == 1
+
+
 FIRST = ["neardup/__init__.py", "neardup/runtime/__init__.py", "neardup/runtime/interpreter.py"]
 STARTED = [
     "mapper.py",
