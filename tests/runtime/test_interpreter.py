@@ -205,7 +205,9 @@ def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path)
     assert result.code == 0 or result.err
 
 
-@pytest.mark.parametrize("error", ["SystemError('NULL')", "OSError(12, 'of memory')", "MemoryError"])
+@pytest.mark.parametrize(
+    "error", ["SystemError('NULL')", "OSError(12, 'of memory')", "MemoryError"]
+)
 def test_an_import_that_lacks_memory(error: str, copy: Path, tmp_path: Path) -> None:
     """However Python fails where an import lacks memory, one line says so."""
     (copy / "neardup" / "engines" / "pipe.py").write_text(f"raise {error}\n")
