@@ -51,7 +51,7 @@ class Joined:
         ends, common = found.reshape(-1, 3)[:, :2].astype(np.int64), found.reshape(-1, 3)[:, 2]
         x, y = ends.T
         left, right = np.minimum(row[x], row[y]), np.maximum(row[x], row[y])
-        order = np.lexsort((right, left))
+        order = np.argsort(left << 32 | right)
         counts = {**candidates, "pairs": len(order)}
         return cls(left[order], right[order], common[order], counts)
 

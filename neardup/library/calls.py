@@ -216,7 +216,7 @@ class _Run:
             found = pairs_in_memory.pair_lines(
                 known, lambda: self._batches, settings, _counters(), memory
             )
-        lines = b"".join(self._lines_of_buckets() if found is None else found)
+        lines = b"".join(found.blocks if found else self._lines_of_buckets())
         return sorted(lines.splitlines(keepends=True))
 
     def _choose(self) -> None:

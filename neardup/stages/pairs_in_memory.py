@@ -33,7 +33,7 @@ from neardup.verification.pair_join import PairJoin
 RANK_BITS = 64 - HASH_BITS  # records are fewer than 2^RANK_BITS
 RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
-KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 112
+KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 128
 MAX_PAIRS, MAX_COMPARED = 32, 4096  # of similar sets, and of sets that share a key, for each record
 COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
 
@@ -64,6 +64,11 @@ class Sketches(NamedTuple):
         return cls(*columns, Ragged.end_to_end(list(keys)))
 
 
+class Found(NamedTuple):
+    blocks: Iterator[bytes]  # of whole lines
+    in_order: bool  # they are sorted, and each pair is there once
+
+
 def is_possible(settings: Settings) -> bool:
     """Return whether a join in memory gives the answer that is asked for."""
     by_keys = not settings.scheme.counting and not settings.scheme.weights
@@ -78,7 +83,7 @@ def pair_lines(
     settings: Settings,
     counters: Counters,
     memory: int,
-) -> Iterator[bytes] | None:
+) -> Found | None:
     """Return the lines of the pairs, or edges; None if they take more than `memory` bytes.
 
     None, too, for very many pairs, of which buckets write only what a decision needs, and for sets
@@ -109,7 +114,9 @@ def pair_lines(
     if batch is None:
         return None
     places = np.searchsorted(used, left), np.searchsorted(used, right)
-    return settings.join(counters, PairJoin).of_pairs(batch, *places)
+    join = settings.join(counters, PairJoin)
+    blocks = join.in_order(batch, *places, most)
+    return Found(join.of_pairs(batch, *places) if blocks is None else blocks, blocks is not None)
 
 
 def first_rows(sums: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ pairs that have not shared a key so far.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -20,8 +21,17 @@ from neardup.lines.keyed_lines import HASH_BITS
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import REPEATED
-from neardup.sets.ragged import Ragged, distinct, first_of_run, shared
-from neardup.similarity.measures import Measure, Verified
+from neardup.sets.ragged import (
+    Ragged,
+    distinct,
+    first_of_run,
+    later_in_run,
+    pairs_in_runs,
+    shared,
+    spans,
+)
+from neardup.similarity.intervals import MILLION
+from neardup.similarity.measures import Measure, Verified, rounded_millionths
 from neardup.similarity.sketches import may_reach
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket
@@ -89,6 +99,36 @@ class PairJoin:
         for start in range(0, len(left), PAIRS_AT_ONCE):
             some = left[start : start + PAIRS_AT_ONCE], right[start : start + PAIRS_AT_ONCE]
             yield from self._lines_of(batch, self.measure.verified(batch.sets, *some))
+
+    def in_order(
+        self, batch: BucketBatch, left: np.ndarray, right: np.ndarray, most: int
+    ) -> "Iterator[bytes] | None":
+        """Return the lines of `of_pairs` in byte order, as blocks of lines; None if that cannot be.
+
+        It takes 60 bytes for each pair of records, of at most `most`, and each record its own id.
+        """
+        members = batch.records
+        copies, matches = later_in_run(members), members[left] * members[right]
+        direct = type(self.pairs) is EveryPair and type(self.lines) is PairLines
+        if not direct or self.measure.directed or copies.sum() + matches.sum() > most:
+            return None
+        ids = list(chain.from_iterable(batch.ids))
+        order = sorted(range(len(ids)), key=[id_ + b"\t" for id_ in ids].__getitem__)
+        names = [ids[i] for i in order]
+        if any(map(bytes.__ge__, names, names[1:])):  # repeated, or with bytes below the tab
+            return None
+        self.counters.add(REPEATED, 0)
+        self.counters.add(self.pairs.compared, int(copies.sum() + matches.sum()))
+        found = self.measure.verified(batch.sets, left, right)
+        i, j = pairs_in_runs(copies)
+        rank = np.empty(len(ids), np.int64)
+        rank[order] = np.arange(len(ids))
+        a, b, of = _records_of(found, members)
+        millionths = rounded_millionths(found.part, found.whole).astype(np.int32)[of]
+        a, b = rank[np.append(i, a)], rank[np.append(j, b)]
+        millionths = np.append(np.full(len(i), MILLION, np.int32), millionths)
+        self.counters.add(self.pairs.found, len(a))
+        return _lines_in_order(names, np.minimum(a, b), np.maximum(a, b), millionths)
 
     def _copies_of(self, batch: BucketBatch, several: np.ndarray) -> Iterator[bytes]:
         """Yield the lines of records with the same set, for the sets `several` (int64)."""
@@ -223,3 +263,31 @@ def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) 
     found = np.zeros(len(a), dtype=bool)
     found[np.repeat(np.arange(len(a)), common.sizes)[below]] = True
     return found
+
+
+def _records_of(found: Verified, members: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the pairs of records of pairs of sets (int64), and which pair of sets each is of.
+
+    members: the number of records of each set, which are numbered set by set.
+    """
+    first, more = np.cumsum(members) - members, members[found.right]
+    sizes = members[found.left] * more
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    within = spans(np.zeros(len(sizes), np.int64), sizes)
+    i, j = np.divmod(within, more[of])
+    return first[found.left][of] + i, first[found.right][of] + j, of
+
+
+def _lines_in_order(
+    names: list[bytes], low: np.ndarray, high: np.ndarray, millionths: np.ndarray
+) -> Iterator[bytes]:
+    """Yield blocks of pair lines of names[low[p]] and names[high[p]], by low, then by high."""
+    order = np.argsort(low << 32 | high)
+    for start in range(0, len(order), PAIRS_AT_ONCE):
+        some = order[start : start + PAIRS_AT_ONCE]
+        values, at = np.unique(millionths[some], return_inverse=True)
+        columns = [names] * 2 + [[b"%d.%06d" % divmod(q, MILLION) for q in values.tolist()]]
+        rows = (
+            map(c.__getitem__, i.tolist()) for c, i in zip(columns, (low[some], high[some], at))
+        )
+        yield b"".join(map(b"%b\t%b\t%b\n".__mod__, zip(*rows)))

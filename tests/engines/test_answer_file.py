@@ -208,7 +208,9 @@ def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
     script = f'case "$*" in */pairs*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    with session([*RUN_LOCAL, "-o", str(before), str(VIDEOS)], tmp_path, PATH=path) as it:
+    with session(
+        [*RUN_LOCAL, *IN_FILES, "-o", str(before), str(VIDEOS)], tmp_path, PATH=path
+    ) as it:
         it.wait_for("sleep")
         code = interrupt(it, how)
         assert it.ended_clean() == code
@@ -294,7 +296,7 @@ def test_what_a_killed_run_has_left_beside_the_answer_is_removed(
     data: Path, folder: Path, tmp_path: Path
 ) -> None:
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
-    for words in (["-o", f"{folder}/x"], ["--output=kept", "-o", f"{folder}/"]):
+    for words in ([*IN_FILES, "-o", f"{folder}/x"], ["--output=kept", "-o", f"{folder}/"]):
         with session([*RUN_LOCAL, *words, str(data)], tmp_path, PATH=path) as it:
             it.wait_for("sleep")
             os.killpg(it.process.pid, signal.SIGKILL)

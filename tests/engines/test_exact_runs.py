@@ -149,7 +149,7 @@ def test_different_sets_with_one_sum_are_left_to_the_buckets() -> None:
     def lines(known: pairs_in_memory.Sketches) -> list[bytes] | None:
         counters = Counters("test", reports="nowhere")
         found = pairs_in_memory.pair_lines(known, lambda: [batch], settings, counters, 1 << 30)
-        return None if found is None else list(found)
+        return None if found is None else list(found.blocks)
 
     assert lines(known) == [b"a\tc\t1.000000\n"]
     assert lines(known._replace(sums=np.zeros(3, np.uint64))) is None

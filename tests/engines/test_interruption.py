@@ -91,7 +91,7 @@ def test_in_the_map_phase(how: str, seconds: float, long_file: Path, tmp_path: P
 @either_way
 def test_while_it_sorts(how: str, tmp_path: Path) -> None:
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
-    with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
+    with session([*RUN_LOCAL, *IN_FILES, str(VIDEOS)], tmp_path, PATH=path) as it:
         it.wait_for("sleep")
         code = interrupt(it, how)
         assert it.ended_clean() == code
@@ -126,7 +126,7 @@ def test_in_any_step(
     script = f'case "$*" in *pairs.0*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
     file = {"reducer": hot_file, "dedup": VIDEOS}.get(step, some_seconds)
-    flags = IN_FILES if step in ("prune", "reducer") else []
+    flags = IN_FILES if step in ("prune", "reducer", "dedup") else []
     with session([*RUN_LOCAL, *flags, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
         it.wait_for(step)
         if how == "kill -9":
@@ -142,7 +142,7 @@ def test_in_any_step(
 def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
     """After kill -9, the run's child programs end, and the next run removes the folder."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
-    with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
+    with session([*RUN_LOCAL, *IN_FILES, str(VIDEOS)], tmp_path, PATH=path) as it:
         it.wait_for("sleep")
         assert len(run([*RUN_LOCAL, VIDEOS], tmp_path).left) == 1
         os.kill(it.process.pid, signal.SIGKILL)
@@ -228,7 +228,7 @@ def test_ctrl_c_at_any_moment_of_the_start(name: str, tmp_path: Path) -> None:
 
 def test_a_sort_that_fails(tmp_path: Path) -> None:
     path = path_with_sort(tmp_path, "#!/bin/sh\necho 'sort: no luck' >&2\nexit 2\n")
-    result = run([*RUN_LOCAL, VIDEOS], tmp_path, PATH=path)
+    result = run([*RUN_LOCAL, *IN_FILES, VIDEOS], tmp_path, PATH=path)
     assert result.code not in (0, 130)
     assert result.out == b""
     assert "sort: no luck" in result.err
@@ -239,7 +239,7 @@ def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
     """A `sort` that prints all its lines and then fails makes the run fail."""
     sort = shutil.which("sort")
     path = path_with_sort(tmp_path, f'#!/bin/sh\n{sort} "$@"\nexit 2\n')
-    result = run([*RUN_LOCAL, VIDEOS], tmp_path, PATH=path)
+    result = run([*RUN_LOCAL, *IN_FILES, VIDEOS], tmp_path, PATH=path)
     assert result.code == 1
     assert result.err == "run_local.sh: sort ended with status 2\n"
     assert not result.left
@@ -255,7 +255,7 @@ case "$*" in
 esac
 """
     path = path_with_sort(tmp_path, script)
-    result = run([*RUN_LOCAL, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
+    result = run([*RUN_LOCAL, *IN_FILES, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
     assert result.code == 1
     assert result.err == "run_local.sh: sort ended with signal 13: Broken pipe\n"
     assert not result.left

@@ -87,8 +87,8 @@ def test_what_a_screen_shows() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 12])
 def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> None:
-    words = [*RUN_LOCAL, "--jobs=1", f"-o{tmp_path}/pairs.tsv", str(VIDEOS)]
-    step = b"[2/2 dedup] "[: columns - 1]
+    words = [*RUN_LOCAL, *IN_FILES, "--jobs=1", f"-o{tmp_path}/pairs.tsv", str(VIDEOS)]
+    step = b"[4/4 dedup] "[: columns - 1]
     seen = on_terminal(words, tmp_path, columns, step, PATH=gated_sort(tmp_path))
     assert seen.code == 0
     assert (tmp_path / "pairs.tsv").read_bytes() == ANSWER.read_bytes()
@@ -96,9 +96,9 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
     assert 1 <= len(lines) <= seen.seconds + 1
     assert max(map(len, lines)) < columns
     if columns > 40:
-        form = rb"\[\d/2 (parse|join|dedup)\] \d+ %(  \d+:\d\d left)?"
+        form = rb"\[\d/4 (count|prune|send|reduce|dedup)\] \d+ %(  \d+:\d\d left)?"
         assert all(re.fullmatch(form, line) for line in lines)
-    plain = succeed([*RUN_LOCAL, "--jobs=1", VIDEOS], tmp_path).err
+    plain = succeed([*RUN_LOCAL, *IN_FILES, "--jobs=1", VIDEOS], tmp_path).err
     found, promise, seconds, _ = screen(seen.shown)
     assert [found.partition("; wrote ")[0], promise] == plain.splitlines()[:-1]
     assert seconds.endswith(" seconds")
@@ -108,8 +108,8 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
 def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
     """The message of a failing program is shown in full, in place of the progress line."""
     path = gated_sort(tmp_path, f"echo {LONG_WORDS} >&2; exit 2")
-    words = [*RUN_LOCAL, "--jobs=1", str(VIDEOS)]
-    seen = on_terminal(words, tmp_path, 80, b"[2/2 dedup] ", PATH=path)
+    words = [*RUN_LOCAL, *IN_FILES, "--jobs=1", str(VIDEOS)]
+    seen = on_terminal(words, tmp_path, 80, b"[4/4 dedup] ", PATH=path)
     assert seen.code == 1
     assert screen(seen.shown) == [LONG_WORDS, "run_local.sh: sort ended with status 2", ""]
 
@@ -117,12 +117,12 @@ def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
     path = gated_sort(tmp_path, "echo x")
-    words = [*RUN_LOCAL, "--jobs=1", str(VIDEOS)]
-    seen = on_terminal(words, tmp_path, 80, b"[2/2 dedup] ", PATH=path)
+    words = [*RUN_LOCAL, *IN_FILES, "--jobs=1", str(VIDEOS)]
+    seen = on_terminal(words, tmp_path, 80, b"[4/4 dedup] ", PATH=path)
     assert seen.code == 1
     message, end = screen(seen.shown)
     assert message.startswith("run_local.sh: ")
-    assert "[2/2" not in message
+    assert "[4/4" not in message
     assert end == ""
 
 

@@ -79,8 +79,11 @@ def by_buckets(batch, settings):
     return [line for b in in_batches(keys.values, owner, ids, batch.sets) for line in join(b)]
 
 
-def answer(found, settings):
-    lines = sorted(b"".join(found).splitlines(keepends=True))
+def answer(found, settings, in_order=False):
+    lines = b"".join(found).splitlines(keepends=True)
+    if in_order:
+        return [line.rstrip() for line in lines]
+    lines.sort()
     if settings.output.decides:
         return sorted(decide_edges([b"".join(lines)], settings, counters(), BytesIO))
     return b"".join(dedup_pairs(iter(lines), counters())).splitlines()
@@ -90,7 +93,7 @@ def answer(found, settings):
     "cases", [range(300), pytest.param(range(300, 20_300), marks=pytest.mark.slow)], ids=len
 )
 def test_any_sets_with_any_options(cases, monkeypatch):
-    compiled, joined, pairs = kernels.COMPILED, 0, 0
+    compiled, joined, ordered, pairs = kernels.COMPILED, 0, 0, 0
     for seed in cases:
         draw = random.Random(seed)
         options, batch = drawn_options(draw), drawn(draw)
@@ -103,7 +106,8 @@ def test_any_sets_with_any_options(cases, monkeypatch):
             known = Sketches.end_to_end(Sketches.of(part, settings) for part in parts)
             memory = draw.choice([1 << 30, 9000])
             here = pair_lines(known, partial(iter, parts), settings, counters(), memory)
-            here = here and answer(here, settings)
+            ordered += bool(here and here.in_order)
+            here = here and answer(here.blocks, settings, here.in_order)
         if counts_first(options):
             settings = Settings.of(options, TokenCounts.of_sets(batch.sets))
         there = answer(by_buckets(batch, settings), settings)
@@ -115,3 +119,4 @@ def test_any_sets_with_any_options(cases, monkeypatch):
             pairs += len(ids)
     assert len(cases) / 2 < joined < len(cases)
     assert pairs > len(cases)
+    assert len(cases) / 20 < ordered < joined

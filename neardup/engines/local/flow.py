@@ -258,7 +258,10 @@ def write_answer(
     """
     task = decide if plan.settings.output.decides else dedup
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
-    sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
+    if plan.path("in_order").exists():
+        workers.start(task.__name__, partial(copy, plan))
+    else:
+        sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
     workers.together()
     decided = plan.path("decided")
     if output == "clusters":
@@ -287,6 +290,22 @@ def dedup(plan: Plan, pairs: int) -> None:
     with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
         plan.answer.write(dedup_pairs(chain.from_iterable(map(BytesIO, blocks)), counters))
+    counters.report()
+
+
+def copy(plan: Plan) -> None:
+    """Write the pair lines of a join that wrote them in order, each once, to the answer."""
+    counters = Counters("dedup", reports=str(plan.folder))
+    counters.add("repeated pairs", 0)
+    with open(plan.paths("pairs")[-1], "rb") as lines:
+
+        def blocks() -> Iterator[bytes]:
+            for block in plan.progress.counted(0, blocks_of(lines), len):
+                counters.add("unique pairs", block.count(b"\n"))
+                yield block
+
+        counters.add("unique pairs", 0)
+        plan.answer.write(blocks())
     counters.report()
 
 

@@ -104,9 +104,11 @@ def join(plan: Plan) -> None:
                     yield Sketches(*pickle.load(file))
 
     known = Sketches.end_to_end(sketches())
-    lines = pair_lines(known, batches, plan.settings, counters, plan.memory)
-    if lines is not None:
+    found = pair_lines(known, batches, plan.settings, counters, plan.memory)
+    if found:
         for path in reversed(plan.paths("pairs")):
             with open(path, "wb") as sink:
-                sink.writelines(lines)  # all of them to one file
+                sink.writelines(found.blocks)  # all of them to one file
+        if found.in_order:
+            plan.path("in_order").touch()
         counters.report()
