@@ -309,8 +309,7 @@ def whole_lines(
             ahead = stream.read(1)
             if ahead == b"\n":
                 chunk, ahead = chunk + ahead, b""
-        has_end = b"\n" in chunk or b"\r" in chunk  # faster than LINE_END where there is none
-        first = LINE_END.search(chunk) if has_end else None
+        first = LINE_END.search(chunk) if length + len(chunk) > max_line else None
         if length + (first.start() if first else len(chunk)) > max_line:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             passed += len(chunk)
