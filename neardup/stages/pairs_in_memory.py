@@ -15,6 +15,7 @@ Letters: n records, some of them with equal sets; P pairs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Callable, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 128
 MAX_PAIRS, MAX_COMPARED = 32, 4096  # of similar sets, and of sets that share a key, for each record
+MOST_THREADS = 4  # each holds the words of a band
 COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
 
 Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not larger
@@ -64,7 +66,7 @@ class Sketches(NamedTuple):
         return cls(*columns, Ragged.end_to_end(list(keys)))
 
 
-class Found(NamedTuple):
+class JoinedLines(NamedTuple):
     blocks: Iterator[bytes]  # of whole lines
     in_order: bool  # they are sorted, and each pair is there once
 
@@ -83,7 +85,8 @@ def pair_lines(
     settings: Settings,
     counters: Counters,
     memory: int,
-) -> Found | None:
+    threads: int = 1,
+) -> JoinedLines | None:
     """Return the lines of the pairs, or edges; None if they take more than `memory` bytes.
 
     None, too, for very many pairs, of which buckets write only what a decision needs, and for sets
@@ -94,7 +97,9 @@ def pair_lines(
     measure = settings.measure
     assert isinstance(measure, SetMeasure)
     tokens = int(known.sizes.sum()) if settings.scheme.finds_every_pair else 0
-    memory -= JOINED_BYTES * tokens + KEY_BYTES * len(known.keys.values) + RECORD_BYTES * n // 8
+    threads = min(threads, MOST_THREADS)
+    memory -= JOINED_BYTES * tokens + KEY_BYTES * len(known.keys.values)
+    memory -= threads * RECORD_BYTES * n // 8
     most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
     if most < 0 or n >> RANK_BITS:
         return None
@@ -103,7 +108,7 @@ def pair_lines(
     if settings.scheme.finds_every_pair:
         found = joined_sets(batches(), row, settings, most)
     else:
-        found = sharing_keys(known, row, measure, most)
+        found = sharing_keys(known, row, measure, most, threads)
     if found is None:
         return None
     left, right = found
@@ -116,7 +121,9 @@ def pair_lines(
     places = np.searchsorted(used, left), np.searchsorted(used, right)
     join = settings.join(counters, PairJoin)
     blocks = join.in_order(batch, *places, most)
-    return Found(join.of_pairs(batch, *places) if blocks is None else blocks, blocks is not None)
+    return JoinedLines(
+        join.of_pairs(batch, *places) if blocks is None else blocks, blocks is not None
+    )
 
 
 def first_rows(sums: np.ndarray) -> np.ndarray:
@@ -164,24 +171,46 @@ def joined_sets(
     return row[np.where(larger, right, left)], row[np.where(larger, left, right)]
 
 
-def sharing_keys(known: Sketches, row: np.ndarray, measure: Measure, most: int) -> Pairs | None:
+def sharing_keys(
+    known: Sketches, row: np.ndarray, measure: Measure, most: int, threads: int
+) -> Pairs | None:
     """Return the pairs of sets at `row` that share a key and may be similar; None if too many."""
     row = row[np.argsort(known.sizes[row], kind="stable")]
     sizes, maps = known.sizes[row], known.maps[row]
-    beyond = beyond_partners(sizes, measure)
-    found = np.empty(0, np.uint64)
-    for words in words_of(known.keys, row):
-        i, later = partners_in(words, beyond)
-        if later.sum() > MAX_COMPARED * len(known.sizes):
-            return None
-        for low, high in chunks(later, PAIR_STEP):
-            left = np.repeat(words[i[low:high]] & RANK, later[low:high])
-            right = words[spans(i[low:high] + 1, later[low:high])] & RANK
-            possible = may_reach(measure, maps, sizes, left.view(np.int64), right.view(np.int64))
-            packed = left[possible] << np.uint64(RANK_BITS) | right[possible]
-            found = distinct(np.concatenate((found, packed)))[0]
-            if len(found) > most:
+    beyond, makers = beyond_partners(sizes, measure), words_of(known.keys, row)
+
+    def found_in(k: int) -> np.ndarray | None:
+        """Return packed pairs (uint64, ascending) in every `threads`th band, from the kth."""
+        found = np.empty(0, np.uint64)
+        for make in makers[k::threads]:
+            words = make()
+            i, later = partners_in(words, beyond)
+            if later.sum() > MAX_COMPARED * len(known.sizes):
                 return None
+            for low, high in chunks(later, PAIR_STEP):
+                left = np.repeat(words[i[low:high]] & RANK, later[low:high])
+                right = words[spans(i[low:high] + 1, later[low:high])] & RANK
+                ends = left.view(np.int64), right.view(np.int64)
+                possible = may_reach(measure, maps, sizes, *ends)
+                packed = left[possible] << np.uint64(RANK_BITS) | right[possible]
+                found = distinct(np.concatenate((found, packed)))[0]
+                if len(found) > most:
+                    return None
+        return found
+
+    if threads == 1:
+        parts = [found_in(0)]
+    else:
+        from concurrent.futures import ThreadPoolExecutor  # here, since it takes milliseconds
+
+        with ThreadPoolExecutor(threads) as pool:  # numpy sorts and compares without Python's lock
+            parts = list(pool.map(found_in, range(threads)))
+    done = [part for part in parts if part is not None]
+    if len(done) < threads:
+        return None
+    found = distinct(np.concatenate(done))[0]
+    if len(found) > most:
+        return None
     left, right = found >> np.uint64(RANK_BITS), found & RANK
     return row[left.view(np.int64)], row[right.view(np.int64)]
 
@@ -203,21 +232,25 @@ def partners_in(words: np.ndarray, beyond: np.ndarray) -> tuple[np.ndarray, np.n
     return i, np.searchsorted(words, limit) - i - 1
 
 
-def words_of(keys: Ragged, row: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield words (uint64) of a key's hash and i, for the keys of row[i]: for each band, or all.
+def words_of(keys: Ragged, row: np.ndarray) -> list[Callable[[], np.ndarray]]:
+    """Return functions that make words (uint64) of a key's hash and i, for the keys of row[i].
 
-    For each band if all rows have one key in each of the same bands.
+    One for each band if all rows have one key in each of the same bands, else one for all.
     """
     i, width = np.arange(len(row), dtype=np.uint64), int(keys.sizes.max(initial=0))
-    if width and (keys.sizes == width).all():
-        table = keys.values.reshape(-1, width)
-        bands = table >> np.uint64(HASH_BITS)
-        if (bands == bands[0]).all() and len(distinct(bands[0])[0]) == width:
-            yield from (table[row, b] << np.uint64(RANK_BITS) | i for b in range(width))
-            return
-    keys = keys.take(row)
-    number = np.unique(keys.values, return_inverse=True)[1].astype(np.uint64)
-    yield number << np.uint64(RANK_BITS) | np.repeat(i, keys.sizes)
+    table = keys.values.reshape(-1, width) if width and (keys.sizes == width).all() else keys.values
+
+    def of_band(b: int) -> np.ndarray:
+        return table[row, b] << np.uint64(RANK_BITS) | i
+
+    def of_all() -> np.ndarray:
+        mine = keys.take(row)
+        number = np.unique(mine.values, return_inverse=True)[1].astype(np.uint64)
+        return number << np.uint64(RANK_BITS) | np.repeat(i, mine.sizes)
+
+    bands = table >> np.uint64(HASH_BITS)
+    one_each = table.ndim > 1 and (bands == bands[0]).all() and len(distinct(bands[0])[0]) == width
+    return [partial(of_band, b) for b in range(width)] if one_each else [of_all]
 
 
 def _one_bucket(
@@ -247,10 +280,12 @@ def _one_bucket(
                     return None
         parts.append(taken.sets.take(np.flatnonzero(mine[some] == base + some)))
         base += len(batch.ids)
-    for names in ids:
-        names.sort()
-    repeats = [[a for a, b in zip(names, names[1:]) if a == b] for names in ids]
-    ids = [list(dict.fromkeys(names)) for names in ids]
+    repeats: list[list[bytes]] = [[] for _ in ids]
+    for at, names in enumerate(ids):
+        if len(names) > 1:
+            names.sort()
+            repeats[at] = [a for a, b in zip(names, names[1:]) if a == b]
+            ids[at] = list(dict.fromkeys(names))
     none = np.zeros(len(used), np.int64)
     sets = Ragged.end_to_end(parts)
     return BucketBatch(none.astype(np.uint64), none, np.arange(len(used)), ids, repeats, sets)

@@ -78,4 +78,4 @@ def _pairs(keys: Ragged, sets: Ragged, measure: Measure) -> int:
     """Return the number of pairs of sets, of sizes that a pair may have, at the keys they share."""
     row = np.argsort(sets.sizes, kind="stable")
     beyond = beyond_partners(sets.sizes[row], measure)
-    return sum(int(partners_in(words, beyond)[1].sum()) for words in words_of(keys, row))
+    return sum(int(partners_in(make(), beyond)[1].sum()) for make in words_of(keys, row))

@@ -103,14 +103,16 @@ class PairJoin:
     def in_order(
         self, batch: BucketBatch, left: np.ndarray, right: np.ndarray, most: int
     ) -> "Iterator[bytes] | None":
-        """Return the lines of `of_pairs` in byte order, as blocks of lines; None if that cannot be.
+        """Return the lines of `of_pairs` as blocks in byte order, each pair once.
 
-        It takes 60 bytes for each pair of records, of at most `most`, and each record its own id.
+        None if there are more than `most` pairs of records, which take 100 bytes each, if records
+        share an id, or if the lines of a pair have more to say.
         """
         members = batch.records
         copies, matches = later_in_run(members), members[left] * members[right]
-        direct = type(self.pairs) is EveryPair and type(self.lines) is PairLines
-        if not direct or self.measure.directed or copies.sum() + matches.sum() > most:
+        plain = type(self.pairs) is EveryPair and type(self.lines) is PairLines
+        other = not plain or self.measure.directed or any(batch.repeats)
+        if other or copies.sum() + matches.sum() > most:
             return None
         ids = list(chain.from_iterable(batch.ids))
         order = sorted(range(len(ids)), key=[id_ + b"\t" for id_ in ids].__getitem__)

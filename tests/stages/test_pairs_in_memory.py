@@ -14,6 +14,7 @@ from neardup.options.table import Options
 from neardup.reading.blocks import NEW
 from neardup.runtime import kernels
 from neardup.runtime.counters import Counters
+from neardup.runtime.summary import REPEATED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import decide_edges, dedup_pairs
@@ -71,11 +72,11 @@ def by_definition(batch, measure, t):
     return pairs if measure == "containment" else {(a, b) for a, b in pairs if a < b}
 
 
-def by_buckets(batch, settings):
+def by_buckets(batch, settings, counts):
     keys = settings.scheme.keys(batch.sets)
     owner = np.repeat(np.arange(len(keys)), keys.sizes)
     ids = settings.tag.tagged(batch).ids if settings.tag else batch.ids
-    join = settings.join(counters())
+    join = settings.join(counts)
     return [line for b in in_batches(keys.values, owner, ids, batch.sets) for line in join(b)]
 
 
@@ -105,14 +106,17 @@ def test_any_sets_with_any_options(cases, monkeypatch):
                 patch.setattr(name, LIMITS[name])
             known = Sketches.end_to_end(Sketches.of(part, settings) for part in parts)
             memory = draw.choice([1 << 30, 9000])
-            here = pair_lines(known, partial(iter, parts), settings, counters(), memory)
-            ordered += bool(here and here.in_order)
-            here = here and answer(here.blocks, settings, here.in_order)
+            how = settings, counters(), memory, draw.choice([1, 3])
+            here = pair_lines(known, partial(iter, parts), *how)
+            in_order = bool(here and here.in_order)
+            here = here and answer(here.blocks, settings, in_order)
         if counts_first(options):
             settings = Settings.of(options, TokenCounts.of_sets(batch.sets))
-        there = answer(by_buckets(batch, settings), settings)
+        told = counters()
+        there = answer(by_buckets(batch, settings, told), settings)
         assert here in (None, there), seed
-        joined += here is not None
+        joined, ordered = joined + (here is not None), ordered + in_order
+        assert not (in_order and told.counts.get(REPEATED)), seed  # it does not count
         if settings.scheme.finds_every_pair and options.output == "pairs" and not options.against:
             ids = {tuple(line.split(b"\t")[:2]) for line in there}
             assert ids == by_definition(batch, options.measure, Fraction(options.threshold)), seed

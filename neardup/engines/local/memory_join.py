@@ -104,7 +104,7 @@ def join(plan: Plan) -> None:
                     yield Sketches(*pickle.load(file))
 
     known = Sketches.end_to_end(sketches())
-    found = pair_lines(known, batches, plan.settings, counters, plan.memory)
+    found = pair_lines(known, batches, plan.settings, counters, plan.memory, plan.jobs)
     if found:
         for path in reversed(plan.paths("pairs")):
             with open(path, "wb") as sink:
