@@ -25,13 +25,7 @@ VIDEOS = ROOT / "data" / "videos.txt"
 ANSWER = ROOT / "data" / "videos.pairs.tsv"
 MAPPER, REDUCER, DEDUP, STEP, JOB = (
     [sys.executable, str(ROOT / f"{name}.py")]
-    for name in (
-        "mapper",
-        "reducer",
-        "dedup_reducer",
-        "step",
-        "job",
-    )
+    for name in ("mapper", "reducer", "dedup_reducer", "step", "job")
 )
 COUNT_TOKENS, SHARE_KEYS, DECIDE, KEEP = (
     [*STEP, name] for name in ("count", "share", "decide", "keep")
@@ -135,9 +129,9 @@ def _ours(words: list[str], cwd: Path) -> list[str] | None:
     """Return the script, or -m and the module, with arguments, if the fork server can run it."""
     if words[0] in RUNNERS:
         return [str(ROOT / RUNNERS[words[0]]), *words[1:]]
-    python, first, *_ = [*words, ""]
+    python, first, second, *_ = [*words, "", ""]
     script = Path(first).parent == ROOT and first.endswith(".py")
-    module = first == "-m" and cwd == ROOT
+    module = first == "-m" and (cwd == ROOT or second == "neardup")
     return words[1:] if python == sys.executable and (script or module) else None
 
 
