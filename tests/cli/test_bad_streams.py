@@ -46,16 +46,18 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str
         "dedup": (DEDUP, pairs),
         "run_local": ([*RUN_LOCAL, str(path)], b""),
         "inline": ([*INLINE, str(path)], b""),
+        **{name: ([*RUN_LOCAL, f"--output={name}", str(path)], b"") for name in DECISIONS},
     }
 
 
+DECISIONS = ["kept", "removed", "clusters"]
 NAMES = ["mapper", "reducer", "dedup", "run_local", "inline"]
 SCRIPTS = some("name", NAMES, "mapper", "reducer", "run_local")
 
 
 @pytest.mark.slow
 @needs_full
-@SCRIPTS
+@pytest.mark.parametrize("name", [*NAMES, *DECISIONS])
 def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
     command, data = stages[name]
     with open("/dev/full", "wb") as full:
@@ -75,15 +77,6 @@ def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
     assert "File too large" in result.err
 
 
-@pytest.mark.slow
-def test_no_room_for_temporary_files(tmp_path: Path) -> None:
-    result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *RUN_LOCAL, VIDEOS], tmp_path)
-    assert result.code not in (0, 2)
-    assert result.out == b""
-    assert "File too large" in result.err
-    assert not result.left
-
-
 @pytest.mark.first_case
 @SCRIPTS
 def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: Path) -> None:
@@ -92,11 +85,7 @@ def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: P
         stdin.write(data)
         stdin.seek(0)
         with subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=environment(tmp_path),
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, env=environment(tmp_path)
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline()

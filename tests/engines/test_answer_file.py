@@ -7,10 +7,8 @@ import os
 import pty
 import select
 import shlex
-import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,28 +16,12 @@ import pytest
 import neardup
 from neardup.runtime.manifest import RunFile
 from neardup.verification import OUTPUTS
-from tests.support.cases import crossed, some
+from tests.support.cases import some
 from tests.support.engines import IN_FILES, KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
-from tests.support.failing import needs_full
-from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, session
+from tests.support.failing import DATA
+from tests.support.sessions import path_with_sort, session
 
-DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
 PAIRS = b"a\tb\t1.000000\na\td\t1.000000\nb\td\t1.000000\n"
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    path = tmp_path / "data.txt"
-    path.write_bytes(DATA)
-    return path
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return an empty folder for the output file."""
-    path = tmp_path / "results"
-    path.mkdir()
-    return path
 
 
 @pytest.mark.slow
@@ -114,25 +96,12 @@ def test_what_is_no_file_gets_none_beside_it(data: Path, tmp_path: Path) -> None
 REFUSED = {
     "-o=": "-o: expected the name of a file, got ''",
     "-o results": "-o results: is the name of a folder; name a file in it",
-    "-o results/": "-o results/: is the name of a folder; name a file in it",
-    "-o new/": "-o new/: is the name of a folder; name a file in it",
-    "-o data.txt": "-o data.txt: is an input; name another file",
     "-o link": "-o link: is an input; name another file",
     "-o taken": "-o taken: the file of the run's options .taken.neardup.json: is a directory; "
     "name a file in it",
     "-o old": "-o old: the file of the run's options .old.neardup.json: is an input; name "
     "another file",
     "-o stdout": "-o stdout: standard output is written there; name another file",
-    "-o x --output=kept --removed ./x": "-o x: --removed is written there; name another file",
-    "-o x --output=kept --removed .x.neardup.json": "-o x: --removed is written there; name "
-    "another file",
-    "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed is written there; name "
-    "another file",
-    "-o r/ --output=kept --removed r/.neardup.json": "-o r/: --removed is written there; name "
-    "another file",
-    "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's options are written to "
-    ".y.neardup.json; name another file",
-    "-output=kept": "-output=kept: type two dashes, --output=kept, or a blank after -o",
 }
 
 
@@ -171,80 +140,6 @@ def test_what_is_refused(words: str, data: Path, folder: Path, tmp_path: Path) -
     assert not result.left
 
 
-@pytest.mark.parametrize("name", ["no/such/folder/x", "data.txt/x"])
-def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
-    result = run([*RUN_LOCAL, "-o", name, data], tmp_path, cwd=tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert name in result.err
-    assert len(result.err.splitlines()) == 1
-    assert not result.left
-
-
-# What fails on the way.
-
-
-@pytest.fixture(params=["new", "there"])
-def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
-    """Yield the output file's path; fail if the test changes anything in its folder."""
-    file = folder / "x.tsv"
-    if request.param == "there":
-        file.write_bytes(b"of yesterday\n")
-        (folder / ".x.tsv.neardup.json").write_bytes(b'{"neardup": "0.1.0"}\n')
-    there = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
-    yield file
-    assert {name: (folder / name).read_bytes() for name in os.listdir(folder)} == there
-
-
-def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
-    (tmp_path / "damaged.gz").write_bytes(b"\x1f\x8b\x08 and so on")
-    result = run([*RUN_LOCAL, "-o", before, VIDEOS, tmp_path / "damaged.gz"], tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert not result.left
-
-
-@pytest.mark.first_case
-@crossed("before", how=EITHER_WAY, before=["there", "new"])
-def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
-    sort = shutil.which("sort")
-    script = f'case "$*" in */pairs*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
-    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    with session(
-        [*RUN_LOCAL, *IN_FILES, "-o", str(before), str(VIDEOS)], tmp_path, PATH=path
-    ) as it:
-        it.wait_for("sleep")
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
-
-
-def test_a_disk_that_is_full_at_the_runs_own_file(folder: Path, tmp_path: Path) -> None:
-    """If the disk is full when the run's .neardup.json is written, no answer is left either."""
-    if (
-        not shutil.which("mount")
-        or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=12k", "tmpfs", folder], stderr=subprocess.DEVNULL
-        ).returncode
-    ):
-        pytest.skip("no file system can be mounted here")
-    try:
-        (tmp_path / "few.txt").write_bytes(DATA)
-        result = run([*RUN_LOCAL, "-o", folder / "x", tmp_path / "few.txt"], tmp_path)
-        assert result.code == 1
-        assert result.err.endswith(f"{folder}/.x.neardup.json: No space left on device\n")
-        assert os.listdir(folder) == []
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
-@pytest.mark.first_case
-@needs_full
-@pytest.mark.parametrize("output", ["pairs", "kept", "removed", "clusters"])
-def test_a_full_disk_is_named(output: str, tmp_path: Path) -> None:
-    result = run([*RUN_LOCAL, f"--output={output}", "-o", "/dev/full", VIDEOS], tmp_path)
-    assert result.code == 1
-    assert result.err == "run_local.sh: /dev/full: No space left on device\n"
-    assert not result.left
-
-
 @pytest.mark.first_case
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 def test_an_empty_file_has_not_had_the_header(suffix: str, tmp_path: Path) -> None:
@@ -272,23 +167,6 @@ def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: P
     assert f"its options to {own}, a file of another program" in result.err
     assert own.read_bytes() == b'{"name": "mine"}\n'
     assert os.listdir(folder) == [own.name]
-
-
-@pytest.mark.parametrize("letters", [240, 241, 242, 250, 255, 256])
-def test_a_long_name_is_refused_before_the_work_or_not_at_all(
-    letters: int, data: Path, folder: Path, tmp_path: Path
-) -> None:
-    """A name is refused at the start if .NAME.neardup.json, 14 characters longer, is too long."""
-    name = folder / ("x" * letters)
-    result = run([*RUN_LOCAL, "-o", name, data], tmp_path)
-    if letters <= 241:
-        assert (result.code, name.read_bytes()) == (0, PAIRS)
-        assert RunFile.of(name).counts["records"] == 4
-    else:
-        assert result.code == 2
-        assert "the name is too long; use a shorter one" in result.err
-        assert "records  " not in result.err
-        assert os.listdir(folder) == []
 
 
 @pytest.mark.slow

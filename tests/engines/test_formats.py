@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,8 @@ from tests.support.corpus_in_forms import (
     parquet_of,
 )
 from tests.support.engines import (
-    DECIDE,
+    DECIDING,
     INLINE,
-    KEEP,
     LOCAL,
     MAPPER,
     NEARDUP,
@@ -44,7 +42,6 @@ from tests.support.engines import (
     succeed,
 )
 from tests.support.fake_hadoop import listing
-from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, session
 
 
 def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
@@ -90,16 +87,12 @@ def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) ->
 @forms
 def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
     """A pipe of mapper.py, reducer.py, `step.py decide` and `keep` gives run_local.sh's answers."""
-    path = made(name, tmp_path)
-    keyed = in_order(succeed([*MAPPER, *FLAGS, path], tmp_path).out)
+    given = Input(b"", [str(made(name, tmp_path))])
+    keyed = in_order(succeed([*MAPPER, *FLAGS, *given.files], tmp_path).out)
     assert in_order(succeed([*REDUCER, *FLAGS], tmp_path, keyed).out) == expected["pairs"]
     flags = [*FLAGS, "--output=kept"]
-    keyed = in_order(succeed([*MAPPER, *flags, path], tmp_path).out)
-    edges = in_order(succeed([*REDUCER, *flags], tmp_path, keyed).out)
-    (tmp_path / "decided").write_bytes(succeed([*DECIDE, *flags], tmp_path, edges).out)
-    kept = succeed([*KEEP, "--decided", tmp_path / "decided", path], tmp_path).out
-    printed = succeed([*RUN_LOCAL, *flags, path], tmp_path).out
-    assert kept == printed
+    kept = DECIDING["pipe"](given, flags, tmp_path)
+    assert kept == DECIDING["run_local 1"](given, flags, tmp_path)
 
 
 @pytest.mark.first_case
@@ -209,31 +202,13 @@ def test_names_of_answers(tmp_path: Path) -> None:
         answer = tmp_path / name
         succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
         assert b"".join(unpacked(str(answer))) == printed
-    for flags, told in (
-        (
-            ["--output=kept", "-o", tmp_path / "kept.tsv"],
-            "csv files are written as they are, or as",
-        ),
-        (["--output=kept", "-o", path], "is an input"),
-        (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),
-    ):
-        result = run([*RUN_LOCAL, *flags, path], tmp_path)
-        assert (result.code, result.left) == (2, [])
-        assert told in result.err
+    result = run([*RUN_LOCAL, "--output=kept", "-o", f"{tmp_path}/", path], tmp_path)
+    assert (result.code, result.left) == (2, [])
+    assert "is an input" in result.err
 
 
-def test_a_folder_is_whole_or_not_at_all(tmp_path: Path) -> None:
-    path, damaged = made("a.csv", tmp_path), tmp_path / "b.csv.gz"
-    whole = gzip.compress(FORMS["a.csv"]())
-    damaged.write_bytes(whole[:-20])
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "a.csv").write_bytes(b"of yesterday\n")
-    result = run([*RUN_LOCAL, "--output=kept", "-o", f"{out}/", path, damaged], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert os.listdir(out) == ["a.csv"]
-    assert (out / "a.csv").read_bytes() == b"of yesterday\n"
-    other = tmp_path / "there" / "a.csv"
+def test_a_folder_for_files_with_one_name_or_none(tmp_path: Path) -> None:
+    path, other = made("a.csv", tmp_path), tmp_path / "there" / "a.csv"
     other.parent.mkdir()
     other.write_bytes(b"id,text\n")
     for names, told in (
@@ -245,38 +220,6 @@ def test_a_folder_is_whole_or_not_at_all(tmp_path: Path) -> None:
         assert (result.code, result.left) == (2, [])
         assert told in result.err
         assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.first_case
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
-def test_a_full_disk(name: str, tmp_path: Path) -> None:
-    if not os.path.exists("/dev/full"):
-        pytest.skip("needs /dev/full")
-    path = made(name, tmp_path)
-    result = run([*RUN_LOCAL, "--output=kept", "-o", "/dev/full", path], tmp_path)
-    assert (result.code, result.left) == (1, [])
-    assert result.err == "run_local.sh: /dev/full: No space left on device\n"
-
-
-@pytest.mark.first_case
-@crossed(how=EITHER_WAY, there=[False, True])
-def test_a_folder_of_a_run_that_is_stopped(how: str, there: bool, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    if there:
-        out.mkdir()
-        (out / "a.jsonl").write_bytes(b"of yesterday\n")
-    sort = shutil.which("sort")
-    script = f'case "$*" in */decided*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
-    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    command = [*RUN_LOCAL, "--output=kept", "-o", f"{out}/", str(made("a.jsonl", tmp_path))]
-    with session(command, tmp_path, PATH=path) as it:
-        it.wait_for("sleep")
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
-    assert out.exists() == there
-    if there:
-        assert os.listdir(out) == ["a.jsonl"]
-        assert (out / "a.jsonl").read_bytes() == b"of yesterday\n"
 
 
 # Old and new records, and indexes.

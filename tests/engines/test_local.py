@@ -97,7 +97,7 @@ def test_no_more_workers_than_there_is_work(tmp_path: Path) -> None:
     script = f'ls "${{TMPDIR}}" >>{tmp_path}/files; exec {sort} "$@"'
     folder = program(tmp_path / "bin" / "sort", script).parent
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
-    result = run([*RUN_LOCAL, "--jobs", "999", "-"], tmp_path, GOOD, PATH=path)
+    result = run([*RUN_LOCAL, *IN_FILES, "--jobs", "999", "-"], tmp_path, GOOD, PATH=path)
     assert result.code == 0
     assert result.out == b"a\tb\t1.000000\n"
     files = (tmp_path / "files").read_text().split()
@@ -111,33 +111,26 @@ def limited(kibibytes: int) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
-    result = run([*limited(100), *RUN_LOCAL, VIDEOS], tmp_path)
-    assert result.code == 1
+@pytest.mark.parametrize(
+    ("kibibytes", "words", "end"),
+    [
+        (100, str(VIDEOS), ""),
+        (1, "-", "/input.0"),
+        # 640,000 bytes of keys, and 960,000 once they are pruned
+        (800, "--jobs=1 --bands=10 --rows=1 equal.txt", ""),
+    ],
+    ids=["a file", "standard input", "keys that are known"],
+)
+def test_a_full_working_folder_is_named(
+    kibibytes: int, words: str, end: str, tmp_path: Path
+) -> None:
+    """If a temporary file exceeds the limit on file sizes, the run fails and names its folder."""
+    (tmp_path / "equal.txt").write_bytes(b"".join(b"%d 1 2 3\n" % i for i in range(4000)))
+    command = [*limited(kibibytes), *RUN_LOCAL, *words.split()]
+    result = run(command, tmp_path, GOOD * 99, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
     assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
-    assert result.err.endswith(": File too large\n")
-
-
-@pytest.mark.slow
-def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
-    """If pruning exceeds the limit on file sizes, the run fails and names its temporary folder."""
-    path = tmp_path / "equal.txt"
-    path.write_bytes(b"".join(b"%d 1 2 3\n" % i for i in range(4000)))
-    flags = ["--jobs=1", "--bands=10", "--rows=1"]  # 640,000 bytes of keys, then 960,000
-    result = run([*limited(800), *RUN_LOCAL, *flags, path], tmp_path)
-    assert result.code == 1
-    assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
-    assert result.err.endswith(": File too large\n")
-    assert not result.left
-
-
-@pytest.mark.slow
-def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
-    result = run([*limited(1), *RUN_LOCAL, "-"], tmp_path, GOOD * 99)
-    assert result.code == 1
-    assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
-    assert result.err.endswith("/input.0: File too large\n")
-    assert not result.left
+    assert result.err.endswith(f"{end}: File too large\n")
 
 
 @pytest.mark.slow

@@ -9,13 +9,13 @@ import pytest
 from tests.support.drawn import COUNTS, settings_of
 from tests.support.engines import (
     ANSWER,
-    COUNT_TOKENS,
     ENGINES,
     INLINE,
     MAPPER,
     RUN_LOCAL,
     VIDEOS,
     Input,
+    counts_of,
     in_order,
     succeed,
 )
@@ -87,16 +87,14 @@ def unsuited(*flags: str) -> list[str]:
 
 @pytest.mark.slow
 def test_it_is_said_once_before_a_run(tmp_path: Path) -> None:
-    path, counts = tmp_path / "texts.txt", tmp_path / "counts.tsv"
+    path = tmp_path / "texts.txt"
     path.write_bytes(TEXTS)
     flags = ["--scheme=imatch", "--input=text"]
-    counted = succeed([*COUNT_TOKENS, "map", *flags], tmp_path, TEXTS).out
-    sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(counted)).out
-    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums)).out)
+    counts = counts_of([str(path)], flags, tmp_path)
     for command in (
         [*RUN_LOCAL, *flags, path],
         [*INLINE, *flags, path],
-        [*MAPPER, f"--counts={counts}", *flags, path],
+        [*MAPPER, counts, *flags, path],
     ):
         said = succeed(command, tmp_path).err.splitlines()
         told = [i for i, line in enumerate(said) if "was made for --shingle word:1" in line]

@@ -1,6 +1,7 @@
 """The ways to run the whole job in tests: each *engine* turns an input into pair lines.
 
-With `process=True` its programs start as in real life, see `tests.support.programs`.
+Tests find the programs here, too; with `process=True` these start as in real life, see
+`tests.support.programs`.
 """
 
 from __future__ import annotations
@@ -11,63 +12,50 @@ from typing import NamedTuple, Protocol
 from zlib import crc32
 
 from tests.support.programs import (
-    ANSWER,
+    ANSWER as ANSWER,
+)
+from tests.support.programs import (
     COUNT_TOKENS,
     DECIDE,
     DEDUP,
     INLINE,
-    JOB,
     KEEP,
     LOCAL,
     MAPPER,
-    NEARDUP,
     REDUCER,
-    ROOT,
-    RUN_HADOOP,
     RUN_LOCAL,
     SHARE_KEYS,
-    VIDEOS,
     Command,
-    Result,
-    environment,
     in_order,
-    program,
-    run,
     succeed,
 )
-
-__all__ = [  # with the programs, which tests of engines need too
-    "ANSWER",
-    "COUNT_TOKENS",
-    "DECIDE",
-    "DECIDING",
-    "DEDUP",
-    "ENGINES",
-    "INLINE",
-    "IN_FILES",
-    "JOB",
-    "KEEP",
-    "LOCAL",
-    "MAPPER",
-    "NEARDUP",
-    "REDUCER",
-    "ROOT",
-    "RUN_HADOOP",
-    "RUN_LOCAL",
-    "SHARE_KEYS",
-    "VIDEOS",
-    "Command",
-    "Deciding",
-    "Engine",
-    "Input",
-    "Result",
-    "environment",
-    "in_order",
-    "program",
-    "run",
-    "succeed",
-]
-
+from tests.support.programs import (
+    JOB as JOB,
+)
+from tests.support.programs import (
+    NEARDUP as NEARDUP,
+)
+from tests.support.programs import (
+    ROOT as ROOT,
+)
+from tests.support.programs import (
+    RUN_HADOOP as RUN_HADOOP,
+)
+from tests.support.programs import (
+    VIDEOS as VIDEOS,
+)
+from tests.support.programs import (
+    Result as Result,
+)
+from tests.support.programs import (
+    environment as environment,
+)
+from tests.support.programs import (
+    program as program,
+)
+from tests.support.programs import (
+    run as run,
+)
 
 IN_FILES = ["--memory", "0"]  # no join in memory
 
@@ -105,12 +93,18 @@ def pipe_dedup(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """Count the tokens with step.py count map, sum and order; then run the pipe with the counts."""
-    lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data, process).out)
+    counts = counts_of([], flags, tmp, given.data, process)
+    return pipe_dedup(given, [*flags, counts], tmp, process)
+
+
+def counts_of(
+    files: list[str], flags: list[str], tmp: Path, data: bytes = b"", process: bool = False
+) -> str:
+    """Run step.py count map, sum and order; return the option --counts=FILE."""
+    lines = in_order(succeed([*COUNT_TOKENS, "map", *flags, *files], tmp, data, process).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines, process).out)
-    counts = tmp / "counts.tsv"
-    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp, sums, process).out)
-    return pipe_dedup(given, [*flags, f"--counts={counts}"], tmp, process)
+    (tmp / "counts.tsv").write_bytes(succeed([*COUNT_TOKENS, "order"], tmp, sums, process).out)
+    return f"--counts={tmp / 'counts.tsv'}"
 
 
 def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:

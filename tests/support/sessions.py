@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import stat
@@ -109,6 +110,13 @@ def interrupt(it: Session, how: str) -> int:
     return 143
 
 
+def interrupt_at(it: Session, word: str, how: str, seconds: float = 0) -> None:
+    """Interrupt a session that has a process with `word`; it must end clean, with its code."""
+    it.wait_for(word, seconds)
+    code = interrupt(it, how)
+    assert it.ended_clean() == code
+
+
 EITHER_WAY = ["Ctrl-C", "kill"]
 either_way = pytest.mark.parametrize("how", EITHER_WAY)
 
@@ -120,6 +128,12 @@ def path_with_sort(tmp: Path, text: str) -> str:
     sort.write_text(text)
     sort.chmod(stat.S_IRWXU)
     return f"{sort.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def path_with_other_sort(tmp: Path, word: str, instead: str) -> str:
+    """Return a PATH whose `sort` does something else if `word` is in its arguments."""
+    script = f'#!/bin/sh\ncase "$*" in *{word}*) {instead} ;; esac\n'
+    return path_with_sort(tmp, f'{script}exec {shutil.which("sort")} "$@"\n')
 
 
 def started(it: Session, processes: int) -> None:
