@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
-from neardup.runtime.program import StageError
-from tests.support.drawn import mapped, reduced, settings_of
 from tests.support.engines import (
     ANSWER,
     DEDUP,
@@ -72,29 +68,35 @@ def test_reducer_gets_unsorted_lines(tmp_path: Path) -> None:
         assert f"line {number}: keys are not in order" in result.err
 
 
+SKETCHES = ["exact", "sketch:64", "sketch"]
+OTHER_OPTIONS = [
+    *(("", flags) for flags in ("--seed=1", "--bands=9 --rows=7", "--threshold=0.8")),
+    ("", "--bands=15 --rows=6"),
+    *((f"--verify={a}", f"--verify={b}") for a, b in permutations(SKETCHES, 2)),
+    *(
+        (f"--scheme={scheme} --weights={a}", f"--scheme={scheme} --weights={b}")
+        for scheme in ("minhash", "simhash", "projection")
+        for a, b in (("tf", "one"), ("one", "tf"), ("own", "tf"), ("own", "one"))
+    ),
+]
+
+
 @pytest.mark.first_case
-@pytest.mark.parametrize(
-    "flags", ["--seed=1", "--bands=9 --rows=7", "--threshold=0.8", "--bands=15 --rows=6"]
-)
-def test_reducer_gets_other_options(flags: str, tmp_path: Path) -> None:
-    keyed = in_order(succeed([*MAPPER, VIDEOS], tmp_path).out)
-    result = run([*REDUCER, *flags.split()], tmp_path, keyed)
+@pytest.mark.parametrize(("mapper", "reducer"), OTHER_OPTIONS)
+def test_reducer_gets_other_options(mapper: str, reducer: str, tmp_path: Path) -> None:
+    """Other options are refused, even if by chance they lead to the same lines."""
+    data = GOOD if "--weights" in mapper else VIDEOS.read_bytes()
+    keyed = in_order(succeed([*MAPPER, *mapper.split()], tmp_path, data).out)
+    result = run([*REDUCER, *reducer.split()], tmp_path, keyed)
     assert result.code == 1
     assert "mapper and reducer need the same" in result.err
+    assert "--verify" not in reducer or "--verify" in result.err
     assert set(result.out.splitlines()) <= set(ANSWER.read_bytes().splitlines())
 
 
 @pytest.mark.parametrize(
     "data",
-    [
-        b"\n",
-        b"a\tb\n",
-        b"a\t\t\n",
-        b"a\tb\t0.9\tc\n",
-        b"a b 0.900000\n",
-        b"a\tb\tx\n",
-        b"\0\xff\n",
-    ],
+    [b"\n", b"a\tb\n", b"a\t\t\n", b"a\tb\t0.9\tc\n", b"a b 0.900000\n", b"a\tb\tx\n", b"\0\xff\n"],
 )
 def test_dedup_gets_garbage(data: bytes, tmp_path: Path) -> None:
     result = run(DEDUP, tmp_path, data)
@@ -115,27 +117,6 @@ def test_the_last_line_may_lack_its_end(tmp_path: Path) -> None:
     pairs = succeed(REDUCER, tmp_path, in_order(keyed.out)[:-1])
     assert pairs.out == PAIRS
     assert succeed(DEDUP, tmp_path, PAIRS + PAIRS[:-1]).out == PAIRS
-
-
-KEYED = mapped(GOOD, settings_of())
-
-
-@given(
-    place=st.integers(0, sum(map(len, KEYED))),
-    cut=st.integers(0, 20),
-    put=st.binary(max_size=8) | st.text("0123456789abcdef:\t\n-_ oP", max_size=8).map(str.encode),
-    at_once=st.integers(1, 50),
-)
-@example(place=0, cut=0, put=b"\n", at_once=50)
-def test_damaged_keyed_lines(place: int, cut: int, put: bytes, at_once: int) -> None:
-    """A reducer refuses damaged keyed lines or yields lines of three fields; it never crashes."""
-    data = b"".join(KEYED)
-    data = data[:place] + put + data[place + cut :]
-    lines = [line + b"\n" for line in data.split(b"\n") if line or put]
-    with suppress(StageError):
-        assert all(
-            line.count(b"\t") == 2 for line in reduced(lines, settings_of(), at_once=at_once)
-        )
 
 
 OLD = ["--against", str(VIDEOS)]

@@ -41,6 +41,7 @@ SCRIPTS = {
     "neardup": NEARDUP,
     **{f"neardup.{command}": [*NEARDUP, command] for command in ("run", *COMMANDS)},
 }
+RUNNERS = {**SCRIPTS, "job.py": INLINE}
 
 # Every refusal of the options: the command line, as options.
 REFUSED = """
@@ -51,6 +52,7 @@ REFUSED = """
 --threshold 1/0
 --threshold 0.1234567891
 --threshold nan
+--threshold inf
 --recall 0
 --recall 1
 --recall most
@@ -58,6 +60,7 @@ REFUSED = """
 --max-bands 0
 --max-bands 4097
 --max-bands many
+--max-bands 3
 --threshold 0.05 --max-bands 100
 --recall 0.9999 --threshold 0.001
 --bands 10
@@ -71,9 +74,19 @@ REFUSED = """
 --seed -1
 --seed 18446744073709551616
 --seed x
+--seed １
 --input video
 --input files
 --clean html
+--delimiter ;
+--input tsv --delimiter ;
+--input csv --delimiter ;;
+--input csv --delimiter ¦
+--input csv --delimiter "
+--input csv --encoding klingon
+--input csv --encoding rot13
+--input csv --encoding iso2022_jp
+--input parquet --encoding cp1252
 --input text --clean html,tags
 --shingle word:3
 --input text --shingle word
@@ -82,10 +95,15 @@ REFUSED = """
 --input text --shingle line:3
 --weights heavy
 --weights tf --scheme partition
+--weights tf --exact
+--weights tf --scheme auto
 --weights tf --measure cosine
 --weights tf --scheme projection --measure jaccard
 --weights own --input text
 --weights tf --shingle bag
+--weights own --shingle bag
+--weights idf
+--weights tfidf --scheme simhash
 --weights tfidf --input text --shingle word:1:bag
 --supershingles 84:5:2
 --supershingles 84:6:7
@@ -98,6 +116,12 @@ REFUSED = """
 --verify sketch --weights tf
 --verify sketch --measure dice
 --verify sketch --output kept
+--verify sketch --output removed
+--verify sketch --output clusters
+--verify sketch --output links
+--verify sketch --against old.txt
+--verify sketch --scheme simhash
+--verify sketch --exact
 --output groups
 --rule direct
 --keep longest --output clusters
@@ -105,6 +129,7 @@ REFUSED = """
 --output removed --keep last
 --output links --scheme prefix --measure containment
 --output links --against old.txt
+--output clusters --against old.txt
 --output kept --against old.txt --rule cluster
 --between
 --max-line 0
@@ -122,7 +147,37 @@ RUN_LOCAL_REFUSED = """
 --jobs two FILE
 --sort-memory 1 FILE
 --sort-memory 10% FILE
+--memory 1 FILE
+--memory 2g FILE
+--memory 1.5G FILE
+--memory G2 FILE
+--memory ²M FILE
 --removed removed.tsv FILE
+--removed removed.tsv --output removed FILE
+--removed removed.tsv --output clusters FILE
+--removed x.pq.zst --output kept FILE
+--against FILE
+--against= FILE
+-o FILE FILE
+-o . FILE
+-o new/ FILE
+-o .y.neardup.json FILE
+-o ./x --removed x --output kept FILE
+-o x --removed .x.neardup.json --output kept FILE
+-o r/ --removed r/FILE --output kept FILE
+-o r/ --removed r/.neardup.json --output kept FILE
+-o x.parquet.gz FILE
+-o x.parquet.gz --output kept --input csv FILE
+-o x.tsv --output kept --input csv FILE
+-o x.jsonl --output kept FILE
+-o x.jsonl --output kept --input csv --id 1 --text 2 FILE
+-output=kept FILE
+--report= FILE
+--report - FILE
+--report FILE FILE
+--report x --verify sketch FILE
+--report x -o x FILE
+--report x --removed x --output kept FILE
 - -
 --treshold 0.9 FILE
 --thresh 0.9 FILE
@@ -157,6 +212,24 @@ IN OUT\\PUT
 --python /opt/it's/python IN OUT
 --thresh 0.9 IN OUT
 --threshold 2 IN OUT
+"""
+
+
+JOB_REFUSED = """
+--removed x FILE
+--rounds 2 FILE
+--input-files x FILE
+--output kept --threshold 0.8 - FILE
+-r hadoop --output clusters - FILE
+--against=-- FILE
+--against - - FILE
+--against index FILE
+--encoding latin-1 FILE
+--ship-numpy FILE
+-r emr FILE
+-r dataproc FILE
+-r spark FILE
+- -
 """
 
 
@@ -233,23 +306,32 @@ def test_an_empty_value_is_refused(flag: str) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize(
     ("name", "refused"),
-    [("run_local.sh", RUN_LOCAL_REFUSED), ("run_hadoop.sh", RUN_HADOOP_REFUSED)],
+    [
+        ("run_local.sh", RUN_LOCAL_REFUSED),
+        ("run_hadoop.sh", RUN_HADOOP_REFUSED),
+        ("job.py", JOB_REFUSED),
+    ],
 )
 def test_refusals_of_the_runners(name: str, refused: str, tmp_path: Path) -> None:
+    """A refusal is one line, and neither changes an input nor makes a file."""
+    (tmp_path / "FILE").write_bytes(RECORDS)
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "manifest.json").write_text("{}")
     lines = []
     for flags in refused.strip().splitlines():
-        command = [*SCRIPTS[name], *flags.replace("FILE", "/dev/null").split()]
-        result = run(command, tmp_path, HADOOP_HOME="/nowhere")
-        assert result.code == 2, result.err
-        assert result.out == b""
+        command = [*RUNNERS[name], *flags.split()]
+        result = run(command, tmp_path, cwd=tmp_path, HADOOP_HOME="/nowhere")
+        assert (result.code, result.out, result.left) == (2, b"", []), (flags, result)
+        assert sorted(os.listdir(tmp_path)) == ["FILE", "index", "tmpdir"], flags
         lines += [f"{flags}\n", f"    {result.err.splitlines()[-1]}\n"]
+    assert (tmp_path / "FILE").read_bytes() == RECORDS
     check(f"{name}.refusals.txt", "".join(lines))
 
 
 @pytest.mark.parametrize("name", ["mapper.py", "run_local.sh", "job.py"])
 def test_a_refusal_reads_nothing(name: str, tmp_path: Path) -> None:
     """Impossible options end with exit code 2 and one line, before any file is read."""
-    command = {**SCRIPTS, "job.py": INLINE}[name]
+    command = RUNNERS[name]
     flags = ["--bands=5", "--rows=10", "--recall=0.99"]
     result = run([*command, *flags, "no such file"], tmp_path)
     assert result.code == 2

@@ -13,7 +13,7 @@ import pytest
 
 from neardup.reading.compressed import unpacked
 from tests.support.cases import crossed
-from tests.support.engines import RUN_LOCAL, run, succeed
+from tests.support.engines import RUN_LOCAL, succeed
 
 NEW = b"b 1 2 3 4\na 1 2 3 4\nc\xc3\xa9 1 2 3 4 5\n\nbad x\nd 7 8 9\n=1 7 8 9\n"
 OLD = b"o 1 2 3 4\np 7 8 9 10\n"
@@ -141,25 +141,6 @@ def test_no_rows(name: str, lines: bytes, tmp_path: Path) -> None:
         parquet = pytest.importorskip("pyarrow.parquet")
         kinds = {field.name: str(field.type) for field in parquet.read_schema(io.BytesIO(data))}
         assert kinds == {"a": "string", "b": "string", "similarity": "double"}
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (
-            ["-o", "x.parquet.gz"],
-            "-o x.parquet.gz: Parquet is compressed inside; name it x.parquet",
-        ),
-        (
-            ["--output=kept", "--removed=x.pq.zst"],
-            "--removed x.pq.zst: Parquet is compressed inside; name it x.pq",
-        ),
-    ],
-)
-def test_refused_names(words: list[str], told: str, folder: Path) -> None:
-    result = run([*RUN_LOCAL, *words, "new.txt"], folder, cwd=folder)
-    assert (result.code, result.out, result.left) == (2, b"", [])
-    assert told in result.err
 
 
 @pytest.mark.slow

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from neardup.runtime.program import StageError, UsageError
 from neardup.similarity.definitions import resemblance
 from tests.support.drawn import job, mapped, record_lines, reduced, settings_of
 from tests.support.engines import (
@@ -96,38 +95,6 @@ def test_in_pieces_of_a_large_bucket():
     assert sorted(reduced(lines, settings_of(*SKETCH), bucket_bytes=3000, at_once=5)) == whole
 
 
-def test_the_reducer_notices_other_options():
-    lines = {flag: mapped(DATA, settings_of(f"--verify={flag}")) for flag in FLAGS}
-    for mine in FLAGS:
-        for other in FLAGS:
-            if mine != other:
-                with pytest.raises(StageError, match=r"need the same .*--verify"):
-                    reduced(lines[mine], settings_of(f"--verify={other}"))
-
-
-FLAGS = ["exact", "sketch:64", "sketch"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--output=kept"], "--output kept needs exact pairs, not estimates"),
-        (["--output=removed"], "--output removed needs exact pairs"),
-        (["--output=clusters"], "--output clusters needs exact pairs"),
-        (["--output=links"], "--output links needs exact pairs"),
-        (["--against=x"], "--against needs exact pairs, not estimates"),
-        (["--measure=dice"], "--measure dice needs exact pairs, not estimates"),
-        (["--scheme=simhash"], "--measure hamming needs exact pairs, not estimates"),
-        (["--exact"], "needs the token counts of all records, and --verify sketch sends no tokens"),
-    ],
-)
-def test_what_it_cannot_do_is_refused(flags, said):
-    with pytest.raises(UsageError) as error:
-        settings_of(*SKETCH, *flags)
-    assert said in str(error.value)
-    settings_of(*flags)  # without --verify it is accepted
-
-
 def test_estimates_and_exact_pairs_are_not_merged(tmp_path):
     mixed = b"a\tb\t0.950000\na\tc\t~0.900000..0.990000\n"
     result = run(DEDUP, tmp_path, mixed)
@@ -139,14 +106,13 @@ def test_estimates_and_exact_pairs_are_not_merged(tmp_path):
 
 @pytest.mark.slow
 def test_who_needs_exact_pairs_says_so(tmp_path):
-    (tmp_path / "pairs").write_bytes(b"a\tb\t~0.900000..0.990000\n")
+    estimate = b"a\tb\t~0.900000..0.990000\n"
+    (tmp_path / "pairs").write_bytes(estimate)
     for command in (
         [*NEARDUP, "evaluate", tmp_path / "pairs", ANSWER],
         [*NEARDUP, "audit", VIDEOS, tmp_path / "pairs"],
+        [*DECIDE, "--output=removed"],
     ):
-        result = run(command, tmp_path)
+        result = run(command, tmp_path, estimate)
         assert result.code == 1
         assert "expected exact pairs, got an estimate of --verify sketch" in result.err
-    result = run([*DECIDE, "--output=removed"], tmp_path, b"a\tb\t~0.900000..0.990000\n")
-    assert result.code == 1
-    assert "expected exact pairs, got an estimate of --verify sketch" in result.err

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import ANSWER, INLINE, JOB, LOCAL, VIDEOS, in_order, run, succeed
+from tests.support.engines import ANSWER, INLINE, LOCAL, VIDEOS, in_order, run, succeed
 from tests.support.failing import MEASURED
 from tests.support.sessions import PATIENCE, interrupt, session
 
@@ -64,12 +64,6 @@ def test_bad_lines_of_standard_input(flags: list[str], tmp_path: Path) -> None:
     assert "\nline 3: not an integer: 'bad x'\n" in result.err
 
 
-def test_standard_input_can_be_read_once(tmp_path: Path) -> None:
-    result = run([*INLINE, "-", "-"], tmp_path, TWINS)
-    assert (result.code, result.out) == (2, b"")
-    assert result.err.endswith("job.py: -: standard input can be read only once\n")
-
-
 def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -78,14 +72,6 @@ def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
     assert result.err.endswith(
         f"{pipe}: not a regular file; for a pipe, name - and redirect it to standard input\n"
     )
-
-
-@pytest.mark.parametrize("runner", ["emr", "dataproc", "spark"])
-def test_runners_that_cannot_run_it(runner: str, tmp_path: Path) -> None:
-    result = run([*JOB, "-r", runner, VIDEOS], tmp_path)
-    assert (result.code, result.out, result.left) == (2, b"", [])
-    message = "cannot run this job; use one of -r inline, -r local, -r hadoop, or on Spark "
-    assert result.err == f"job.py: -r {runner}: {message}./run_spark.sh\n"
 
 
 # Compressed files.
@@ -116,25 +102,16 @@ def test_a_compressed_file_without_a_byte(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
+@pytest.mark.parametrize("flags", [[], ["--scheme=prefix"]], ids=["", "counts first"])
 @both
-def test_the_reason_is_said_also_where_all_else_is_quiet(
-    command: list[str], tmp_path: Path
+def test_a_failure_leaves_nothing_and_says_its_reason_where_all_else_is_quiet(
+    command: list[str], flags: list[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(TWINS + b"bad x\n")
-    result = run([*command, "-q", "--strict", path], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert result.err == f"job.py: {path}: line 3: not an integer: 'bad x'\n"
-
-
-@pytest.mark.first_case
-@both
-def test_a_failure_leaves_nothing(command: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "bad.txt"
-    path.write_bytes(TWINS + b"bad x\n")
-    result = run([*command, "--scheme=prefix", "--strict", path], tmp_path)
+    result = run([*command, *flags, "-q", "--strict", path], tmp_path)
     assert (result.code, result.out, result.left, result.locks) == (1, b"", [], [])
-    assert len(result.messages()) == 1
+    assert result.err == f"job.py: {path}: line 3: not an integer: 'bad x'\n"
 
 
 @pytest.mark.first_case

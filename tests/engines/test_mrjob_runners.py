@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import JOB, ROOT, environment, run, succeed
+from tests.support.engines import JOB, ROOT, environment, succeed
 
 # mrjob takes what it lacks in new versions of Python from us, so before it is imported.
 PROGRAM = """
@@ -67,12 +67,6 @@ def test_each_of_the_jobs_is_sent_numpy(
     line = f"['in.txt'] ['{archive}'] {{'PYTHONPATH': '{path}'}}\n"
     kept = "[] .neardup/numpy.tar.gz#numpy-lib\n"
     assert said.out.decode() == 2 * line + kept
-
-
-def test_numpy_is_for_the_nodes_of_a_cluster(tmp_path: Path) -> None:
-    result = run([*JOB, "-r", "inline", "--ship-numpy", "in.txt"], tmp_path)
-    assert result.code == 2
-    assert result.err == "job.py: --ship-numpy needs -r hadoop\n"
 
 
 @pytest.mark.slow

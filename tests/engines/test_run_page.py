@@ -95,27 +95,6 @@ def test_standard_input_can_be_shown(tmp_path: Path) -> None:
     assert "2 of 3 records have a near-duplicate." in page.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--report="], "--report: expected the name of a file, got ''"),
-        (["--report=-"], "--report -: standard output is for the answer; name a file"),
-        (["--report=x", "--verify=sketch"], "--report shows exact pairs; leave out --verify"),
-        (["--report=x", "-ox"], "-o x: --report is written there; name another file"),
-        (
-            ["--report=x", "--removed=x", "--output=kept"],
-            "--report x: --removed is written there; name another file",
-        ),
-        (["--report=texts.txt"], "--report texts.txt: is an input; name another file"),
-    ],
-)
-def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
-    (tmp_path / "texts.txt").write_bytes(lines(["copy0"]))
-    command = [*RUN_LOCAL, "--input=text", *words, "texts.txt"]
-    result = run(command, tmp_path, cwd=tmp_path)
-    assert (result.code, result.out, result.err) == (2, b"", f"run_local.sh: {said}\n")
-
-
 def test_other_engines_name_the_command(tmp_path: Path) -> None:
     result = run([*MAPPER, "--report=page.html"], tmp_path)
     assert result.code == 2

@@ -15,11 +15,10 @@ from tests.support.engines import (
     DECIDING,
     ENGINES,
     INLINE,
-    MAPPER,
     NEARDUP,
-    REDUCER,
     RUN_LOCAL,
     Input,
+    counts_of,
     in_order,
     run,
     succeed,
@@ -164,52 +163,10 @@ def test_weights_of_the_lines_own(engine: str, tmp_path: Path) -> None:
     assert not ENGINES[engine](given, [*flags, "--threshold=0.450000001"], tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--weights=tf", "--scheme=partition"], ["minhash", "simhash", "projection"]),
-        (["--weights=tf", "--exact"], ["minhash", "simhash", "projection"]),
-        (["--weights=tf", "--scheme=auto"], ["minhash", "simhash", "projection"]),
-        (["--weights=own", "--input=text"], ["--input shingles"]),
-        (["--weights=tf", "--shingle=bag"], ["leave out bag"]),
-        (["--weights=own", "--shingle=bag"], ["leave out bag"]),
-        (["--weights=tf", "--input=text", "--shingle=word:1:bag"], ["leave out bag"]),
-        (["--weights=tf", "--measure=cosine"], ["--scheme projection"]),
-        (["--weights=tf", "--scheme=projection", "--measure=jaccard"], ["--scheme minhash"]),
-        (["--weights=heavy"], ["one", "tf", "idf", "tfidf", "own"]),
-        (["--weights=idf"], ["--counts", "step.py count"]),
-        (["--weights=tfidf", "--scheme=simhash"], ["--counts", "run_local.sh"]),
-    ],
-)
-def test_what_cannot_be_weighed_is_refused(
-    flags: list[str], words: list[str], tmp_path: Path
-) -> None:
-    for program in (MAPPER, REDUCER):
-        result = run([*program, *flags], tmp_path, b"")
-        assert result.code == 2
-        assert all(word in result.err for word in words), result.err
-
-
 def test_a_weight_that_nobody_asked_for_is_a_bad_line(tmp_path: Path) -> None:
     result = run(RUN_LOCAL + ["-"], tmp_path, b"a 1:2 2\nb 1:2 2\nc 1 2\nd 1 2\n")
     assert (result.code, result.out) == (0, b"c\td\t1.000000\n")
     assert "2 weight, without --weights own" in result.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["minhash", "simhash", "projection"])
-@pytest.mark.parametrize(
-    ("mapper", "reducer"), [("tf", "one"), ("one", "tf"), ("own", "tf"), ("own", "one")]
-)
-def test_mapper_and_reducer_that_weigh_differently(
-    scheme: str, mapper: str, reducer: str, tmp_path: Path
-) -> None:
-    """Different --weights in mapper and reducer are refused, even if all tokens weigh the same."""
-    flags = [f"--scheme={scheme}", "--weights"]
-    keyed = succeed([*MAPPER, *flags, mapper], tmp_path, b"a 1 2 3\nb 1 2 3\n").out
-    result = run([*REDUCER, *flags, reducer], tmp_path, in_order(keyed))
-    assert result.code != 0
-    assert "mapper and reducer need the same" in result.err
 
 
 def test_counts_are_of_records_whatever_tokens_weigh(tmp_path: Path) -> None:
@@ -232,11 +189,7 @@ def test_an_index_gives_the_lines_that_its_files_give(kind: str, tmp_path: Path)
     new.write_bytes(given_lines(records[40:], kind == "own"))
     flags = [*SURE["minhash"], f"--weights={kind}"]
     if "idf" in kind:
-        counts = tmp_path / "counts.tsv"
-        mapped = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp_path, old.read_bytes()).out)
-        sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, mapped).out)
-        counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, sums).out)
-        flags += [f"--counts={counts}"]
+        flags += [counts_of([str(old)], flags, tmp_path)]
     index = tmp_path / "old.index"
     made = run([*NEARDUP, "index", *flags, "--to", index, old], tmp_path)
     assert made.code == 0, made.err
