@@ -73,12 +73,6 @@ def test_a_signal_at_any_moment_leaves_nothing(step: int, tmp_path: Path) -> Non
     assert codes.count(128 + signal.SIGTERM) > 10 // step
 
 
-def test_what_a_live_run_has_is_not_swept(tmp_path: Path) -> None:
-    folder = new_folder(tmp_path)
-    sweep(tmp_path)
-    assert folder.is_dir()
-
-
 @pytest.mark.parametrize("moment", ["tempfile.mkdtemp", "os.open"])
 def test_a_sweeper_in_the_moment_before_the_lock(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,36 +111,30 @@ def test_a_sweeper_that_has_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert os.listdir(tmp_path) == [folder.name]
 
 
-def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
+def test_what_dead_runs_have_is_swept(tmp_path: Path) -> None:
+    """Folders of killed runs are removed, even of one that was killed before it had anything."""
     code = "import sys; from pathlib import Path; from neardup.runtime import atomic_write; "
     code += "(atomic_write.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
     subprocess.run([sys.executable, "-c", code, tmp_path], check=True, cwd=ROOT, timeout=60)
     assert len(list(tmp_path.glob("*/file"))) == 1
-    sweep(tmp_path)
-    assert os.listdir(tmp_path) == []
-
-
-def test_what_was_killed_before_it_had_anything_is_swept(tmp_path: Path) -> None:
     tempfile.mkdtemp(prefix=LOCKED, dir=tmp_path)
     sweep(tmp_path)
     assert os.listdir(tmp_path) == []
 
 
-def test_an_empty_folder_of_a_user_stays(tmp_path: Path) -> None:
-    for name in "neardup.run.x", "neardup.run.2026_may":
-        (tmp_path / name).mkdir()
-        (tmp_path / name).chmod(0o755)  # those of a killed run are 0700
-    sweep(tmp_path)
-    assert len(os.listdir(tmp_path)) == 2
-
-
 def test_nothing_else_is_swept(tmp_path: Path) -> None:
+    new_folder(tmp_path)  # of a live run
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     (theirs / "file").write_text("x")
     (tmp_path / f"{LOCKED}link").symlink_to(theirs)
     (tmp_path / f"{LOCKED}file").write_text("x")
     (tmp_path / "neardup.abcdefgh").mkdir()  # as older runs and other engines have
+    for name in "neardup.run.x", "neardup.run.2026_may":  # of a user
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0o755)  # those of a killed run are 0700
+    if os.geteuid() == 0:
+        os.chown(tempfile.mkdtemp(prefix=LOCKED, dir=tmp_path), 12345, -1)  # somebody else's
     named = tmp_path / f"{LOCKED}results"  # by a user, who has something in it
     elsewhere = tmp_path / f"{LOCKED}elsewhere"  # of a run on another machine
     for folder, file in ((named, "pairs.tsv"), (elsewhere, OWNER)):
@@ -156,12 +144,4 @@ def test_nothing_else_is_swept(tmp_path: Path) -> None:
     sweep(tmp_path)
     sweep(tmp_path / "nowhere")
     assert sorted(tmp_path.rglob("*")) == before
-    assert len(before) == 9
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a folder for somebody else")
-def test_nobody_elses_folder_is_swept(tmp_path: Path) -> None:
-    (tmp_path / f"{LOCKED}theirs").mkdir()
-    os.chown(tmp_path / f"{LOCKED}theirs", 12345, -1)
-    sweep(tmp_path)
-    assert os.listdir(tmp_path) == [f"{LOCKED}theirs"]
+    assert len(before) > 11

@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.support.engines import (
     IN_FILES,
     MAPPER,
     NEARDUP,
+    REDUCER,
     ROOT,
     RUN_LOCAL,
     VIDEOS,
@@ -28,7 +28,15 @@ from tests.support.engines import (
     in_order,
     run,
 )
-from tests.support.sessions import PATIENCE, either_way, interrupt, path_with_sort, session
+from tests.support.sessions import (
+    PATIENCE,
+    either_way,
+    interrupt,
+    interrupt_at,
+    path_with_other_sort,
+    path_with_sort,
+    session,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -63,6 +71,29 @@ def hot_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+ONE_BUCKET = ["--bands=1", "--rows=1"]
+SORTING = [*REDUCER, *ONE_BUCKET, "--output=links"]
+
+
+@pytest.fixture
+def large_bucket(tmp_path: Path) -> Path:
+    """Return keyed lines, not in order, of a bucket so large that SORTING sorts it in a child."""
+    shingles = " ".join(map(str, range(100, 10_000, 7)))
+    lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
+    keyed = run([*MAPPER, *ONE_BUCKET], tmp_path, lines.encode()).out.splitlines(keepends=True)
+    assert sum(map(len, keyed)) > 8 << 20
+    (tmp_path / "keyed").write_bytes(b"".join(reversed(keyed)))
+    return tmp_path / "keyed"
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> Path:
+    """Return a file whose pairs are more than a pipe holds."""
+    path = tmp_path / "copies.txt"
+    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
+    return path
+
+
 @either_way
 def test_while_it_reads_standard_input(how: str, tmp_path: Path) -> None:
     with session([*RUN_LOCAL, "-"], tmp_path, subprocess.PIPE) as it:
@@ -81,87 +112,48 @@ def test_while_it_reads_standard_input(how: str, tmp_path: Path) -> None:
 def test_in_the_map_phase(how: str, seconds: float, long_file: Path, tmp_path: Path) -> None:
     """An interrupted map phase leaves nothing, even while Python and numpy are still loading."""
     with session([*RUN_LOCAL, "--jobs", "2", str(long_file)], tmp_path) as it:
-        it.wait_for("mapper", seconds)
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
+        interrupt_at(it, "mapper", how, seconds)
         assert it.process.stdout is not None
         assert it.process.stdout.read() == b""
 
 
 @either_way
-def test_while_it_sorts(how: str, tmp_path: Path) -> None:
-    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
-    with session([*RUN_LOCAL, *IN_FILES, str(VIDEOS)], tmp_path, PATH=path) as it:
-        it.wait_for("sleep")
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
-
-
-@either_way
-def test_in_a_hot_bucket(how: str, hot_file: Path, tmp_path: Path) -> None:
-    with session([*RUN_LOCAL, *IN_FILES, "--bands=1", "--rows=1", str(hot_file)], tmp_path) as it:
-        it.wait_for("reducer", seconds=1)
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
-
-
-@either_way
-def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
+def test_while_its_reader_is_slow(how: str, copies: Path, tmp_path: Path) -> None:
     """A run that is interrupted while its output is not read leaves nothing."""
-    path = tmp_path / "copies.txt"
-    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
-    with session([*RUN_LOCAL, str(path)], tmp_path) as it:
-        it.wait_for("dedup", seconds=0.3)
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
+    with session([*RUN_LOCAL, str(copies)], tmp_path) as it:
+        interrupt_at(it, "dedup", how, seconds=0.3)
 
 
-@pytest.mark.parametrize("how", ["kill", "kill -9"])
-@pytest.mark.parametrize("step", ["mapper", "join", "prune", "reducer", "dedup"])
+@pytest.mark.parametrize("how", ["Ctrl-C", "kill", "kill -9"])
+@pytest.mark.parametrize("step", ["mapper", "join", "prune", "reducer", "hot bucket", "sleep"])
 def test_in_any_step(
     step: str, how: str, some_seconds: Path, hot_file: Path, tmp_path: Path
 ) -> None:
     """An interrupted step leaves nothing; after kill -9, the next run removes the folder."""
-    sort = shutil.which("sort")
-    script = f'case "$*" in *pairs.0*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
-    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    file = {"reducer": hot_file, "dedup": VIDEOS}.get(step, some_seconds)
-    flags = IN_FILES if step in ("prune", "reducer", "dedup") else []
+    path = path_with_other_sort(tmp_path, "pairs.0", "exec sleep 1000")
+    file = {"reducer": hot_file, "hot bucket": hot_file, "sleep": VIDEOS}.get(step, some_seconds)
+    flags = [] if step in ("mapper", "join") else IN_FILES
+    flags = [*flags, "--bands=1", "--rows=1"] if step == "hot bucket" else flags
+    word, seconds = ("reducer", 1) if step == "hot bucket" else (step, 0)
     with session([*RUN_LOCAL, *flags, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
-        it.wait_for(step)
-        if how == "kill -9":
-            os.kill(it.process.pid, signal.SIGKILL)
-            assert it.ended() == -signal.SIGKILL
-            assert len(os.listdir(it.tmp / "tmpdir")) == 1
-            assert run([*RUN_LOCAL, VIDEOS], tmp_path).left == []
-        else:
-            code = interrupt(it, how)
-            assert it.ended_clean() == code
-
-
-def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
-    """After kill -9, the run's child programs end, and the next run removes the folder."""
-    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
-    with session([*RUN_LOCAL, *IN_FILES, str(VIDEOS)], tmp_path, PATH=path) as it:
-        it.wait_for("sleep")
-        assert len(run([*RUN_LOCAL, VIDEOS], tmp_path).left) == 1
+        if how != "kill -9":
+            interrupt_at(it, word, how, seconds)
+            return
+        it.wait_for(word, seconds)
+        if step == "sleep":  # what is left is of the run that is at work
+            assert len(run([*RUN_LOCAL, VIDEOS], tmp_path).left) == 1
         os.kill(it.process.pid, signal.SIGKILL)
         assert it.ended() == -signal.SIGKILL
+        assert len(os.listdir(it.tmp / "tmpdir")) == 1
         assert run([*RUN_LOCAL, VIDEOS], tmp_path).left == []
 
 
-def test_kill_9_while_a_reducer_sorts(tmp_path: Path) -> None:
+def test_kill_9_while_a_reducer_sorts(large_bucket: Path, tmp_path: Path) -> None:
     """After kill -9 of a reducer that sorts a large bucket in a child process, the child ends."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
-    shingles = " ".join(map(str, range(100, 10_000, 7)))
-    lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
-    flags = ["--bands=1", "--rows=1"]
-    keyed = run([*MAPPER, *flags], tmp_path, lines.encode()).out.splitlines(keepends=True)
-    (tmp_path / "keyed").write_bytes(b"".join(reversed(keyed)))
-    reducer = [sys.executable, str(ROOT / "reducer.py"), *flags, "--output=links"]
     with (
-        (tmp_path / "keyed").open("rb") as stdin,
-        session(reducer, tmp_path, stdin.fileno(), PATH=path) as it,
+        large_bucket.open("rb") as stdin,
+        session(SORTING, tmp_path, stdin.fileno(), PATH=path) as it,
     ):
         it.wait_for("sleep")
         os.kill(it.process.pid, signal.SIGKILL)
@@ -226,62 +218,36 @@ def test_ctrl_c_at_any_moment_of_the_start(name: str, tmp_path: Path) -> None:
             assert it.ended() in (0, 130, -signal.SIGINT)  # and prints no traceback
 
 
-def test_a_sort_that_fails(tmp_path: Path) -> None:
-    path = path_with_sort(tmp_path, "#!/bin/sh\necho 'sort: no luck' >&2\nexit 2\n")
-    result = run([*RUN_LOCAL, *IN_FILES, VIDEOS], tmp_path, PATH=path)
-    assert result.code not in (0, 130)
-    assert result.out == b""
-    assert "sort: no luck" in result.err
-    assert not result.left
-
-
-def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
-    """A `sort` that prints all its lines and then fails makes the run fail."""
-    sort = shutil.which("sort")
-    path = path_with_sort(tmp_path, f'#!/bin/sh\n{sort} "$@"\nexit 2\n')
-    result = run([*RUN_LOCAL, *IN_FILES, VIDEOS], tmp_path, PATH=path)
-    assert result.code == 1
-    assert result.err == "run_local.sh: sort ended with status 2\n"
-    assert not result.left
-
-
-def test_a_sort_that_ends_as_if_nobody_read(tmp_path: Path) -> None:
-    """A `sort` that dies of SIGPIPE after part of its lines makes the run fail."""
-    sort = shutil.which("sort")
-    script = f"""#!/bin/sh
-case "$*" in
-*pairs.0*) {sort} "$@" | head -n 100; kill -PIPE $$ ;;
-*) exec {sort} "$@" ;;
-esac
-"""
-    path = path_with_sort(tmp_path, script)
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'sort: no luck' >&2; exit 2", "sort: no luck"),
+        ('SORT "$@"; exit 2', "run_local.sh: sort ended with status 2"),
+        ('SORT "$@" | head -n 100; kill -PIPE $$', "sort ended with signal 13: Broken pipe"),
+    ],
+    ids=["at once", "after all its lines", "as if nobody read"],
+)
+def test_a_sort_that_fails(script: str, said: str, tmp_path: Path) -> None:
+    """A run fails if a `sort` fails, even after it has printed all or some of its lines."""
+    script = script.replace("SORT", shutil.which("sort") or "sort")
+    path = path_with_other_sort(tmp_path, "pairs.0", script)
     result = run([*RUN_LOCAL, *IN_FILES, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
-    assert result.code == 1
-    assert result.err == "run_local.sh: sort ended with signal 13: Broken pipe\n"
-    assert not result.left
+    assert (result.code, result.left) == (1, [])
+    assert said in result.err
 
 
-def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
+def test_a_reader_that_has_all_it_wants(copies: Path, tmp_path: Path) -> None:
     """A run succeeds and leaves nothing if its reader closes the pipe after one line."""
-    path = tmp_path / "copies.txt"
-    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
     script = '"$@" | head -n 1; exit ${PIPESTATUS[0]}'
-    result = run(["bash", "-c", script, "-", *RUN_LOCAL, path], tmp_path)
-    assert result.code == 0
+    result = run(["bash", "-c", script, "-", *RUN_LOCAL, copies], tmp_path)
+    assert (result.code, result.left) == (0, [])
     assert result.out == b"copy000000\tcopy000001\t1.000000\n"
-    assert not result.left
 
 
-def test_a_reducer_whose_own_sort_fails(tmp_path: Path) -> None:
+def test_a_reducer_whose_own_sort_fails(large_bucket: Path, tmp_path: Path) -> None:
     """A reducer fails if the `sort` that it runs for a large bucket fails."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexit 2\n")
-    shingles = " ".join(map(str, range(100, 10_000, 7)))
-    lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
-    flags = ["--bands=1", "--rows=1"]
-    keyed = run([*MAPPER, *flags], tmp_path, lines.encode()).out.splitlines(keepends=True)
-    assert sum(map(len, keyed)) > 8 << 20
-    reducer = [sys.executable, str(ROOT / "reducer.py"), *flags, "--output=links"]
-    result = run(reducer, tmp_path, b"".join(reversed(keyed)), PATH=path)
+    result = run(SORTING, tmp_path, large_bucket.read_bytes(), PATH=path)
     assert result.code == 1
     assert "sort" in result.err
     assert not result.left

@@ -105,25 +105,22 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
-    """The message of a failing program is shown in full, in place of the progress line."""
-    path = gated_sort(tmp_path, f"echo {LONG_WORDS} >&2; exit 2")
+@pytest.mark.parametrize(
+    ("script", "lines"),
+    [
+        (f"echo {LONG_WORDS} >&2; exit 2", [LONG_WORDS, "run_local.sh: sort ended with status 2"]),
+        ("echo x", ["run_local.sh: "]),  # a worker fails
+    ],
+)
+def test_a_failure_is_read_in_full(script: str, lines: list[str], tmp_path: Path) -> None:
+    """The message of a failing program or worker is shown in full, in place of the progress."""
     words = [*RUN_LOCAL, *IN_FILES, "--jobs=1", str(VIDEOS)]
+    path = gated_sort(tmp_path, script)
     seen = on_terminal(words, tmp_path, 80, b"[4/4 dedup] ", PATH=path)
     assert seen.code == 1
-    assert screen(seen.shown) == [LONG_WORDS, "run_local.sh: sort ended with status 2", ""]
-
-
-@pytest.mark.slow
-def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
-    path = gated_sort(tmp_path, "echo x")
-    words = [*RUN_LOCAL, *IN_FILES, "--jobs=1", str(VIDEOS)]
-    seen = on_terminal(words, tmp_path, 80, b"[4/4 dedup] ", PATH=path)
-    assert seen.code == 1
-    message, end = screen(seen.shown)
-    assert message.startswith("run_local.sh: ")
-    assert "[4/4" not in message
-    assert end == ""
+    *shown, end = screen(seen.shown)
+    assert (len(shown), end) == (len(lines), "")
+    assert all(line.startswith(start) and "[4/4" not in line for line, start in zip(shown, lines))
 
 
 @pytest.mark.first_case
