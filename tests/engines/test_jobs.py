@@ -29,6 +29,14 @@ def installed(tmp_path: Path) -> dict[str, str]:
     return fake_hadoop(tmp_path, LISTS_NOTHING)
 
 
+def shown(words: list[str | Path], tmp_path: Path, told: dict[str, str]) -> list[list[str]]:
+    """Return the words of each command that --show prints, without comments."""
+    result = run([*RUN_HADOOP, "--show", *words], tmp_path, **told)
+    assert result.code == 0, result.err
+    lines = result.out.decode().splitlines()
+    return [shlex.split(line) for line in lines if not line.startswith("#")]
+
+
 def test_the_command_that_is_shown(tmp_path: Path) -> None:
     """In the command, generic options are first; among properties, the user's are last, and win."""
     fake_hadoop(tmp_path, LISTS_NOTHING)
@@ -77,19 +85,15 @@ def test_numpy_for_this_python_and_for_another(
 def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path) -> None:
     """Shuffle timeouts are short, since Hadoop's defaults wait nine minutes for a dead node."""
     waits = [f"mapreduce.reduce.shuffle.{what}.timeout" for what in ("connect", "read")]
-    flags = ["--show", "-D", f"{waits[0]}=7"]
-    command = shlex.split(
-        run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed).out.decode()
-    )
+    command, _ = shown(["-D", f"{waits[0]}=7", "a", "out"], tmp_path, installed)
     assert [last(command, name) for name in waits] == ["7", "25000"]
 
 
 @pytest.mark.slow
 def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
     """The jobs that count tokens come first, and write to a folder beside the output."""
-    flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]
-    result = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
-    sums, counts, pairs, dedup, mark, removing = map(shlex.split, result.out.decode().splitlines())
+    words = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "a", "my data/out/"]
+    sums, counts, pairs, dedup, mark, removing = shown(words, tmp_path, installed)
     (between,) = re.findall(
         r"^my data/_neardup-[0-9a-f]{16}\.out(?=/sums$)", value(sums, "-output")
     )
@@ -109,18 +113,15 @@ def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Pat
     hadoop = f"{tmp_path}/bin/hadoop"
     assert mark == [hadoop, "fs", "-touchz", "my data/out/_neardup"]
     assert removing == [hadoop, "fs", "-rm", "-r", "-skipTrash", between]
-    again = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
-    assert between not in again.out.decode()  # no two runs share a folder
+    assert between not in shown(words, tmp_path, installed)[-1]  # no two runs share a folder
 
 
 def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path: Path) -> None:
     own = tmp_path / "own.tsv"
     own.write_text("s00000000000000000003\t1\n")
-    flags = ["--counts", own, "--scheme=prefix", "--show"]
-    result = run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed)
-    pairs, _ = result.out.decode().splitlines()
-    assert f" -files '{own}#counts' -archives " in pairs
-    assert pairs.count(" --counts=counts ") == 2
+    pairs, _ = shown(["--counts", own, "--scheme=prefix", "a", "out"], tmp_path, installed)
+    assert value(pairs, "-files") == f"{own}#counts"
+    assert " ".join(pairs).count(" --counts=counts ") == 2
 
 
 @pytest.mark.slow
@@ -157,11 +158,9 @@ def list_sent(command: list[str]) -> Path:
 def test_the_commands_that_decide(tmp_path: Path) -> None:
     """The commands of a decision can be run as shown: the list of input files is not removed."""
     flags = ["--output=kept", "--keep=longest", "--removed=/gone/", "--against", "/old"]
-    more = ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9", "--show"]
-    result = run([*RUN_HADOOP, *flags, *more, "/in", "/out"], tmp_path, **listing(tmp_path))
-    assert result.code == 0, result.err
-    lines = result.out.decode().splitlines()
-    pairs, decide, keep, gone, mark, removing = map(shlex.split, lines)
+    more = ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9"]
+    words = [*flags, *more, "/in", "/out"]
+    pairs, decide, keep, gone, mark, removing = shown(words, tmp_path, listing(tmp_path))
     between = removing[-1]
     assert list_sent(pairs) == list_sent(keep)
     assert list_sent(pairs).read_text() == "old\t/old/o.txt\nnew\t/in/a.gz\nnew\t/in/b c.txt\n"
@@ -189,9 +188,8 @@ def test_the_commands_that_decide(tmp_path: Path) -> None:
 @pytest.mark.first_case
 @pytest.mark.parametrize("output", ["removed", "clusters"])
 def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
-    flags = [f"--output={output}", "--show", "/in", "/out"]
-    result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
-    _, decide, mark, _ = map(shlex.split, result.out.decode().splitlines())
+    words = [f"--output={output}", "/in", "/out"]
+    _, decide, mark, _ = shown(words, tmp_path, listing(tmp_path))
     assert value(decide, "-output") == "/out"
     assert f"neardup-job/step.py decide --verify=exact --output={output} " in " ".join(decide)
     assert mark[2:] == ["-touchz", "/out/_neardup"]
@@ -200,13 +198,12 @@ def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
     """Pairs of two collections need one job and a list of files; other pairs need no list."""
-    flags = ["--between", "--against=/old", "--show", "/in", "/out"]
-    result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
-    pairs, _ = map(shlex.split, result.out.decode().splitlines())
+    words = ["--between", "--against=/old", "/in", "/out"]
+    pairs, _ = shown(words, tmp_path, listing(tmp_path))
     assert list_sent(pairs).read_text().startswith("old\t/old/o.txt\nnew\t")
     assert value(pairs, "-output") == "/out"
-    result = run([*RUN_HADOOP, "--show", "/in", "/out"], tmp_path, **listing(tmp_path))
-    assert "input-files" not in result.out.decode()
+    pairs, _ = shown(["/in", "/out"], tmp_path, listing(tmp_path))
+    assert "input-files" not in " ".join(pairs)
 
 
 @pytest.mark.first_case
@@ -230,9 +227,7 @@ def test_tasks_by_the_size_of_the_input(
     told = listing(tmp_path)
     half = f"-rw-r--r--   1 me us {int(gigabytes * 10**9 / 2)} 2026-01-31 09:00"
     (tmp_path / "new").write_text(f"{half} /in/a\n{half} /in/b\n{half} /in/_c\n")
-    result = run([*RUN_HADOOP, *flags.split(), "--show", "/in", "/out"], tmp_path, **told)
-    assert result.code == 0, result.err
-    commands = [shlex.split(line) for line in result.out.decode().splitlines()]
+    commands = shown([*flags.split(), "/in", "/out"], tmp_path, told)
     jobs = [command for command in commands if command[1] == "jar"]
     assert len(jobs) == 1 + (gigabytes > 1 and "--rounds=1" not in flags)  # keys first
     assert [last(job, "mapreduce.job.maps") for job in jobs] == [str(maps)] * len(jobs)
@@ -245,8 +240,8 @@ def test_tasks_by_the_size_of_the_input(
 def test_a_packed_file_is_larger_than_it_looks(tmp_path: Path) -> None:
     told = listing(tmp_path)
     (tmp_path / "new").write_text("-rw-r--r--   1 me us 300000000 2026-01-31 09:00 /in/a.gz\n")
-    result = run([*RUN_HADOOP, "--rounds=1", "--show", "/in", "/out"], tmp_path, **told)
-    assert last(shlex.split(result.out.decode()), "mapreduce.job.reduces") == "10"
+    command, _ = shown(["--rounds=1", "/in", "/out"], tmp_path, told)
+    assert last(command, "mapreduce.job.reduces") == "10"
 
 
 def test_lists_that_cannot_be_used(tmp_path: Path) -> None:

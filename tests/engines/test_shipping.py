@@ -61,16 +61,24 @@ def test_each_script_of_the_archive_starts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:
+def test_the_shipped_files_give_the_same_and_count(task: Path, tmp_path: Path) -> None:
     keyed = run_task(task, "mapper.py", RECORDS, **TASK)  # of which more may be good elsewhere
-    pairs = run_task(task, "reducer.py", in_order(keyed.out))
-    unique = run_task(task, "dedup_reducer.py", in_order(pairs.out * 2))
+    pairs = run_task(task, "reducer.py", in_order(keyed.out), **TASK)
+    unique = run_task(task, "dedup_reducer.py", in_order(pairs.out * 2), **TASK)
     for result in (keyed, pairs, unique):
         assert result.err.splitlines()[0] == "the shipped package"
     assert keyed.out == succeed([*MAPPER, "--max-bad=1"], tmp_path, RECORDS).out
+    assert all(line.count(b"\t") == 3 for line in keyed.out.splitlines())
     assert unique.out == b"a\tb\t1.000000\na\tc\t1.000000\nb\tc\t1.000000\n"
     assert in_order(pairs.out) == unique.out
     assert {path.name for path in task.iterdir()} == set(SHIPPED)
+    counted = counters(keyed.err)
+    assert counted["records"] == 3
+    assert sum(n for name, n in counted.items() if name.startswith("bad lines: ")) == 4
+    assert counters(pairs.err)["pairs"] == 3
+    found = counters(unique.err)
+    assert found.pop("tasks with compiled kernels") == int(kernels.COMPILED)
+    assert found == {"unique pairs": 3, "repeated pairs": 3}
 
 
 def counters(err: str) -> dict[str, int]:
@@ -84,21 +92,6 @@ def counters(err: str) -> dict[str, int]:
         found[match[1]] = int(match[2])
     assert 0 < len(found) < 50
     return found
-
-
-@pytest.mark.slow
-def test_counters(task: Path) -> None:
-    keyed = run_task(task, "mapper.py", RECORDS, **TASK)
-    counted = counters(keyed.err)
-    assert counted["records"] == 3
-    assert sum(n for name, n in counted.items() if name.startswith("bad lines: ")) == 4
-    assert all(line.count(b"\t") == 3 for line in keyed.out.splitlines())
-    pairs = run_task(task, "reducer.py", in_order(keyed.out), **TASK)
-    assert counters(pairs.err)["pairs"] == 3
-    unique = run_task(task, "dedup_reducer.py", in_order(pairs.out * 2), **TASK)
-    found = counters(unique.err)
-    assert found.pop("tasks with compiled kernels") == int(kernels.COMPILED)
-    assert found == {"unique pairs": 3, "repeated pairs": 3}
 
 
 @pytest.mark.parametrize("step", ["--step-num=0 --mapper", "--step-num=0 --reducer"])

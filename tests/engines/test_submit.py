@@ -26,16 +26,7 @@ from neardup.runtime.atomic_write import MACHINE, OWNER
 from neardup.runtime.program import StageError
 from tests.support import hadoop_cluster
 from tests.support.cases import some
-from tests.support.engines import (
-    JOB,
-    ROOT,
-    RUN_HADOOP,
-    VIDEOS,
-    Command,
-    environment,
-    program,
-    run,
-)
+from tests.support.engines import JOB, ROOT, RUN_HADOOP, VIDEOS, Command, environment, program, run
 from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, value, was_asked
 
 
@@ -89,60 +80,50 @@ def test_no_hadoop_here(tmp_path: Path) -> None:
     assert "no hadoop-streaming jar found" in result.err
 
 
-@pytest.mark.slow
-def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
-    """If the input changes between the jobs, the run fails and leaves no incomplete answer."""
-    told = listing(tmp_path)
-    counted = "\\tneardup\\n\\t\\trecords=9\\n\\t\\trecords removed=2\\n"
-    lines = "\\t\\tMap input records=9\\n\\t\\tMap output records=8\\n"
-    said = f'printf "Running job: job_1_0001\\n{counted}{lines}completed successfully\\n" >&2'
-    listed = f"cat {tmp_path}/new"
-    case = f'case "$1 $2" in jar*) {said} ;; "fs -ls") {listed} ;; "fs -test") exit 1 ;; esac'
-    fake_hadoop(tmp_path, case)
-    result = run([*RUN_HADOOP, "--output=kept", "/in", "/out"], tmp_path, **told)
-    assert result.code == 1
-    # Three jobs have said that two are to go.
-    assert "of 9 lines 8 are kept, but 6 records are removed" in result.err.splitlines()[-1]
-    asked = was_asked(tmp_path)
-    assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
+def job_that_says(*counts: str, number: int = 1) -> str:
+    """Return a shell command that reports a job with these counts."""
+    said = "\\n\\t\\t".join(["\\tneardup", *counts])
+    return f'printf "Running job: job_1_000{number}\\n{said}\\ncompleted successfully\\n" >&2 ;;'
+
+
+DECIDED = ["records=9", "records removed=2", "Map input records=9"]  # by each of three jobs
+CHANGES = [
+    (
+        "--output=kept",
+        f"jar*) {job_that_says(*DECIDED, 'Map output records=8')}",
+        "",
+        "of 9 lines 8 are kept, but 6 records are removed",
+    ),
+    (
+        "--output=kept",
+        f"jar*) {job_that_says(*DECIDED, 'Map output records=3')}",
+        "; sed -i 's/09:00/09:01/' NEW",
+        "changed while it was read; run again",
+    ),
+    (
+        "--rounds=2",
+        f"jar*step.py\\ share*) {job_that_says('records=8', 'keys=90', number=8)}"
+        f"jar*) {job_that_says('records=9', 'keys=90', number=9)}",
+        "",
+        "run_hadoop.sh: one round has read 9 records with 90 keys, the other one 8 with 90: did "
+        "the input change? run the job again",
+    ),
+]
 
 
 @pytest.mark.slow
-def test_an_input_that_is_another_one_after_the_last_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("flag", "jobs", "then", "said"), CHANGES)
+def test_an_input_that_changes_leaves_no_incomplete_answer(
+    flag: str, jobs: str, then: str, said: str, tmp_path: Path
+) -> None:
     told = listing(tmp_path)
-    counted = "\\tneardup\\n\\t\\trecords=9\\n\\t\\trecords removed=2\\n"
-    lines = "\\t\\tMap input records=9\\n\\t\\tMap output records=3\\n"
-    said = f'printf "Running job: job_1_0001\\n{counted}{lines}completed successfully\\n" >&2'
-    listed = f"cat {tmp_path}/new; sed -i 's/09:00/09:01/' {tmp_path}/new"
-    case = f'case "$1 $2" in jar*) {said} ;; "fs -ls") {listed} ;; "fs -test") exit 1 ;; esac'
-    fake_hadoop(tmp_path, case)
-    result = run([*RUN_HADOOP, "--output=kept", "/in", "/out"], tmp_path, **told)
+    listed = f'"fs -ls"*) cat NEW{then} ;;'.replace("NEW", f"{tmp_path}/new")
+    fake_hadoop(tmp_path, f'case "$*" in {jobs} {listed} "fs -test"*) exit 1 ;; esac')
+    result = run([*RUN_HADOOP, flag, "/in", "/out"], tmp_path, **told)
     assert result.code == 1
-    assert "changed while it was read; run again" in result.err.splitlines()[-1]
+    assert said in result.err.splitlines()[-1]
     removing = "fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out"
     assert re.fullmatch(removing, was_asked(tmp_path)[-1])
-
-
-@pytest.mark.slow
-def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
-    """If the two rounds read different records, the run fails and leaves no incomplete answer."""
-    told = listing(tmp_path)
-    first, second = (
-        f'printf "Running job: job_1_000{i}\\n\\tneardup\\n\\t\\trecords={i}\\n'
-        '\\t\\tkeys=90\\ncompleted successfully\\n" >&2'
-        for i in (8, 9)
-    )
-    jobs = f"jar*step.py\\ share*) {first} ;; jar*) {second} ;;"
-    case = f'case "$*" in {jobs} "fs -ls"*) cat {tmp_path}/new ;; "fs -test"*) exit 1 ;; esac'
-    fake_hadoop(tmp_path, case)
-    result = run([*RUN_HADOOP, "--rounds=2", "/in", "/out"], tmp_path, **told)
-    assert result.code == 1
-    assert result.err.splitlines()[-1] == (
-        "run_hadoop.sh: one round has read 9 records with 90 keys, the other one 8 with 90: did "
-        "the input change? run the job again"
-    )
-    asked = was_asked(tmp_path)
-    assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
 
 
 @pytest.mark.first_case
@@ -164,14 +145,10 @@ def test_room_for_the_shared_keys(
     said = f"Running job: job_1_0001\n\t\tBytes Written={megabytes << 20}\ncompleted successfully\n"
     (tmp_path / "said").write_text(said)
     case = f'case "$*" in *"-ls -R"*) cat {tmp_path}/new ;; jar*) cat {tmp_path}/said >&2 ;;'
-    program(
-        tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', f"{case} *) exit 1 ;; esac"
-    )
+    fake_hadoop(tmp_path, f"{case} *) exit 1 ;; esac")
     run([*RUN_HADOOP, "--rounds=2", *flags.split(), "/in", "/out"], tmp_path, **told)
-    asked = (tmp_path / "asked").read_text().splitlines()
-    keys, pairs = (
-        shlex.split(line) for line in asked if "/mapper.py" in line or "step.py share" in line
-    )
+    jobs = [line for line in was_asked(tmp_path) if "/mapper.py" in line or "step.py share" in line]
+    keys, pairs = map(shlex.split, jobs)
     memory = [last(job, "mapreduce.map.memory.mb") for job in (keys, pairs)]
     assert memory[1] == str(container)
     assert memory[0] == ("2048" if "memory=" not in flags else str(container))
@@ -200,17 +177,30 @@ def test_overwrite_removes_what_an_earlier_run_has_marked(there: str, tmp_path: 
     assert asked[-1].startswith("jar ")
 
 
-def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
-    """A start that fails removes nothing: OUTPUT may belong to another run."""
-    said = "Output directory hdfs://localhost/out already exists"
-    hadoop = f'if [ "$1" = jar ]; then echo "ERROR: {said}" >&2; exit 1; fi'
-    told = fake_hadoop(tmp_path, hadoop)
-    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **told)
-    assert result.err.splitlines()[-1] == (
-        f"run_hadoop.sh: {said}; --overwrite removes an earlier answer"
-    )
-    asked = [line.split()[0] for line in was_asked(tmp_path)]
-    assert asked == ["fs", "jar"]
+THERE = "Output directory hdfs://localhost/out already exists"
+FAILED = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"
+NO_SNAPPY = "Error: java.lang.RuntimeException: native snappy library not available: this version"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (f"ERROR: {THERE}", f"{THERE}; --overwrite removes an earlier answer"),
+        (
+            f"{FAILED}\\n{NO_SNAPPY}",
+            "the nodes have no Snappy; type -D mapreduce.map.output.compress=false",
+        ),
+    ],
+)
+def test_a_failed_start_removes_nothing_and_names_what_to_type(
+    told: str, said: str, tmp_path: Path
+) -> None:
+    """OUTPUT may belong to another run."""
+    env = fake_hadoop(tmp_path, f'if [ "$1" = jar ]; then printf "{told}\\n" >&2; exit 1; fi')
+    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **env)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == f"run_hadoop.sh: {said}"
+    assert not any(" -rm " in line for line in was_asked(tmp_path))
 
 
 @pytest.mark.first_case
@@ -232,19 +222,6 @@ def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_pat
     assert ("/out was written by another run; left unchanged\n" in result.err) == stays
     asked = (tmp_path / "asked").read_text()
     assert ("fs -rm " in asked) != stays
-
-
-def test_nodes_without_snappy(tmp_path: Path) -> None:
-    """If the nodes lack Snappy, the message names the option to type."""
-    task = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"
-    error = "Error: java.lang.RuntimeException: native snappy library not available: this version"
-    hadoop = f'if [ "$1" = jar ]; then printf "{task}\\n{error}\\n" >&2; exit 1; fi'
-    told = fake_hadoop(tmp_path, hadoop)
-    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **told)
-    assert result.code == 1
-    assert result.err.splitlines()[-1] == (
-        "run_hadoop.sh: the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
-    )
 
 
 @pytest.mark.slow
