@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import lzma
 import random
 import re
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
-from neardup.reading.compressed import OPENERS
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import describe
 from tests.support.cases import crossed, some
@@ -47,30 +43,9 @@ def texts() -> list[tuple[str, str]]:
 
 TEXT = "".join(f"{id_}\t{text}\n" for id_, text in texts()).encode()
 JSONL = "".join(json.dumps({"id": id_, "text": text}) + "\n" for id_, text in texts()).encode()
-ARRAY = json.dumps([{"id": id_, "text": text} for id_, text in texts()], indent=1).encode() + b"\n"
 CSV = ("id,text\n" + "".join(f"{id_},{text}\n" for id_, text in texts())).encode()
 TSV = ("id\tlang\ttext\n" + "".join(f"{id_}\ten\t{text}\n" for id_, text in texts())).encode()
 SHINGLES = b"p0 1 2 3\np1 1 2 3\np2 4 5\np3 4 5\np4 8\n"
-
-
-def zstd(data: bytes) -> bytes:
-    if not shutil.which("zstd"):
-        pytest.skip("needs zstd")
-    return subprocess.run(["zstd", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
-
-
-def parquet(_: bytes) -> bytes:
-    """Return the texts as a Parquet file."""
-    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    ids, of_ids = zip(*texts())
-    sink = arrow.BufferOutputStream()
-    files.write_table(arrow.table({"id": ids, "text": of_ids}), sink)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def as_it_is(data: bytes) -> bytes:
-    return data
 
 
 # What it is, its bytes, options of the run, and the options in the message.
@@ -98,22 +73,6 @@ def test_what_is_taken_for_something_else(
     assert (result.code, result.left) == (1, [])
     assert result.err.endswith(f"; add: {fix}\n")
     assert succeed([*words, *fix.split()], tmp_path).out == PAIRS
-
-
-@pytest.mark.parametrize(
-    ("suffix", "pack"), [(".xz", lzma.compress), (".zst", zstd)], ids=["xz", "zst"]
-)
-def test_a_packed_file_is_read_or_refused(
-    suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
-    path = tmp_path / f"shingles{suffix}"
-    path.write_bytes(pack(SHINGLES))
-    result = run([*RUN_LOCAL, path], tmp_path)
-    if suffix in OPENERS:
-        assert (result.code, result.out) == (0, PAIRS)
-    else:
-        assert (result.code, result.out) == (1, b"")
-        assert f"{path}: is compressed with " in result.err
 
 
 # No line readable.
@@ -250,9 +209,6 @@ def test_max_bad_of_nothing_is_strict(tmp_path: Path) -> None:
     assert strict == none
     assert strict.code == 1
     assert len(strict.err.splitlines()) == 1
-    both = run([*MAPPER, "--strict", "--max-bad=0.1"], tmp_path, data)
-    assert both.code == 2
-    assert "--strict means --max-bad 0, but --max-bad is 0.1" in both.err
 
 
 def test_a_task_alone_is_not_judged(tmp_path: Path) -> None:
@@ -321,10 +277,7 @@ def test_an_id_that_looks_like_magic(id_: bytes, blank: bytes, tmp_path: Path) -
 # One id on most records.
 
 
-@crossed(
-    case=[(11, 0, True), (12, 9, True), (11, 11, False), (10, 0, False)],
-    command=COMMANDS,
-)
+@crossed(case=[(11, 0, True), (12, 9, True), (11, 11, False), (10, 0, False)], command=COMMANDS)
 def test_an_id_on_most_records(
     case: tuple[int, int, bool], command: list[str], tmp_path: Path
 ) -> None:

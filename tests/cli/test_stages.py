@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from neardup.reading.blocks import Block
-from neardup.reading.input_check import LINE_TOO_LONG, REASONS
+from neardup.reading.input_check import REASONS
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.stages import pairs as stage
 from neardup.stages.pairs import dedup_pairs, keyed, parsed, reduce_buckets
 from tests.support.drawn import mapped, pairs_in, record_lines, settings_of
-from tests.support.oracle import nested_loop
 
 RECORDS = {
     b"a": range(20),
@@ -64,18 +63,6 @@ def test_a_bad_line_is_shown_with_file_and_number(capsys):
     assert "mapper: x.txt: line 3: no shingles: 'b'\n" in capsys.readouterr().err
 
 
-def test_a_line_that_is_too_long_is_a_bad_line():
-    found, counters = read([Block("", 1, b"a 1\n"), Block("", 2, b"b 1 2", LINE_TOO_LONG)])
-    assert found == [b"a"]
-    assert counters.bad_lines == [("", 2, "line too long: 'b 1 2'")]
-
-
-def test_strict_stops_at_the_first_bad_line():
-    block = Block("x.txt: line ", 5, b"a 1\nb\nc -1\n")
-    with pytest.raises(StageError, match=r"^x\.txt: line 6: no shingles: 'b'$"):
-        read([block], "--strict")
-
-
 def test_every_reason_has_one_name():
     assert len(set(REASONS)) == len(REASONS) == 24
 
@@ -100,20 +87,6 @@ def test_the_reducer_counts_what_it_reads_and_writes():
     assert 15 <= counters.counts["buckets with more than one record"] <= 30
 
 
-def test_texts_are_paired_by_their_runs_of_words():
-    base = "the quick brown fox jumps over the lazy dog and runs away into the dark wood"
-    texts = {b"t%d" % k: " ".join([*base.split()[:k], base]) for k in range(9)}
-    texts[b"other"] = "nothing of the kind"
-    data = b"".join(b"%b\t%b\n" % (id_, text.upper().encode()) for id_, text in texts.items())
-    flags = ("--input=text", "--shingle=word:2", "--threshold=0.9", "--bands=200", "--rows=1")
-    settings = settings_of(*flags)
-    runs = {id_: frozenset(zip(t.split(), t.split()[1:])) for id_, t in texts.items()}
-    expected = nested_loop(runs, settings.threshold)
-    assert 0 < len(expected) < 45
-    found = reduce_buckets([b"".join(mapped(data, settings))], settings, Counters(""))
-    assert sorted(pairs_in(found)) == expected
-
-
 def deduped(*lines):
     counters = Counters("dedup")
     return list(dedup_pairs(lines, counters)), counters.counts
@@ -122,12 +95,6 @@ def deduped(*lines):
 def test_a_pair_keeps_its_highest_similarity():
     result, counts = deduped(b"a\tb\t0.900000\n", b"a\tb\t0.950000\t\n", b"a\tc\t1.000000\n")
     assert result == [b"a\tb\t0.950000\n", b"a\tc\t1.000000\n"]
-    assert counts == {"unique pairs": 2, "repeated pairs": 1}
-
-
-def test_pairs_need_no_order_inside_their_first_id():
-    result, counts = deduped(b"a\tc\t0.900000\n", b"a\tb\t0.900000\n", b"a\tc\t0.950000\n")
-    assert result == [b"a\tb\t0.900000\n", b"a\tc\t0.950000\n"]
     assert counts == {"unique pairs": 2, "repeated pairs": 1}
 
 
@@ -159,13 +126,3 @@ def test_pairs_must_keep_to_one_of_both_orders():
 def test_a_line_that_is_no_pair_is_refused_with_its_number():
     with pytest.raises(StageError, match=r"^line 2: expected A B SIMILARITY, as reducer.py writes"):
         deduped(b"a\tb\t0.900000\n", b"a\tc\t0.9\n")
-
-
-def test_no_pairs_are_no_pairs():
-    assert deduped() == ([], {"unique pairs": 0, "repeated pairs": 0})
-
-
-@pytest.mark.parametrize("line", [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a b 0.9\n"])
-def test_a_line_that_is_no_pair_stops_the_second_reduce(line):
-    with pytest.raises(StageError, match="expected A B SIMILARITY"):
-        deduped(b"a\tb\t0.900000\n", line)

@@ -18,14 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.cases import crossed
-from tests.support.deciding import (
-    clique,
-    copies,
-    decide,
-    nested,
-    path,
-    star,
-)
+from tests.support.deciding import clique, copies, decide, nested, path, star
 from tests.support.decision_oracle import (
     Line,
     cluster,
@@ -37,12 +30,12 @@ from tests.support.decision_oracle import (
 )
 from tests.support.engines import (
     ANSWER,
-    COUNT_TOKENS,
     DECIDING,
     RUN_LOCAL,
     VIDEOS,
     Deciding,
     Input,
+    counts_of,
     in_order,
     run,
     succeed,
@@ -217,11 +210,7 @@ ANSWERS = [
 @pytest.mark.first_case
 @crossed(asked={"-".join(each): each for each in ANSWERS}, engine=DECIDING)
 def test_the_answer(
-    asked: tuple[str, str, str],
-    engine: Deciding,
-    new: Collection,
-    once: Collection,
-    tmp_path: Path,
+    asked: tuple[str, str, str], engine: Deciding, new: Collection, once: Collection, tmp_path: Path
 ) -> None:
     output, rule, keep = asked
     new = once if output == "removed" else new
@@ -288,11 +277,7 @@ def test_by_containment_the_longest_is_kept(
     elif output != "clusters":
         flags += [f"--rule={rule}"]
     if engine is DECIDING["pipe"]:  # which counts tokens in programs of their own
-        counted = [*COUNT_TOKENS, "map", "--scheme=prefix", "--measure=containment", *new.files]
-        sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(succeed(counted, tmp_path).out))
-        counts = succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums.out)).out
-        (tmp_path / "counts.tsv").write_bytes(counts)
-        flags.append(f"--counts={tmp_path / 'counts.tsv'}")
+        flags.append(counts_of(new.files, flags[1:3], tmp_path))
     rule_of_all = "cluster" if rule == "cluster" else "direct"
     expected = answer(new, rule_of_all, keep, old, rule == "between", contained=True)
     assert engine(new.given(), flags, tmp_path) == getattr(expected, output)
@@ -352,30 +337,19 @@ def test_an_id_twice(engine: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
-@crossed(
-    engine=[name for name in DECIDING if name != "pipe"],
-    words=["--scheme=prefix", "--bands=4 --rows=3", ""],
-)
-def test_the_pairs_of_other_schemes(engine: str, words: str, tmp_path: Path) -> None:
+@crossed(engine=DECIDING, words=["--scheme=prefix", "--bands=4 --rows=3", ""])
+def test_the_pairs_of_other_schemes(engine: Deciding, words: str, tmp_path: Path) -> None:
     """Engines decide by the pairs of prefix, which counts tokens first, and of minhash."""
-    schemes(DECIDING[engine], words.split(), tmp_path)
-
-
-@pytest.mark.parametrize("words", ["", "--bands=4 --rows=3"])
-def test_a_pipe_of_other_schemes(words: str, tmp_path: Path) -> None:
-    """A pipe decides by the pairs of minhash, with the default bands and with fewer."""
-    schemes(DECIDING["pipe"], words.split(), tmp_path)
-
-
-def schemes(engine: Deciding, flags: list[str], tmp_path: Path) -> None:
     lines = near_copies(4, shapes=40)
     path = tmp_path / "records.txt"
     rng = random.Random(1)
     path.write_bytes(b"".join(as_line(rng, line) + b"\n" for line in lines))
-    given, flags = Input(b"", [str(path)]), [*flags, "--threshold=0.8", "--output=removed"]
+    flags = [*words.split(), "--threshold=0.8", "--output=removed"]
     expected = [line.split(b"\t", 1)[1] for line in decide(lines, flags).lines]
     assert len(expected) > 20
-    assert engine(given, flags, tmp_path) == b"".join(sorted(expected))
+    if engine is DECIDING["pipe"] and "prefix" in words:
+        flags.append(counts_of([str(path)], flags[:1], tmp_path))
+    assert engine(Input(b"", [str(path)]), flags, tmp_path) == b"".join(sorted(expected))
 
 
 # Real data: the three properties, over the pairs that were found.
@@ -417,25 +391,6 @@ def test_of_the_videos(keep: str, tmp_path: Path) -> None:
         check_properties(data, ANSWER.read_bytes(), removed, kept, keep)
         answers.add(removed)
     assert len(answers) == (1 if keep == "smallest" else 2)
-
-
-@pytest.mark.slow
-def test_one_of_each_cluster_of_the_videos(tmp_path: Path) -> None:
-    pairs = [line.split(b"\t")[:2] for line in ANSWER.read_bytes().splitlines()]
-    ids = [line.split()[0] for line in VIDEOS.read_bytes().splitlines()]
-    number = {id_: i for i, id_ in enumerate(ids)}
-    both_ways = {(number[a], number[b]): "" for pair in pairs for a, b in (pair, pair[::-1])}
-    together = [sorted(some) for some in components(len(ids), both_ways)]
-    assert any(len(some) > 2 for some in together)
-    result = succeed([*RUN_LOCAL, "--output=clusters", VIDEOS], tmp_path)
-    names = [(min(ids[i] for i in some), ids[i]) for some in together for i in some]
-    assert result.out == in_order(b"".join(map(b"%b\t%b\n".__mod__, names)))
-    result = succeed([*RUN_LOCAL, "-v", "--output=removed", "--rule=cluster", VIDEOS], tmp_path)
-    gone = [line.split(b"\t")[:2] for line in result.out.splitlines()]
-    assert sorted(gone) == sorted([ids[i], ids[some[0]]] for some in together for i in some[1:])
-    assert result.count("records removed") == len(gone)
-    assert result.count("records kept") == len(ids) - len(gone)
-    assert result.count("records of the largest cluster") == max(map(len, together))
 
 
 def test_the_most_similar_is_so_by_the_fraction(tmp_path: Path) -> None:

@@ -97,22 +97,6 @@ def test_the_example_of_the_module() -> None:
 
 
 @pytest.mark.slow
-@given(
-    st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12),
-    st.sampled_from([1, 4]),
-    st.integers(1, 5),
-)
-@settings(max_examples=60, deadline=None)
-def test_every_pair_still_meets_at_its_smallest_key(
-    rows: Rows, partitions: int, batch: int
-) -> None:
-    left = pruned(rows, partitions, batch)
-    for i, j in combinations(range(len(rows)), 2):
-        if both := rows[i] & rows[j]:
-            assert min(both) in left[i] & left[j]
-
-
-@pytest.mark.slow
 @given(st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
@@ -130,19 +114,27 @@ def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
     st.lists(
         st.tuples(st.sets(st.integers(0, 12), max_size=6), st.booleans()), min_size=1, max_size=12
     ),
-    st.booleans(),
+    st.sampled_from([None, False, True]),
     st.sampled_from([1, 3, 256]),
+    st.sampled_from([1, 4]),
+    st.integers(1, 5),
 )
 @settings(max_examples=100, deadline=None)
-def test_of_two_collections_only_pairs_with_a_new_record_meet(
-    records: list[tuple[set[int], bool]], between: bool, large: int
+def test_every_pair_that_is_wanted_meets_at_its_smallest_key(
+    records: list[tuple[set[int], bool]],
+    between: bool | None,
+    large: int,
+    partitions: int,
+    batch: int,
 ) -> None:
-    rows, old = [row for row, _ in records], [is_old for _, is_old in records]
+    """Of one collection (`between` is None) all pairs meet; of two, those with a new record."""
+    rows = [row for row, _ in records]
+    old = [is_old and between is not None for _, is_old in records]
     known = np.tile(ANYTHING, (len(rows), 1))
     known[np.array(old), 0] |= key_pruning.OLD
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_pruning, "LARGE_BUCKET", large)
-        left = pruned(rows, 4, 3, known, between)
+        left = pruned(rows, partitions, batch, known, between)
     for i, j in combinations(range(len(rows)), 2):
         wanted = old[i] != old[j] if between else not (old[i] and old[j])
         if wanted and (both := rows[i] & rows[j]):
@@ -152,21 +144,13 @@ def test_of_two_collections_only_pairs_with_a_new_record_meet(
         assert kinds == {True, False} or (kinds == {False} and not between)
 
 
-@pytest.mark.parametrize("rows_at_once", [1, 3])
-def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_pruning, "ROWS_AT_ONCE", rows_at_once)
-    rows = [{1, 2, 3 + i % 5} for i in range(40)]
-    left = pruned(rows, partitions=2, batch=7)
-    assert left == [{1, 3 + i % 5} for i in range(40)]
-
-
-@pytest.mark.parametrize("entries", [1, 7, 100])
-def test_a_large_partition_is_sifted_part_by_part(
-    entries: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("entries", [1, 7, 59, 100])
+@pytest.mark.parametrize("large", [11, key_pruning.LARGE_BUCKET])
+def test_large_partitions_and_hot_keys_are_sifted_as_others_are(
+    large: int, entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", entries)
-    monkeypatch.setattr(external_group, "READ_BYTES", 5 * external_group.ROW_BYTES)
-    rows = [{1, 2, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(40)]
+    """The same keys are left, however few entries are in memory or read at once."""
+    rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
     at: dict[int, set[int]] = defaultdict(set)
     for i, keys in enumerate(rows):
         for key in keys:
@@ -174,16 +158,8 @@ def test_a_large_partition_is_sifted_part_by_part(
     expected = [
         {k for k in keys if not any(at[j] == at[k] for j in keys if j < k)} for keys in rows
     ]
-    assert pruned(rows, partitions=2, batch=7) == expected
-
-
-@pytest.mark.parametrize("entries", [1, 7, 59])
-def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of many records are pruned like others, however few entries are in memory at once."""
-    rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
-    monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
-    at_once = pruned(rows, partitions=2, batch=7)
-    assert {1, 5} < set().union(*at_once)
+    monkeypatch.setattr(key_pruning, "LARGE_BUCKET", large)
+    monkeypatch.setattr(key_pruning, "ROWS_AT_ONCE", entries)
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", entries)
     monkeypatch.setattr(external_group, "READ_BYTES", 5 * external_group.ROW_BYTES)
     written: list[int] = []
@@ -194,8 +170,8 @@ def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.Mon
         written.extend(target.stat().st_size for target in targets)
 
     monkeypatch.setattr(key_pruning, "_write_hot", watched)
-    assert pruned(rows, partitions=2, batch=7) == at_once
-    assert any(written)
+    assert pruned(rows, partitions=2, batch=7) == expected
+    assert any(written) or large > len(rows) or entries > len(rows)
 
 
 HOT_AND_OTHERS = """
