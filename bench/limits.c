@@ -56,6 +56,10 @@ static void read_file(const char *name)
 static void print_pair(int64_t a, int64_t b, int64_t common, int64_t all)
 {
     const int64_t *x = lines + 5 * a, *y = lines + 5 * b;
+    int64_t both = x[2] - x[1] < y[2] - y[1] ? x[2] - x[1] : y[2] - y[1];
+    int order = memcmp(text + x[1], text + y[1], both);
+    if (order > 0 || (order == 0 && x[2] - x[1] > y[2] - y[1])) /* the smaller id first */
+        x = lines + 5 * b, y = lines + 5 * a;
     printf("%.*s\t%.*s\t%.6f\n", (int)(x[2] - x[1]), text + x[1], (int)(y[2] - y[1]), text + y[1],
            (double)common / (double)all);
 }

@@ -105,8 +105,8 @@ class PairJoin:
     ) -> "Iterator[bytes] | None":
         """Return the lines of `of_pairs` as blocks in byte order, each pair once.
 
-        None if there are more than `most` pairs of records, which take 100 bytes each, if records
-        share an id, or if the lines of a pair have more to say.
+        None if there are more than `most` pairs of records, which take 100 bytes each, if several
+        records have one id, or if a line has more than two ids and a similarity.
         """
         members = batch.records
         copies, matches = later_in_run(members), members[left] * members[right]
@@ -283,13 +283,12 @@ def _records_of(found: Verified, members: np.ndarray) -> tuple[np.ndarray, ...]:
 def _lines_in_order(
     names: list[bytes], low: np.ndarray, high: np.ndarray, millionths: np.ndarray
 ) -> Iterator[bytes]:
-    """Yield blocks of pair lines of names[low[p]] and names[high[p]], by low, then by high."""
+    """Yield blocks of the lines of names[low[p]] and names[high[p]], in order of low, then high."""
     order = np.argsort(low << 32 | high)
     for start in range(0, len(order), PAIRS_AT_ONCE):
         some = order[start : start + PAIRS_AT_ONCE]
         values, at = np.unique(millionths[some], return_inverse=True)
-        columns = [names] * 2 + [[b"%d.%06d" % divmod(q, MILLION) for q in values.tolist()]]
-        rows = (
-            map(c.__getitem__, i.tolist()) for c, i in zip(columns, (low[some], high[some], at))
-        )
-        yield b"".join(map(b"%b\t%b\t%b\n".__mod__, zip(*rows)))
+        texts = [b"%d.%06d" % divmod(q, MILLION) for q in values.tolist()]
+        columns = (names, low[some]), (names, high[some]), (texts, at)
+        fields = (map(words.__getitem__, which.tolist()) for words, which in columns)
+        yield b"".join(map(b"%b\t%b\t%b\n".__mod__, zip(*fields)))

@@ -6,12 +6,13 @@
                   prune    in some partitions, keep only postings that may lead to a pair
                   send     write each record with each of its keys that pruning kept
                   reduce   verify the pairs of some partitions
-    write_answer  dedup    write each of the sorted pairs once
+    write_answer  copy     write the pairs of a join in memory, which are sorted
+              or  dedup    write each of the sorted pairs once
               or  decide   write which records are removed, from the sorted edges
                   keep     sort the removed records by place, and write all other lines
 
 The first steps are functions of the plan and the worker's number, and run in all workers at once.
-Each step of the answer is one process, which reads what `sort` writes.
+Each step of the answer is one process; all but `copy` read what `sort` writes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -294,18 +295,18 @@ def dedup(plan: Plan, pairs: int) -> None:
 
 
 def copy(plan: Plan) -> None:
-    """Write the pair lines of a join that wrote them in order, each once, to the answer."""
+    """Write the pairs of a join in memory, which are sorted and without repeats, to the answer."""
     counters = Counters("dedup", reports=str(plan.folder))
-    counters.add("repeated pairs", 0)
-    with open(plan.paths("pairs")[-1], "rb") as lines:
+    for name in ("unique pairs", "repeated pairs"):
+        counters.add(name, 0)
 
-        def blocks() -> Iterator[bytes]:
-            for block in plan.progress.counted(0, blocks_of(lines), len):
-                counters.add("unique pairs", block.count(b"\n"))
-                yield block
+    def counted(blocks: Iterable[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            counters.add("unique pairs", block.count(b"\n"))
+            yield block
 
-        counters.add("unique pairs", 0)
-        plan.answer.write(blocks())
+    with open(plan.paths("pairs")[-1], "rb") as lines:  # which has all
+        plan.answer.write(counted(plan.progress.counted(0, blocks_of(lines), len)))
     counters.report()
 
 
