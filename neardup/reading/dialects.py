@@ -11,7 +11,9 @@ line; in kept lines it is the same byte again.
 
 An escape character makes a quote, a delimiter, a line end or itself a part of a field, inside of
 quotes and outside: Spark, MySQL and pandas can write `\"` for a quote.  It is kept before any other
-character, since \n is not n; and the field \N is empty, as MySQL writes a null.
+character, since \n is not n; and the field \N is empty, as MySQL writes a null.  Before CR LF it
+makes both a part of the field, as MySQL means it where rows end in CR LF; where they end in LF, the
+row ends there, with a CR in its last field.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"
 class Dialect(NamedTuple):
     r"""The encoding of text files, and the characters of CSV with a meaning.
 
-    >>> Dialect.of(r"\t", "Latin1", escape="\\")
-    Dialect(delimiter='\t', encoding='iso8859-1', quote='"', escape='\\', long_rows=False)
+    >>> Dialect.of(r"\t", "Latin1", escape="\\")[:4]
+    ('\t', 'iso8859-1', '"', '\\')
     """
 
     delimiter: str = COMMA  # of CSV
@@ -54,6 +56,7 @@ class Dialect(NamedTuple):
     quote: str = QUOTE  # of CSV
     escape: str | None = ""  # of CSV; "" is none, and None none that is known of
     long_rows: bool = True  # of more than a thousand lines
+    lf_rows: bool = False  # of a file whose rows end in LF alone
 
     @classmethod
     def of(
@@ -88,8 +91,13 @@ class Dialect(NamedTuple):
 
     def masked(self, data: bytes) -> bytes:
         """Replace the escape characters in UTF-8, and what they escape, by as many NULs."""
-        escaped = re.escape(self.escape or "").encode() + rb"(?:\r\n|[\0-\xff])"
+        escaped = self.escaped.encode("latin-1")
         return re.sub(escaped, lambda found: bytes(len(found[0])), data) if self.escape else data
+
+    @property
+    def escaped(self) -> str:
+        """A regular expression of the escape character and what it escapes."""
+        return re.escape(self.escape or "") + "(" + "\r\n|" * (not self.lf_rows) + r"[\s\S])"
 
     @contextmanager
     def opened(self, path: str, name: str, exactly: bool = False) -> Iterator[TextFile]:

@@ -45,22 +45,27 @@ NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pytho
 
 
 def whole_rows(
-    stream: IO[bytes], name: str, max_row: int, dialect: Dialect = AS_USUAL, number: int = 1
+    stream: IO[bytes],
+    name: str,
+    max_row: int,
+    dialect: Dialect = AS_USUAL,
+    number: int = 1,
+    held: bytes = b"",
 ) -> Iterator[tuple[int, bytes, str]]:
     """Yield (number of the first row, whole rows, ""), or (number, bad row, flaw).
 
     number: of the first row; a header is row 0.  Blank rows count.  A last row without a line end
-    is given one.  StageError for a line longer than the limit: the file is not CSV; and where the
-    dialect seems to be another one.
+    is given one.  held: what was read before.  StageError for a line longer than the limit: the
+    file is not CSV; and where the dialect seems to be another one.
     """
-    held = stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
+    held = (held or stream.read(BLOCK_BYTES)).removeprefix(codecs.BOM_UTF8)
     ended = False
     while held or not ended:
         if not ended:
             more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
             ended = not more
             held += more
-            if ended and held and not held.endswith((b"\n", b"\r")):
+            if ended and held and not dialect.masked(held).endswith((b"\n", b"\r")):
                 held += b"\n"
         ends = row_ends(held, ended, dialect)
         if dialect.escape is None and _has_escapes(held, ended, dialect):
@@ -89,6 +94,24 @@ def whole_rows(
             flaw = flaws.LINE_TOO_LONG if len(held) > max_row else flaws.NOT_CLOSED
             yield number, held[: line_end.end()], flaw
             number, held = number + 1, held[line_end.end() :]
+
+
+def _first_rows(stream: IO[bytes], max_row: int, dialect: Dialect) -> tuple[bytes, Dialect]:
+    """Read a first block, with a row end if escapes need it; return it and the file's dialect."""
+    held = more = stream.read(BLOCK_BYTES)
+    while (
+        dialect.escape and more and len(held) < max_row and not len(row_ends(held, False, dialect))
+    ):
+        more = stream.read(len(held))
+        held += more
+    return held, _of_rows(dialect, held)
+
+
+def _of_rows(dialect: Dialect, start: bytes) -> Dialect:
+    """Return the dialect with what the first row end in the `start` of a file tells of all."""
+    ends = row_ends(start, False, dialect) if dialect.escape else []
+    row = start[: ends[0]] if len(ends) else b"\n"
+    return dialect._replace(lf_rows=row.endswith(b"\n") and not row.endswith(b"\r\n"))
 
 
 def _has_escapes(data: bytes, ended: bool, dialect: Dialect) -> bool:
@@ -231,7 +254,8 @@ def check_widths(data: bytes, name: str, dialect: Dialect) -> None:
 
     quotes = [dialect.quote, *["'"] * (not dialect.long_rows)]
     escapes = [dialect.escape, *[BACKSLASH] * (dialect.escape is None)]
-    ways = [dialect._replace(quote=q, escape=e) for q, e in product(quotes, escapes)]
+    both = product(quotes, escapes)
+    ways = [_of_rows(dialect._replace(quote=q, escape=e), data) for q, e in both]
     if len(ways) > 1 and not alike(dialect) and (way := next(filter(alike, ways[1:]), None)):
         flags = ["--quote", way.quote] * (way.quote != dialect.quote)
         flags += ["--escape", BACKSLASH] * (way.escape != dialect.escape)
@@ -253,7 +277,8 @@ def opened_table(
 ) -> Table:
     """Return the header and the rows of a stream; StageError if the header cannot be read."""
     if kind == "csv":
-        rows = whole_rows(stream, name, max_line, dialect, 1 - has_header)
+        held, dialect = _first_rows(stream, max_line, dialect)
+        rows = whole_rows(stream, name, max_line, dialect, 1 - has_header, held)
         found: Iterator[TableRows] = starmap(TableRows, rows)
     else:
         lines = whole_lines(stream, max_line, start)
@@ -277,7 +302,7 @@ def header_of(kind: str, path: str, name: str, dialect: Dialect = AS_USUAL) -> l
     """Return the names of the columns of a file; [] if it is empty."""
     with dialect.opened(path, name) as (stream, *_):
         table = opened_table(kind, True, stream, name, BLOCK_BYTES, dialect=dialect)
-        return next(split_rows(kind, table.header, dialect), [])
+        return next(split_rows(kind, table.header, table.dialect), [])
 
 
 def kept_rows(
@@ -315,8 +340,8 @@ def split_rows(kind: str, data: bytes, dialect: Dialect = AS_USUAL) -> Iterator[
         if escape:  # csv drops it before any character
             known = {c: escape + c for c in (comma, mark, escape, "\r", "\n")}
             known["\r\n"] = f"{escape}\r{escape}\n"
-            pair = rf"{re.escape(escape)}(\r\n|[\s\S])"
-            text = re.sub(pair, lambda found: known.get(found[1], f"{escape}{found[0]}"), text)
+            either = dialect.escaped
+            text = re.sub(either, lambda found: known.get(found[1], f"{escape}{found[0]}"), text)
         lines = io.StringIO(text, newline="")
         for row in csv.reader(lines, delimiter=comma, quotechar=mark, escapechar=escape):
             yield ["" if f == f"{escape}N" else f for f in row] if escape else row

@@ -23,6 +23,7 @@ from neardup.reading.separated_rows import (
 from neardup.runtime.program import StageError, UsageError
 
 LIMIT = 1 << 20
+ESCAPED = Dialect(escape="\\")
 UNKNOWN = Dialect.of(None, None)  # neither --quote nor --escape
 FIELD = st.text(st.sampled_from(list("ab'\"\\,;\n\rN\té ")), max_size=6)
 ROWS = st.lists(st.lists(FIELD, min_size=2, max_size=3), min_size=1, max_size=5)
@@ -61,6 +62,8 @@ def rows_read(data: bytes, dialect: Dialect, block: int = 1 << 18) -> list[tuple
 )
 @example([["\\", "a\\"], ['"', '\\"']], Dialect(escape="\\"), False, True, "\n")
 @example([["\r\n", "\\\r\n"]], Dialect(escape="\\"), True, False, "\r\n")
+@example([["a", "\r"], ["b", "c"]], Dialect(escape="\\"), False, False, "\n")
+@example([["", "\r"]], Dialect(escape="\\"), False, False, "\n")
 def test_fields_are_those_that_were_written(
     rows: list[list[str]], dialect: Dialect, doubled: bool, quoted: bool, end: str
 ) -> None:
@@ -68,6 +71,8 @@ def test_fields_are_those_that_were_written(
     rows = [["" if f == f"{dialect.escape or '-'}N" else f for f in row] for row in rows]
     data = written(rows, dialect, doubled, quoted, end).encode()
     data += written(rows, dialect, not doubled, quoted, end).encode()
+    table = opened_table("csv", False, io.BytesIO(data), "a.csv", LIMIT, dialect=dialect)
+    dialect = table.dialect
     found = list(split_rows("csv", data, dialect))
     assert [row or ["", ""] for row in found] == 2 * rows
     for block in (1, 7, 1 << 18):
@@ -75,9 +80,28 @@ def test_fields_are_those_that_were_written(
         assert b"".join(piece for _, piece, _ in pieces) == data
         assert not any(flaw for _, _, flaw in pieces)
     assert len(row_ends(data, dialect=dialect)) == len(found)
-    table = opened_table("csv", False, io.BytesIO(data), "a.csv", LIMIT, dialect=dialect)
     kept = b"".join(kept_rows(table, 0, iter([0]), with_header=False))
     assert kept == data[int(row_ends(data, dialect=dialect)[0]) :]
+
+
+@pytest.mark.parametrize("size", [1, 300_000])  # more than a block before the first row end
+def test_an_escaped_cr_lf_is_one_where_rows_end_in_cr_lf(size: int) -> None:
+    """As MySQL writes it, which escapes the first character of a row end alone."""
+    long = b"x" * size
+    data = b"1,%ba\\\r\nb\r\n2,c\\\r\n" % long
+    table = opened_table("csv", False, io.BytesIO(data + b"d"), "a.csv", LIMIT, dialect=ESCAPED)
+    rows = b"".join(rows.data for rows in table.rows)
+    texts = [row[1] for row in split_rows("csv", rows, table.dialect)]
+    assert texts == [long.decode() + "a\r\nb", "c\r\nd"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_last_row_that_ends_in_an_escaped_line_end_is_read(end: str) -> None:
+    data = f"1,a{end}2,b\\\n".encode()
+    table = opened_table("csv", False, io.BytesIO(data), "a.csv", LIMIT, dialect=ESCAPED)
+    rows = [(rows.data, rows.flaw) for rows in table.rows]
+    assert rows == [(data + b"\n", "")]
+    assert [*split_rows("csv", rows[0][0], table.dialect)] == [["1", "a"], ["2", "b\n"]]
 
 
 def test_an_escape_stays_before_other_characters() -> None:
