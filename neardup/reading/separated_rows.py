@@ -109,8 +109,8 @@ def _first_rows(stream: IO[bytes], max_row: int, dialect: Dialect) -> tuple[byte
 
 def _of_rows(dialect: Dialect, start: bytes) -> Dialect:
     """Return the dialect with what the first row end in the `start` of a file tells of all."""
-    ends = row_ends(start, False, dialect) if dialect.escape else []
-    row = start[: ends[0]] if len(ends) else b"\n"
+    ends = row_ends(start, False, dialect)[:1].tolist() if dialect.escape else []
+    row = start[: ends[0]] if ends else b"\n"
     return dialect._replace(lf_rows=row.endswith(b"\n") and not row.endswith(b"\r\n"))
 
 
@@ -221,6 +221,7 @@ def separated_pieces(
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start, dialect)
+        dialect = table.dialect
         header = next(split_rows(kind, table.header, dialect), [])
         first = next(table.rows, TableRows(1, b""))
         table = table._replace(rows=chain([first] if first.data else [], table.rows))

@@ -40,6 +40,19 @@ def test_a_delimiter(delimiter: str, end: str, jobs: str, tmp_path: Path) -> Non
     assert [tuple(json.loads(line).values()) for line in rows.splitlines()] == ROWS
 
 
+@pytest.mark.parametrize(("row_end", "escaped"), [("\n", "\\\r"), ("\r\n", "\\\r\n")])
+def test_a_row_that_ends_in_an_escaped_line_end(row_end: str, escaped: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    a, b, c = (f"{id_},to\\, or not{escaped}{row_end}" for id_ in "abc")
+    other = f"d,other{row_end}"
+    path.write_bytes(f"id,text{row_end}{a}{b}{other}{c}".encode())
+    words = [*RUN_LOCAL, "--escape=\\", path]
+    pairs = "a\tb\t1.000000\na\tc\t1.000000\nb\tc\t1.000000\n"
+    assert succeed(words, tmp_path).out == pairs.encode()
+    kept = succeed([*words, "--output=kept"], tmp_path).out
+    assert kept == f"id,text{row_end}{a}{other}".encode()
+
+
 @pytest.mark.slow
 def test_quotes_that_are_not_at_ends_of_fields(tmp_path: Path) -> None:
     """Quotes inside fields are read as the csv module reads them, and kept rows are unchanged."""
