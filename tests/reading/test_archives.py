@@ -1,7 +1,5 @@
 """Members of archives have paths that no file has, and no archive takes all time or memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -204,11 +202,7 @@ def test_overlapping_members_of_a_zip(tmp_path: Path) -> None:
     ],
 )
 def test_limits(
-    make: object,
-    limits: dict[str, int],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    make: object, limits: dict[str, int], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in limits.items():
         monkeypatch.setattr(archives, name, value)

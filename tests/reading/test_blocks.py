@@ -1,7 +1,5 @@
 """Files and pipes are read as blocks of whole lines; errors have exit codes and messages."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import errno
@@ -11,6 +9,7 @@ import os
 import re
 import tracemalloc
 from itertools import chain, count
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -28,10 +27,10 @@ from neardup.reading.blocks import (
     start_of_split,
     whole_lines,
 )
-from neardup.reading.compressed import unpacked
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.runtime import program as run_module
-from neardup.runtime.program import StageError, UsageError, run, write_all
+from neardup.runtime.program import StageError, UsageError, run
+from tests.support.engines import INLINE, LOCAL, MAPPER, RUN_LOCAL, succeed
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -55,25 +54,8 @@ def test_blocks_are_the_stream_cut_between_lines(lines, size):
         number += count_lines(block)
 
 
-@given(st.lists(st.integers(0, 40), min_size=1), st.booleans())
-def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
-    data = b"\n".join(b"%d:" % number + b"x" * n for number, n in enumerate(lengths, 1))
-    limit = 16
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks_module, "BLOCK_BYTES", limit)
-        patch.setattr(blocks_module, "CUT_BYTES", 5)
-        blocks = list(whole_lines(io.BytesIO(data + b"\n" * last_ended), limit))
-    long = {number: text for number, text in enumerate(data.split(b"\n"), 1) if len(text) > limit}
-    assert {line: block for line, block, cut in blocks if cut} == {
-        number: text[:5] for number, text in long.items()
-    }
-    kept = b"".join(block for _, block, cut in blocks if not cut).split()
-    assert kept == [text for text in data.split(b"\n") if len(text) <= limit]
-
-
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_the_longest_line_is_whole_and_one_byte_more_is_cut(end):
-    """The longest allowed line is read whole, and a longer one is cut, with or without its end."""
     most = blocks_module.BLOCK_BYTES
     (longest,) = whole_lines(io.BytesIO(b"L" * most + end), most)
     assert longest == (1, b"L" * most + b"\n", False)
@@ -96,7 +78,6 @@ ends = st.sampled_from([b"\n", b"\r\n", b"\r", b"\r\r", b"\n\r", b"\r\r\n"])
 @example([b"x\n", *[b"a\rb\r"] * 5, b"L" * 40], 9)
 @example([b"a\r", b"\r", b"\nb\r\n"], 1)
 def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
-    """Lines are those of a naive splitter, long ones cut, for all line ends and block sizes."""
     data = b"".join(lines)
     limit = 12
     with pytest.MonkeyPatch.context() as patch:
@@ -111,22 +92,6 @@ def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
     assert len(found) == sum(1 if cut else count_lines(block) for _, block, cut in blocks)
     expected = dict(enumerate(naive_lines(data), 1))
     assert found == {n: text if len(text) <= limit else text[:5] for n, text in expected.items()}
-
-
-def test_lines_in_front_of_a_long_one_are_kept():
-    """Lines before one that is too long are kept, with LF or CR as their ends."""
-    data = b"x 1\n" + b"a 1 2\rb 1 2\r" * 50 + b"L 7" + b" 8" * (1 << 19)
-    blocks = list(whole_lines(io.BytesIO(data), 1 << 20))
-    assert [(line, cut) for line, _, cut in blocks] == [(1, False), (102, True)]
-    assert count_lines(blocks[0][1]) == 101
-
-
-def test_a_file_of_carriage_returns_is_no_single_long_line(monkeypatch):
-    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 10)
-    data = b"".join(b"v%d 1 2 3\r" % number for number in range(20))
-    blocks = list(whole_lines(io.BytesIO(data), 20))
-    assert not any(cut for _, _, cut in blocks)
-    assert b"".join(block for _, block, _ in blocks).split(b"\r")[:-1] == data.split(b"\r")[:-1]
 
 
 class CountingReads(io.BytesIO):
@@ -156,11 +121,6 @@ def test_standard_input_comes_in_blocks_of_whole_lines(tmp_path, monkeypatch):
 def test_a_missing_file_keeps_its_own_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         list(read_files([str(tmp_path / "nowhere")], FAR))
-
-
-def test_pieces_go_to_standard_output_as_they_are(capfdbinary):
-    write_all([b"a\n", b"\xff\n"])
-    assert capfdbinary.readouterr().out == b"a\n\xff\n"
 
 
 def test_shares_take_every_block_once(tmp_path, monkeypatch):
@@ -193,39 +153,6 @@ def test_how_much_of_the_files_is_behind(tmp_path, monkeypatch, share):
     for i, name in enumerate(names):
         mine = [at for at, block in zip(passed, read) if block.place.startswith(f"{name}: ")]
         assert sum(sizes[:i]) < min(mine) <= max(mine) <= sum(sizes[: i + 1])
-        told: list[int] = []
-        assert list(unpacked(name, told.append))
-        assert told == sorted(told)
-        assert 0 < told[0] <= told[-1] == sizes[i]
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".bz2"])
-@pytest.mark.parametrize("damage", ["cut", "changed", "plain text", "empty"])
-def test_damaged_files_are_named(tmp_path, suffix, damage):
-    pack = gzip.compress if suffix == ".gz" else bz2.compress
-    data = pack(b"".join(b"record %d\n" % i for i in range(9999)))
-    if damage == "cut":
-        data = data[: len(data) // 2]
-    elif damage == "changed":
-        data = data[:200] + bytes(20) + data[220:]
-    else:
-        data = b"record 1\n" if damage == "plain text" else b""
-    path = tmp_path / f"records{suffix}"
-    path.write_bytes(data)
-    for read in (lambda name: read_files([name], FAR), unpacked):
-        with pytest.raises(StageError, match=f"records{suffix}: damaged"):
-            list(read(str(path)))
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".bz2"])
-def test_a_file_is_unpacked_with_all_its_parts_and_in_blocks(tmp_path, suffix):
-    pack = gzip.compress if suffix == ".gz" else bz2.compress
-    path = tmp_path / f"zeros{suffix}"
-    path.write_bytes(pack(bytes(3 << 20)) + pack(b"the rest"))
-    assert path.stat().st_size < 5000
-    blocks = list(unpacked(str(path)))
-    assert max(map(len, blocks)) <= blocks_module.BLOCK_BYTES
-    assert b"".join(blocks) == bytes(3 << 20) + b"the rest"
 
 
 @pytest.mark.parametrize("name", ["a[1].txt", "*", "-x", "two words", "\udcff", "?"])
@@ -287,31 +214,25 @@ def test_files_are_looked_for_before_anything_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
+        (None, 0, ""),
         (KeyboardInterrupt(), 130, ""),
         (UsageError("--x: no"), 2, "name: --x: no\n"),
         (StageError("line 3"), 1, "name: line 3\n"),
         (MemoryError(), 1, "name: out of memory\n"),
         (OSError(errno.ENOSPC, "No space left"), 1, "No space left\n"),
-        (
-            FileNotFoundError(errno.ENOENT, "No such file", "x.txt"),
-            1,
-            "name: x.txt: No such file\n",
-        ),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x"), 1, "name: x: No such file\n"),
     ],
 )
 def test_every_end_has_its_exit_code_and_message(error, code, said, capfd, monkeypatch):
     def main() -> None:
-        raise error
+        if error:
+            raise error
 
     monkeypatch.setattr(run_module.os, "dup2", lambda *_: None)
     assert run("name", main) == code
     err = capfd.readouterr().err
     assert err.endswith(said)
     assert bool(err) == bool(said)
-
-
-def test_a_good_end_is_zero():
-    assert run("name", lambda: None) == 0
 
 
 @pytest.mark.parametrize(
@@ -355,3 +276,49 @@ def test_a_long_line_of_blanks_takes_little_memory() -> None:
     tracemalloc.stop()
     assert (batch.sets.row(0).tolist(), bad) == ([1, 2, 3], [])
     assert peak < 3 * len(line)
+
+
+# All engines split bytes into the same lines.
+
+
+MEBIBYTE = 1 << 20
+COMMANDS = {"pipe": MAPPER, "run_local": [*RUN_LOCAL, "--jobs=2"], "inline": INLINE, "local": LOCAL}
+each = pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+
+
+@pytest.mark.first_case
+@each
+def test_lines_in_front_of_a_long_one_are_read(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "mixed.txt"
+    path.write_bytes(b"x 1\n" + b"a 1 2\rb 1 2\r" * 50 + b"L 7" + b" 8" * 524_300 + b"\rz 9")
+    result = succeed([*command, "--max-line=1", path], tmp_path)
+    assert result.count("records") == 102
+    assert re.findall(r"line (\d+): line too long: 'L 7 8", result.err) == ["102"]
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [(COMMANDS[name], b"\r\n") for name in COMMANDS if name != "local"]
+    + [(INLINE, b"\n"), (LOCAL, b"\r"), (INLINE, b"\r")],
+)
+def test_the_longest_line_is_counted_without_its_end(
+    command: list[str], end: bytes, tmp_path: Path
+) -> None:
+    longest = b"x 1" + b" 2" * (MEBIBYTE // 2 - 2) + b"3"
+    assert len(longest) == MEBIBYTE
+    path = tmp_path / "long.txt"
+    path.write_bytes(end.join([b"a 1", longest, longest + b"4", b"b 2", longest, b""]))
+    result = succeed([*command, "--max-line=1", path], tmp_path)
+    assert result.count("records") == 4
+    assert re.findall(r"line (\d+): line too long", result.err) == ["3"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [INLINE, LOCAL], ids=["inline", "local"])
+def test_a_file_without_line_feeds(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "old.txt"
+    path.write_bytes(b"".join(b"v%d %d 2 3\r" % (i, i) for i in range(100)) + b"bad x\rw 1 2 3")
+    result = succeed([*command, path], tmp_path)
+    assert result.count("records") == 101
+    assert f"{path}: line 101: not an integer: 'bad x'" in result.err

@@ -1,7 +1,5 @@
 """Compressed files are read and written like plain ones, and damaged ones are reported."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -13,6 +11,7 @@ from typing import Any, Callable
 
 import pytest
 
+from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.compressed import OPENERS, opened, packing, plain_name, unpacked
 from neardup.runtime.program import StageError
 from tests.support.programs import RUN_LOCAL, run, succeed
@@ -58,21 +57,19 @@ def test_what_is_in_them(suffix: str, tmp_path: Path) -> None:
     behind: list[int] = []
     assert b"".join(unpacked(str(path), behind.append)) == TEXT
     assert behind == sorted(behind)
-    assert behind[-1] == path.stat().st_size
-
-
-@suffixes
-def test_parts_one_after_another(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(PACK[suffix](TEXT[:1000]) + PACK[suffix](b"") + PACK[suffix](TEXT[1000:]))
-    assert read(path) == TEXT
-
-
-@suffixes
-def test_packed_nothing(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"a{suffix}"
+    assert 0 < behind[0] <= behind[-1] == path.stat().st_size
     path.write_bytes(PACK[suffix](b""))
     assert read(path) == b""
+
+
+@suffixes
+def test_parts_one_after_another_are_read_in_small_blocks(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    parts = bytes(3 << 20), b"", TEXT  # the first is packed to a few thousand bytes
+    path.write_bytes(b"".join(map(PACK[suffix], parts)))
+    blocks = list(unpacked(str(path)))
+    assert b"".join(blocks) == b"".join(parts)
+    assert max(map(len, blocks)) <= BLOCK_BYTES
 
 
 @suffixes

@@ -1,7 +1,5 @@
 """Values of fields are turned into ordered integers, or have no rank."""
 
-from __future__ import annotations
-
 import math
 from datetime import datetime, timedelta, timezone
 from typing import Any

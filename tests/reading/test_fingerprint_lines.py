@@ -1,7 +1,5 @@
 """Fingerprints in lines and rows become batches; anything else is a bad line with a reason."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import io
@@ -9,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,13 +17,7 @@ from neardup.reading.input_check import BadLine
 from neardup.sets.bit_vectors import Prints
 from neardup.sets.ragged import Batch
 from tests.support.engines import MAPPER, RUN_LOCAL, in_order, run, succeed
-from tests.support.fingerprints import (
-    Print,
-    drawn_prints,
-    hexadecimal,
-    lines_of,
-    pair_lines,
-)
+from tests.support.fingerprints import Print, drawn_prints, hexadecimal, lines_of, pair_lines
 from tests.support.oracle import hamming
 
 BITS = [32, 36, 40, 64, 256, 1020, 1024]
@@ -227,10 +218,7 @@ def parquet_columns() -> dict[str, Any]:
         "dictionary": {"h": code, "g": more},
         "list of texts": {"h": texts, "g": null},
         "list of binary": {"h": several, "g": null},
-        "list of fixed size": {
-            "h": arrow.array(several, arrow.list_(arrow.binary(8))),
-            "g": null,
-        },
+        "list of fixed size": {"h": arrow.array(several, arrow.list_(arrow.binary(8))), "g": null},
         "nested": {"h": own, "g": [{"g": value} for value in more]},
     }
 
@@ -238,16 +226,8 @@ def parquet_columns() -> dict[str, Any]:
 @pytest.mark.first_case
 @pytest.mark.parametrize(
     "kind",
-    [
-        "hexadecimal",
-        "binary",
-        "fixed size",
-        "dictionary",
-        "list of texts",
-        "list of binary",
-        "list of fixed size",
-        "nested",
-    ],
+    ["hexadecimal", "binary", "fixed size", "dictionary", "nested"]
+    + ["list of texts", "list of binary", "list of fixed size"],
 )
 def test_parquet(kind: str, tmp_path: Path) -> None:
     arrow = pytest.importorskip("pyarrow")
@@ -310,11 +290,7 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
             b'{"id": 1, "hash": "%b"}\n' % A,
             "add: --fingerprint hash",
         ),
-        (
-            ["--input=csv", "--fingerprint=h"],
-            b"id,hash\na,%b\n" % A,
-            "add: --fingerprint hash",
-        ),
+        (["--input=csv", "--fingerprint=h"], b"id,hash\na,%b\n" % A, "add: --fingerprint hash"),
         (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": "%b"}\n' % A, "of its --bits"),
         (["--input=jsonl", "--fingerprint=h"], b'{"id": 1, "h": 7}\n', "7 is not a fingerprint"),
     ],
@@ -325,14 +301,3 @@ def test_what_cannot_be_read_says_what_to_type(
     result = run([*RUN_LOCAL, *flags, "-"], tmp_path, data)
     assert (result.code, result.out) == (1, b"")
     assert said in result.err
-
-
-def test_tokens_of_a_last_block_that_is_not_full() -> None:
-    batch, _ = parsed(b"a 00010002f\nb 000000000 123456789\n", 36)
-    assert batch.sets.row(0).tolist() == [1, 1 << 16 | 2, 2 << 16 | 0xF]
-    assert batch.sets.row(1).tolist()[3:] == [
-        1 << 24 | 0x1234,
-        1 << 24 | 1 << 16 | 0x5678,
-        1 << 24 | 2 << 16 | 0x9,
-    ]
-    assert batch.sets.values.dtype == np.uint64

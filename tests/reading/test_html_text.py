@@ -1,7 +1,5 @@
 """Texts are extracted from generated, broken and hostile pages in linear time."""
 
-from __future__ import annotations
-
 import html
 
 import pytest

@@ -1,4 +1,4 @@
-"""Input that changes before it is read a second time gives a message and no answer."""
+"""Input that changes while it is read gives no answer; a task finds its place in the input."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from neardup.reading.input_files import Unchanged, is_index
-from neardup.runtime.program import StageError
+from neardup.reading.blocks import first_place
+from neardup.reading.compressed import BY_SUFFIX, INPUTS, OPENERS, check_names, kind_by_name
+from neardup.reading.input_files import Unchanged, format_input_files, is_index, task_place
+from neardup.reading.input_format import InputFormat
+from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import LOCAL, RUN_LOCAL, Command, run, succeed
 from tests.support.sessions import path_with_sort
 
@@ -97,3 +100,119 @@ def test_a_folder_that_this_user_may_not_read(
     with pytest.raises(PermissionError) as error:
         is_index(tmp_path)
     assert error.value.filename == tmp_path
+
+
+# The place of a task.
+
+
+OLD, NEW = ["/old/a.txt"], ["/in/a.txt", "/in/\u00e9 b.txt", "in/c.txt", "/in/?.txt"]
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> str:
+    (tmp_path / "list").write_bytes(format_input_files(OLD, NEW))
+    return str(tmp_path / "list")
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("hdfs://node:9000/old/a.txt", first_place(0, 100, new=False)),
+        ("hdfs://node:9000/in/a.txt", first_place(0, 100)),
+        ("hdfs://node:9000/in/\u00e9 b.txt", first_place(1, 100)),
+        ("hdfs://node:9000/in/? b.txt", first_place(1, 100)),  # in a locale without its letters
+        ("hdfs://node:9000/user/me/in/c.txt", first_place(2, 100)),
+        ("hdfs://node:9000/in/?.txt", first_place(3, 100)),
+    ],
+)
+def test_a_task_finds_its_file(
+    name: str, place: int, listed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("mapreduce_map_input_file", name)
+    monkeypatch.setenv("mapreduce_map_input_start", "100")
+    monkeypatch.setenv("mapreduce_job_working_dir", "hdfs://node:9000/user/me")
+    assert task_place(listed) == place
+
+
+@pytest.mark.parametrize(
+    ("new", "name", "said"),
+    [
+        (["/in/\u00e9.txt", "/in/\u00e8.txt"], "/in/?.txt", "is twice in the list"),
+        (["/user/me/a.txt", "a.txt"], "hdfs://n/user/me/a.txt", "is twice in the list"),
+        (["/in/a.txt", "/user/a.txt"], "hdfs://n/user/me/a.txt", "is not in the list"),
+    ],
+)
+def test_a_task_takes_no_file_for_another(
+    new: list[str], name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "list").write_bytes(format_input_files([], new))
+    monkeypatch.setenv("mapreduce_map_input_file", name)
+    monkeypatch.setenv("mapreduce_job_working_dir", "hdfs://n/user/me")
+    with pytest.raises(StageError, match=said):
+        task_place(str(tmp_path / "list"))
+
+
+def test_a_file_is_listed_once() -> None:
+    with pytest.raises(StageError, match="is named twice"):
+        format_input_files(["/in/a.txt"], ["hdfs://n/in/a.txt"])
+
+
+# The format of a file is given by --input or by its name.
+
+
+@pytest.mark.parametrize("packed", ["", *OPENERS])
+def test_names(packed: str) -> None:
+    for suffix, kind in BY_SUFFIX.items():
+        for name in (f"a{suffix}", f"/x.y/A b{suffix.upper()}", f"./a.b{suffix}"):
+            assert kind_by_name(name + packed) == kind
+    for suffix in ("", ".txt", ".log", ".docx", ".1"):
+        assert kind_by_name(f"a{suffix}{packed}") is None
+    for name in ("-", "jsonl", ".jsonl", "a.csv/part-0", f"part{packed}"):
+        assert kind_by_name(name) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ([], "shingles"),
+        (["-"], "shingles"),
+        (["a.txt", "b"], "shingles"),
+        (["a.jsonl", "b.ndjson.gz", "c.json"], "jsonl"),
+        (["a.pq", "b.parquet"], "parquet"),
+        (["a.csv", "b.parquet"], None),
+        (["old.parquet", "new.jsonl"], None),
+    ],
+)
+def test_what_is_read_where_nothing_is_said(names: list[str], kind: str | None) -> None:
+    if "b.parquet" in names or "old.parquet" in names:
+        pytest.importorskip("pyarrow")
+    form = InputFormat.of(None, None, None, names=names)
+    assert form.input == kind
+    for name in names:
+        assert form.kind_of(name) == (kind or kind_by_name(name))
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a.jsonl", "b.txt"], "a.jsonl has an extension of jsonl, but b.txt has none of"),
+        (["-", "b.csv"], "b.csv has an extension of csv, but - has none of"),
+    ],
+)
+def test_names_that_do_not_agree(names: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        InputFormat.of(None, None, None, names=names)
+
+
+def test_what_is_said_goes() -> None:
+    for kind in INPUTS:
+        check_names(kind, ["a.txt", "b", "-", "c.tsv"])
+    for kind in ("jsonl", "csv", "tsv"):
+        assert InputFormat.of(kind, None, None, names=["a.txt"]).kind_of("a.txt") == kind
+
+
+@pytest.mark.parametrize("flags", [("id", None), (None, "text"), ("id", "text")])
+@pytest.mark.parametrize("kind", ["shingles", "text"])
+def test_lines_have_no_fields(kind: str, flags: tuple) -> None:
+    with pytest.raises(UsageError, match=" needs --input jsonl or csv or tsv or parquet"):
+        InputFormat.of(kind, None, None, *flags)

@@ -1,4 +1,4 @@
-"""JSON lines become batches: ids, texts and lists of shingles; bad lines have a reason."""
+"""JSON lines become batches, bad ones have a reason, and names or numbers select fields."""
 
 from __future__ import annotations
 
@@ -16,15 +16,10 @@ from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_check import BadLine
 from neardup.reading.input_format import InputFormat
+from neardup.reading.missing_fields import check_columns
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import (
-    Fields,
-    row_records,
-    text_lines,
-    text_parser,
-    with_row_ids,
-)
-from neardup.runtime.program import UsageError
+from neardup.reading.text_rows import Fields, row_records, text_lines, text_parser, with_row_ids
+from neardup.runtime.program import StageError, UsageError
 from neardup.sets.ragged import Ragged
 from tests.support.programs import MAPPER, run
 
@@ -135,31 +130,22 @@ def test_ids(line: bytes, id_: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "text"),
+    ("line", "text", "why"),
     [
-        ({"title": "a", "meta": {"body": "b"}}, "a\nb"),
-        ({"title": "a", "meta.body": "c", "meta": {"body": "b"}}, "a\nc"),
-        ({"title": "a", "meta": None}, "a"),
-        ({"title": None, "meta": {"body": "b"}}, "b"),
-        ({"title": "a", "meta": ["body"]}, "a"),
-        ({"title": "a", "meta": "body"}, "a"),
+        ({"title": "a", "meta": {"body": "b"}}, "a\nb", ""),
+        ({"title": "a", "meta.body": "c", "meta": {"body": "b"}}, "a\nc", ""),
+        ({"title": "a", "meta": None}, "a", ""),
+        ({"title": None, "meta": {"body": "b"}}, "b", ""),
+        ({"title": "a", "meta": ["body"]}, "a", ""),
+        ({"title": "a", "meta": "body"}, "a", ""),
+        ({"title": None, "meta": {}}, "", "no text"),
+        ({"title": "a", "meta": {"body": 3}}, "", "text is not a string"),
+        ({"title": [1], "meta": {"body": "b"}}, "", "text is not a string"),
+        ({"title": " ", "meta": {"body": ""}}, "", "no shingles"),
     ],
 )
-def test_several_texts_are_one(line: dict, text: str) -> None:
-    assert row(json.dumps(line).encode(), TITLE_AND_BODY) == (b"", text, "")
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ({"title": None, "meta": {}}, "no text"),
-        ({"title": "a", "meta": {"body": 3}}, "text is not a string"),
-        ({"title": [1], "meta": {"body": "b"}}, "text is not a string"),
-        ({"title": " ", "meta": {"body": ""}}, "no shingles"),
-    ],
-)
-def test_several_texts_that_are_none(line: dict, why: str) -> None:
-    assert row(json.dumps(line).encode(), TITLE_AND_BODY)[2] == why
+def test_several_texts_are_one_text_or_none(line: dict, text: str, why: str) -> None:
+    assert row(json.dumps(line).encode(), TITLE_AND_BODY) == (b"", text, why)
 
 
 def test_a_field_of_fields_is_an_id() -> None:
@@ -244,24 +230,81 @@ def test_what_is_said_names_file_and_line(tmp_path: Path) -> None:
     assert result.messages() == ['mapper: two.jsonl: line 2: no text: \'{"id": "b"}\'']
 
 
-@pytest.mark.parametrize("flags", [["--weights=own"], ["--shingle=word:1:bag", "--weights=tf"]])
-def test_what_rows_have_not(flags: list[str], tmp_path: Path) -> None:
-    assert run([*MAPPER, "--input=jsonl", *flags], tmp_path).code == 2
-
-
 def test_a_bag_of_integers() -> None:
     parse = InputFormat.of("jsonl", "word:1:bag", None).parser()
     batch, _ = parse(b'{"id": "a", "text": [1, 1, 2]}\n{"id": "b", "text": "to to be"}\n')
     assert batch.sets.sizes.tolist() == [3, 3]
 
 
-def test_names_that_are_none() -> None:
-    for id_, text in (
-        (None, "a,"),
-        (None, ""),
-        ("1", "text"),
-        (None, "1,b"),
-        ("0", "1"),
-    ):
-        with pytest.raises(UsageError, match="--"):
-            Fields.of(id_, text)
+# Names and numbers select fields and columns.
+
+
+ALL = Fields("id", (), needs_id=False)
+
+
+def test_what_they_are_when_nothing_is_said() -> None:
+    assert Fields.of(None, None) == Fields("id", ("text",), needs_id=False)
+    assert Fields.of("id", None) == Fields("id", ("text",), needs_id=True)
+    assert Fields.of("", None) == Fields("", ("text",), needs_id=False)
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "told"),
+    [
+        (None, "", "--text: ''"),
+        (None, "a,,b", "--text: 'a,,b'"),
+        (None, "a,", "--text: 'a,'"),
+        (None, ",", "--text"),
+        ("1", None, "must both be column numbers, or both be names"),
+        ("id", "2", "must both be column numbers, or both be names"),
+        (None, "2,body", "must both be column numbers, or both be names"),
+        ("0", "2", "column numbers start at 1"),
+        (None, "0", "column numbers start at 1"),
+        (None, "00", "column numbers start at 1"),
+        (None, "9" * 5000, "have at most 20 digits"),
+        ("9" * 5000, "1", "have at most 20 digits"),
+    ],
+)
+def test_names_that_are_none(id_: str | None, text: str | None, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Fields.of(id_, text)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "value"),
+    [
+        ({"a": 1}, "a", 1),
+        ({"a": 1}, "b", None),
+        ({"a": {"b": 1}}, "a.b", 1),
+        ({"a": {"b": {"c": 1}}}, "a.b.c", 1),
+        ({"a.b": 2, "a": {"b": 1}}, "a.b", 2),
+        ({"a": None}, "a.b", None),
+        ({"a": [{"b": 1}]}, "a.b", [1]),
+        ({"a": "b"}, "a.b", None),
+        ({}, "a.b", None),
+        ({"": 1}, ".", None),
+        ({"a": 1}, "", None),
+        ({"": 1}, "", None),
+    ],
+)
+def test_values(row: dict, name: str, value: object) -> None:
+    assert ALL.value(row, name) == value
+
+
+def test_places_in_a_table() -> None:
+    assert Fields.of(None, "text,id").places(["x", "text", "id"]) == {"id": 2, "text": 1}
+    assert Fields.of(None, None).places(["text"]) == {"text": 0}
+    assert Fields.of("2", "1").places([]) == {"2": 1, "1": 0}
+    assert Fields.of(None, "3").places([]) == {"3": 2}
+    assert ALL.places(["b", "a"]) == {"b": 0, "a": 1}
+
+
+def test_columns_that_are_missing_or_twice() -> None:
+    many = [f"column{i}" for i in range(50)]
+    with pytest.raises(StageError, match=r"t: has no column 'text'.*column19 …$"):
+        check_columns(many, Fields.of(None, None), "t", list)
+    with pytest.raises(StageError, match="t: has 3 columns 'text'"):
+        check_columns(["text"] * 3, Fields.of(None, None), "t", list)
+    with pytest.raises(StageError, match="t: has 2 columns 'x'"):
+        check_columns(["x", "y", "x"], ALL, "t", list)  # all are asked for
+    assert Fields.of(None, None).places(["x", "text", "x"]) == {"text": 1}

@@ -1,8 +1,5 @@
 """Texts in lists, such as the messages of a chat, are joined; JSON lines and Parquet are alike."""
 
-from __future__ import annotations
-
-import json
 import re
 import shlex
 from pathlib import Path
@@ -12,20 +9,11 @@ import pytest
 
 from neardup.reading.input_check import NO_TEXT, NOT_A_TEXT, NOT_AN_INTEGER
 from neardup.reading.text_rows import Fields, FlawError, content
-from tests.support.engines import (
-    INLINE,
-    MAPPER,
-    NEARDUP,
-    REDUCER,
-    RUN_LOCAL,
-    in_order,
-    run,
-    succeed,
-)
+from tests.reading.test_missing_fields import Rows, written
+from tests.support.engines import ENGINES, NEARDUP, RUN_LOCAL, Input, run, succeed
 
 SAID = ["to be or not to be", "that is the question"]
 PAIR = b"a\tb\t1.000000\n"
-Rows = list[dict[str, Any]]
 
 
 def chat(role: str, *contents: Any) -> list[dict[str, Any]]:
@@ -38,15 +26,6 @@ ROWS: Rows = [
     {"id": "c", "messages": chat("user", None, "else"), "turns": ["else"], "doc": {"parts": []}},
     {"id": "d", "messages": [], "turns": None, "doc": None},
 ]
-
-
-def written(path: Path, rows: Rows) -> Path:
-    if path.suffix == ".parquet":
-        arrow = pytest.importorskip("pyarrow")
-        pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(rows), path)
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -72,18 +51,12 @@ def test_the_message_names_the_field_in_the_list(suffix: str, text: str, tmp_pat
     assert succeed([*RUN_LOCAL, path, *options], tmp_path).out == PAIR
 
 
-@pytest.mark.parametrize("engine", ["pipe", "inline", "exact"])
+@pytest.mark.parametrize("engine", ["pipe", "mrjob inline", "run_local 1", "run_local 2"])
 def test_chats_on_every_engine(engine: str, tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", ROWS)
+    given = Input(path.read_bytes(), [str(path)])
     flags = ["--input=jsonl", "--text=messages.content"]
-    if engine == "pipe":
-        keyed = succeed([*MAPPER, *flags], tmp_path, path.read_bytes()).out
-        found = succeed([*REDUCER, *flags], tmp_path, in_order(keyed)).out
-        found = b"".join({*found.splitlines(keepends=True)})
-    else:
-        program = INLINE if engine == "inline" else [*RUN_LOCAL, "--exact"]
-        found = succeed([*program, *flags, path], tmp_path).out
-    assert found == PAIR
+    assert {*ENGINES[engine](given, flags, tmp_path).splitlines(keepends=True)} == {PAIR}
 
 
 def test_kept_chats_are_the_same_bytes(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """A file in another format than the named one is refused with a command that was tried on it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

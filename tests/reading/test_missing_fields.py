@@ -1,7 +1,5 @@
 """If rows lack the requested fields, the message lists existing fields and a working command."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

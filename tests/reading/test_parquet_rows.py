@@ -1,7 +1,5 @@
 """Mappers share the rows of Parquet files, kept rows are copied, and damaged files are reported."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import io
@@ -18,7 +16,6 @@ from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import Fields
-from neardup.runtime.program import StageError
 from tests.support.failing import MEASURED
 from tests.support.parquet_files import arrow, form_of, many, parquet, rows_of, writers
 from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed
@@ -83,13 +80,6 @@ def test_small_files(rows: int, tmp_path: Path) -> None:
     result = succeed([*RUN_LOCAL, "--output=kept", "-o", kept, path], tmp_path)
     assert result.count("records") == rows
     assert parquet.read_table(kept).equals(parquet.read_table(path))
-
-
-def test_no_columns_and_no_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    parquet.write_table(arrow.table({}), path)
-    with pytest.raises(StageError, match=r"has no column 'text'.*it has none"):
-        rows_of(path, form_of())
 
 
 @pytest.mark.first_case

@@ -1,7 +1,5 @@
 """Places number the input's lines in order; each line of a block has a place of its own."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator
 from itertools import chain

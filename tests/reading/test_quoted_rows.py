@@ -1,7 +1,5 @@
 """CSV rows with closed quotes are those of Python's csv module, wherever the bytes are split."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -165,7 +163,6 @@ def test_long_rows_take_no_longer_than_others(row: bytes) -> None:
 
 @pytest.mark.slow
 def test_rows_are_all_there_whatever_the_blocks(tmp_path) -> None:
-    """All rows of a file of many blocks are read, and numbered from 1."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"id,text\n" + b"".join(b"%07d,t\n" % i for i in range(200_000)))
     form = InputFormat.of("csv", None, None)

@@ -78,17 +78,10 @@ def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "remedy"),
-    [
-        (["x.jsonl:2", "-"], "--id id"),
-        (["a", "-", "x.jsonl:2"], "--id id"),
-        (["x.jsonl:99999999999999999999999", "-"], "--id id"),
-    ],
+    "ids", [["x.jsonl:2", "-"], ["a", "-", "x.jsonl:2"], ["x.jsonl:99999999999999999999999", "-"]]
 )
-def test_an_id_like_that_of_another_row_is_refused(
-    ids: list[str], remedy: str, tmp_path: Path
-) -> None:
-    with pytest.raises(StageError, match=rf"is also that of a row without an id; add: {remedy}"):
+def test_an_id_like_that_of_another_row_is_refused(ids: list[str], tmp_path: Path) -> None:
+    with pytest.raises(StageError, match="is also that of a row without an id; add: --id id"):
         ids_of(jsonl(tmp_path / "x.jsonl", *ids))
 
 

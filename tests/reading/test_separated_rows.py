@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import kept_rows, opened_table, rows_of, split_rows
-from neardup.runtime.program import StageError, UsageError
+from neardup.runtime.program import StageError
 from tests.support.programs import MAPPER, RUN_LOCAL, run
 
 LIMIT = 1 << 20
@@ -55,10 +55,7 @@ CSV, TSV = form_of("csv"), form_of("tsv")
 
 def test_only_what_is_asked_for(tmp_path: Path) -> None:
     data = b'n,id,text,x\r\n1,a,"to be, ""or"" not\r\nto be",3\r\n\r\n2,,b,4\r\n'
-    expected = [
-        (1, {"id": "a", "text": 'to be, "or" not\r\nto be'}),
-        (3, {"id": "", "text": "b"}),
-    ]
+    expected = [(1, {"id": "a", "text": 'to be, "or" not\r\nto be'}), (3, {"id": "", "text": "b"})]
     assert read(data, CSV, tmp_path) == expected
     assert read(b"\xef\xbb\xbf" + data, CSV, tmp_path) == expected
     assert read(data, form_of("csv", "n", "x,id"), tmp_path)[0] == (
@@ -210,8 +207,3 @@ def test_the_mapper_names_the_row(tmp_path: Path) -> None:
     result = run([*MAPPER, "--strict", "a.csv"], tmp_path, cwd=tmp_path)
     assert result.code == 1
     assert "a.csv: row 2: another number" in result.err
-
-
-def test_numbers_and_names_are_not_mixed() -> None:
-    with pytest.raises(UsageError, match="must both be column numbers, or both be names"):
-        form_of("csv", "id", "2")

@@ -1,7 +1,5 @@
 """Record lines are read as a naive reader with `split` and `int` reads them."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """Characters that nobody sees, and halves of characters, hide no duplicate on any engine."""
 
-from __future__ import annotations
-
 import json
 import sys
 import unicodedata
@@ -15,14 +13,11 @@ from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, row_records, text_parser
 from neardup.tools.judge.pair_elements import word_difference
 from neardup.tools.report.page import passages
+from tests.reading.test_cleaning import ran
 from tests.support.drawn import settings_of
 from tests.support.engines import (
-    INLINE,
-    MAPPER,
     NEARDUP,
-    REDUCER,
     RUN_LOCAL,
-    in_order,
     run,
     succeed,
 )
@@ -107,10 +102,7 @@ def test_a_text_of_marks_alone_is_counted() -> None:
 def test_a_mark_of_a_file_appended_to_another_is_no_part_of_a_row() -> None:
     block = b'{"id":"a","text":"t"}\n\xef\xbb\xbf{"id":"\xef\xbb\xbfb","text":"t"}\n\xef\xbb\xbf\n'
     found = list(row_records(block, Fields.of(None, None)))
-    assert [(record.id, record.flaw) for record in found] == [
-        (b"a", ""),
-        ("\ufeffb".encode(), ""),
-    ]
+    assert [(record.id, record.flaw) for record in found] == [(b"a", ""), ("\ufeffb".encode(), "")]
 
 
 def test_an_index_of_texts_knows_the_version_of_their_shingles() -> None:
@@ -138,16 +130,8 @@ PAIRS = "".join(f"{a}\t{b}\t1.000000\n" for a, b in ("ab", "cd", "ce", "de")).en
 def test_the_same_pairs_on_every_engine(engine: str, tmp_path: Path) -> None:
     path = tmp_path / "a b.jsonl"
     path.write_bytes(LINES)
-    flags = ["--input=jsonl"]
-    if engine == "pipe":
-        counted = succeed([*MAPPER, *flags], tmp_path, LINES)
-        found = succeed([*REDUCER, *flags], tmp_path, in_order(counted.out)).out
-        found = b"".join(sorted(set(found.splitlines(keepends=True))))
-    else:
-        program = INLINE if engine == "inline" else RUN_LOCAL
-        more = ["--scheme=minhash"] if engine == "local" else ["--exact"] * (engine == "exact")
-        counted = succeed([*program, *flags, *more, path], tmp_path)
-        found = in_order(counted.out)
+    more = {"local": ["--scheme=minhash"], "exact": ["--exact"]}.get(engine, [])
+    found, counted = ran(engine, ["--input=jsonl", *more], path, tmp_path)
     assert found == PAIRS
     assert "2 texts with half a surrogate pair, read as U+FFFD" in counted.err or (
         counted.count("texts with half a surrogate pair, read as U+FFFD") == 2

@@ -1,7 +1,5 @@
 """Words are found in scripts without blanks between words."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -87,7 +85,6 @@ def test_every_letter_of_the_table_is_a_word() -> None:
 
 
 def test_the_table_agrees_with_the_names_of_letters() -> None:
-    """The table of scripts agrees with the Unicode names of the letters that Python knows."""
     kana = "KATAKANA|HIRAGANA|HENTAIGANA|SQUARE"
     names = {
         "Han": "CJK|KANGXI|HANGZHOU|IDEOGRAPHIC|OLD CHINESE|VIETNAMESE",

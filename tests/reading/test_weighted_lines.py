@@ -1,7 +1,5 @@
 """Lines of weighted shingles are read as a naive reader with `split` and fractions reads them."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 
