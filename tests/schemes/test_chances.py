@@ -1,7 +1,5 @@
 """A scheme's recall is a probability, and is shown exactly or rounded down."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction
@@ -48,7 +46,6 @@ def test_no_promise_below_1_is_shown_as_1() -> None:
 
 
 def test_a_chance_is_shown_rounded_down() -> None:
-    """A probability is shown rounded down, by less than 10^-6."""
     rng = random.Random(1)
     halves = [(k + 0.5) / MILLION for k in range(0, MILLION, 9973)]
     for chance in [*halves, *SIMILARITIES, *(rng.random() for _ in range(3000))]:
@@ -60,14 +57,12 @@ def test_a_chance_is_shown_rounded_down() -> None:
 
 @pytest.mark.slow
 def test_six_decimals_are_shown_as_they_are() -> None:
-    """A probability with six decimals is shown unchanged, although its float may be lower."""
     assert Fraction(0.29) < Fraction(29, 100)
     for k in range(0, MILLION + 1, 7):
         assert shown(k / MILLION) == f"{k // MILLION}.{k % MILLION:06}"
 
 
 def test_a_promise_that_has_six_decimals_is_shown_as_it_is() -> None:
-    """A recall 1 - (1 - s^r)^b that has at most six decimals is shown exactly."""
     seen = below = 0
     for digits, bands, rows in np.ndindex(4, 7, 7):
         if 0 < digits * bands * rows <= 6:

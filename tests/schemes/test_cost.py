@@ -1,7 +1,5 @@
 """A scheme that costs a hundred times as much as another is reported at the start."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

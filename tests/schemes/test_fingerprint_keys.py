@@ -3,8 +3,6 @@
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import comb
 

@@ -1,7 +1,5 @@
 """I-Match keeps the tokens of its idf band, and records meet by these tokens alone."""
 
-from __future__ import annotations
-
 from hashlib import sha1
 from math import log
 
@@ -15,8 +13,7 @@ from neardup.runtime.program import UsageError
 from neardup.schemes.chosen_tokens import IMatch
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.token_counts import TokenCounts
-from tests.schemes.test_family import interval
-from tests.schemes.test_schemes import PAIRS
+from tests.schemes.test_schemes import PAIRS, interval
 from tests.support.drawn import COUNTS, job, pairs_in, shingle_sets
 
 HASH = (1 << HASH_BITS) - 1
@@ -52,12 +49,7 @@ def test_both_ends_of_the_band_are_inside():
     """An idf band includes both its ends; a token in 10 of 100 records has the idf 1/2."""
     counts = counts_of(100, [100, 50, 11, 10, 9, 2])
     tokens = [0, 1, 2, 3, 4, 5, 99]
-    kept = {
-        (0.5, 0.9): [3, 4, 5],
-        (0.1, 0.5): [1, 2, 3],
-        (0.0, 1.0): tokens,
-        (0.6, 1.0): [5, 99],
-    }
+    kept = {(0.5, 0.9): [3, 4, 5], (0.1, 0.5): [1, 2, 3], (0.0, 1.0): tokens, (0.6, 1.0): [5, 99]}
     for (low, high), expected in kept.items():
         keys = IMatch(counts, low, high).keys(Ragged.from_rows([[token] for token in tokens]))
         assert [tokens[i] for i in np.flatnonzero(keys.sizes)] == expected
@@ -91,7 +83,6 @@ def test_lexicon_0_drops_nothing_and_each_other_one_a_third():
 
 @pytest.mark.parametrize(("differ", "lexicons"), [(1, 2), (1, 6), (2, 6)])
 def test_records_meet_where_all_that_differs_is_dropped(differ, lexicons):
-    """Records meet where a lexicon drops all tokens that differ, as often as the formula says."""
     counts = counts_of(10**4, [100] * (PAIRS * 10))
     sets = [[10 * i + j for j in range(6)] for i in range(PAIRS)]
     rows = [x + more for x in sets for more in ([], [x[-1] + 1 + d for d in range(differ)])]

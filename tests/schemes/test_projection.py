@@ -1,20 +1,16 @@
 """Random projection has the recall of the angle's S-curve, for plain and weighted sets."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from neardup.runtime.program import UsageError
 from neardup.schemes.projection import Projection
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Cosine, Jaccard
 from neardup.similarity.weighted_measures import Idf, TokenWeights, WeightedCosine
-from tests.schemes.test_family import interval
-from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
+from tests.schemes.test_schemes import PAIRS, interval, pairs_of_similarity
 from tests.support.cases import crossed
 from tests.support.drawn import COUNTS, settings_of
 
@@ -55,7 +51,6 @@ def test_small_sets_meet_no_less_often_than_in_the_model(size, common):
 
 @pytest.mark.slow
 def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
-    """Weighted pairs meet as often as their weighted angle implies, at known weights."""
     heavy, light = np.arange(10_000), np.arange(10_000, 40_000)
     counts = TokenCounts(
         np.array([1]),
@@ -120,10 +115,3 @@ def test_the_measure_weighs_when_the_scheme_does():
     assert type(settings_of("--scheme=projection", "--measure=jaccard").measure) is Jaccard
     weighted = settings_of("--scheme=projection", "--weights=idf", counts=COUNTS)
     assert type(weighted.measure) is WeightedCosine
-
-
-def test_nothing_about_weighted_sets_follows_from_other_measures():
-    with pytest.raises(UsageError, match="follows from jaccard"):
-        settings_of("--scheme=projection", "--weights=idf", "--measure=jaccard", counts=COUNTS)
-    with pytest.raises(UsageError, match="--counts"):
-        settings_of("--scheme=projection", "--weights=idf")

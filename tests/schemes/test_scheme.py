@@ -3,8 +3,6 @@
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import hypot, sqrt
 
@@ -20,8 +18,7 @@ from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS
 from neardup.sets.ragged import Ragged
 from neardup.similarity.weighted_measures import Idf, TokenWeights
-from tests.schemes.test_family import interval
-from tests.schemes.test_schemes import PAIRS
+from tests.schemes.test_schemes import PAIRS, interval
 from tests.sets.test_ragged import with_weights
 from tests.support.drawn import COUNTS, settings_of, shingles
 
@@ -99,7 +96,6 @@ def test_the_interval_would_catch_plain_sets_and_other_rows(kind):
 
 @pytest.mark.slow
 def test_pairs_meet_by_what_is_rare():
-    """Pairs meet by their rare, heavy tokens as often as the weighted recall says."""
     heavy, light = np.arange(1000), np.arange(1000, 4000)
     counts = replace(
         COUNTS,
@@ -136,7 +132,6 @@ def test_pairs_meet_by_their_weighted_angle():
 
 @pytest.mark.parametrize(("x", "y"), [((10, 10), (10, 13)), ((4, 1), (1, 4)), ((9999, 1), (1, 0))])
 def test_the_angle_is_all_that_counts_however_few_tokens_outweigh_the_others(x, y):
-    """Pairs meet by their angle alone, even if few tokens outweigh the others."""
     scheme = Projection(4, 8, weights=TokenWeights(own=True))
     low, high = interval(scheme, pairs_with(x, y))
     cosine = (x[0] * y[0] + x[1] * y[1]) / hypot(*x) / hypot(*y)

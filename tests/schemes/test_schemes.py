@@ -1,14 +1,12 @@
-"""Each scheme has sound keys, and minhash has the recall of its S-curve.
+"""Each scheme has sound keys, its pairs are printed once, and minhash has its S-curve's recall.
 
 The statistical tests are exact: the number of pairs that meet is binomial, and its Clopper-Pearson
 interval at α = 1e-9 holds the promised probability but in one of 10^9 draws.  Seeds are fixed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.lines.keyed_lines import HASH_BITS, KEY_BITS
@@ -17,7 +15,7 @@ from neardup.schemes.minhash import MinHash
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.intervals import clopper_pearson
 from tests.support import drawn
-from tests.support.drawn import shingle_sets
+from tests.support.drawn import foreign_counts, job, pairs_in, settings_of, shingle_sets
 
 ALPHA = 1e-9
 PAIRS = 4000
@@ -28,13 +26,14 @@ some_sets = st.lists(shingle_sets.filter(bool), min_size=1, max_size=8)
 
 @every_scheme
 @given(some_sets)
-def test_keys_are_ascending_and_fit(scheme, sets):
+def test_keys_are_ascending_and_fit_and_may_be_one_a_band(scheme, sets):
     keys = scheme.keys(Ragged.from_rows([list(x) for x in sets]))
     for i in range(len(sets)):
         row = keys.row(i).tolist()
         assert row == sorted(set(row))
         assert len(row) <= scheme.key_counts(np.array([len(sets[i])]))[0]
         assert all(key < 1 << KEY_BITS for key in row)
+        assert not scheme.one_a_band or len({key >> HASH_BITS for key in row}) == len(row)
 
 
 @pytest.mark.slow
@@ -55,13 +54,6 @@ def test_some_bands_have_the_keys_that_they_have_among_all(scheme, x, low, more)
     some = scheme.keys(sets, low, low + more).row(0).tolist()
     every = scheme.keys(sets).row(0).tolist()
     assert some == [key for key in every if low <= key >> HASH_BITS < low + more]
-
-
-@pytest.mark.parametrize("scheme", [scheme for scheme in SETS.values() if scheme.one_a_band])
-@given(shingle_sets.filter(bool))
-def test_no_set_has_two_keys_of_one_band(scheme, x):
-    bands = [key >> HASH_BITS for key in scheme.keys(Ragged.from_rows([list(x)])).row(0).tolist()]
-    assert len(bands) == len(set(bands))
 
 
 @every_scheme
@@ -101,42 +93,58 @@ def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.n
     return Ragged.from_rows(rows), left, left + 1
 
 
-@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
-@pytest.mark.parametrize("common", [50, 70, 80, 90, 96])
-def test_pairs_meet_as_often_as_the_s_curve_says(common, ids):
-    sets, left, right = pairs_of_similarity(common, 100, ids)
-    for bands, rows in [(1, 1), (15, 7), (6, 3)]:
-        scheme = MinHash(bands, rows, seed=common)
-        met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
-        low, high = clopper_pearson(met, PAIRS, ALPHA)
-        assert low <= scheme.recall(common / 100) <= high
+def interval(scheme, pairs):
+    """Return the confidence interval of the probability that a pair of this kind shares a key."""
+    sets, left, right = pairs
+    met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
+    return clopper_pearson(met, PAIRS, ALPHA)
 
 
 @pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
 @pytest.mark.parametrize(
-    ("common", "union"), [(2, 4), (3, 5), (9, 10), (10, 20), (18, 20), (36, 40), (48, 50)]
+    ("common", "union"),
+    [(50, 100), (70, 100), (80, 100), (90, 100), (96, 100), (2, 4), (3, 5), (9, 10)]
+    + [(10, 20), (18, 20), (36, 40), (48, 50)],
 )
-def test_pairs_of_small_sets_do_so_too(common, union, ids):
-    sets, left, right = pairs_of_similarity(common, union, ids)
+def test_pairs_meet_as_often_as_the_s_curve_says(common, union, ids):
+    pairs = pairs_of_similarity(common, union, ids)
     for bands, rows in [(1, 1), (15, 7), (6, 3), (1, 20)]:
         scheme = MinHash(bands, rows, seed=common)
-        met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
-        low, high = clopper_pearson(met, PAIRS, ALPHA)
+        low, high = interval(scheme, pairs)
         assert low <= scheme.recall(common / union) <= high
 
 
 def test_the_interval_would_catch_one_row_too_many_or_too_few():
-    sets, left, right = pairs_of_similarity(80, 100, "consecutive")
-    met = int(np.count_nonzero(shared(MinHash(15, 7).keys(sets), left, right).sizes))
-    low, high = clopper_pearson(met, PAIRS, ALPHA)
+    low, high = interval(MinHash(15, 7), pairs_of_similarity(80, 100, "consecutive"))
     assert low <= banding.recall(0.8, 15, 7) <= high
     for rows in (6, 8):
         assert not low <= banding.recall(0.8, 15, rows) <= high
 
 
 def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):
-    """A large set, hashed in pieces, has the keys of the whole set."""
     sets = Ragged.from_rows([list(range(0, 3000, 7)), [5], list(range(900))])
     whole = MinHash(4, 3, 0).keys(sets).values.tolist()
     monkeypatch.setattr("neardup.sets.hashing.CACHE_TOKENS", 50)
     assert MinHash(4, 3, 0).keys(sets).values.tolist() == whole
+
+
+@pytest.mark.first_case
+@pytest.mark.parametrize("flags", [flags.split() for flags in SETS], ids=" ".join)
+@settings(max_examples=15)
+@given(st.lists(shingle_sets.filter(bool), max_size=5), st.lists(st.integers(0, 40), max_size=5))
+def test_the_job_prints_once_each_pair_that_shares_a_key_and_reaches_the_threshold(
+    flags, sets, dropped
+):
+    base = frozenset(range(30))
+    sets = [base, *sets, *(base - {token} for token in dropped)]
+    counts = foreign_counts(" ".join(flags))
+    wanted = settings_of(*flags, counts=counts)
+    rows = Ragged.from_rows([list(x) for x in sets])
+    left, right = np.triu_indices(len(sets), 1)
+    met = shared(wanted.scheme.keys(rows), left, right).sizes > 0
+    found = wanted.measure.verified(rows, left[met], right[met])
+    expected = [(b"%02d" % i, b"%02d" % j) for i, j in zip(found.left, found.right)]
+    records = {b"%02d" % i: x for i, x in enumerate(sets)}
+    assert pairs_in(job(records, *flags, counts=counts)) == expected
+    copies = [i for i, token in enumerate(dropped, len(sets) - len(dropped)) if token >= 30]
+    assert len(expected) >= len(copies)

@@ -1,7 +1,5 @@
 """SimHash: fingerprints agree with the definition, and all pairs within k bits meet."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +16,9 @@ from neardup.sets.hashing import mix, random_words, signs
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import NINE_TENTHS
 from neardup.similarity.weighted_measures import Idf, TokenWeights
+from tests.schemes.test_bit_keys import nested_sets
 from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
+from tests.support.fingerprints import vectors_of
 
 SIZES = [1, 2, 3, 100, 254, 255, 256, 510, 511, 4000]  # a lane holds 255 tokens
 
@@ -90,8 +90,7 @@ def test_weights_change_fingerprints():
 
 def keys_of_prints(scheme, prints):
     """Return the keys of records with these fingerprints (Python ints), one row for each."""
-    words = [[x >> low & (1 << 64) - 1 for low in range(0, scheme.bits, 64)] for x in prints]
-    keys = keys_of(scheme.ways, np.array(words, dtype=np.uint64), 0, MAX_BANDS)
+    keys = keys_of(scheme.ways, vectors_of(prints, scheme.bits), 0, MAX_BANDS)
     return keys.values.reshape(len(prints), -1)
 
 
@@ -173,13 +172,7 @@ def test_the_hamming_measure_counts_bits():
 
 @pytest.mark.parametrize(("distance", "bits"), [(0, 64), (3, 64), (6, 64), (12, 200), (9, 32)])
 def test_the_job_finds_every_pair_within_the_distance(distance, bits):
-    rng = np.random.default_rng(distance)
-    base = rng.integers(0, 10**6, (4, 60)).tolist()
-    records = {
-        b"%d-%d" % (i, n): frozenset(base[i][n:] + list(range(n // 3)))
-        for i in range(4)
-        for n in range(12)
-    }
+    records = nested_sets(distance, 60, 12)
     ids = sorted(records)
     sets = Ragged.from_rows([sorted(records[id_]) for id_ in ids])
     words = SimHash(3, 5, bits=bits).vectors(sets).tolist()
@@ -208,15 +201,9 @@ def test_equal_sets_are_at_similarity_1(x):
 def test_blocks_leave_no_more_keys_than_allowed():
     assert settings_of("--scheme=simhash").scheme.blocks == 5
     assert settings_of("--scheme=simhash", "--max-bands=20").scheme.blocks == 6
+    assert settings_of("--scheme=simhash", "--distance=63", "--max-bands=64").scheme.blocks == 64
     with pytest.raises(UsageError, match=r"--distance 9 needs 10 keys .* 9 are allowed"):
         settings_of("--scheme=simhash", "--distance=9", "--max-bands=9")
-
-
-def test_a_distance_of_all_bits_is_refused():
-    with pytest.raises(UsageError, match=r"--distance 64 of 64 bits .* more --bits"):
-        settings_of("--scheme=simhash", "--distance=64", "--max-bands=4096")
-    scheme = settings_of("--scheme=simhash", "--distance=63", "--max-bands=64").scheme
-    assert (scheme.blocks, scheme.distance) == (64, 63)
 
 
 @pytest.mark.parametrize(
@@ -239,8 +226,3 @@ def test_what_makes_dissimilar_records_meet_is_said_with_what_would_not(flags):
 @pytest.mark.parametrize("flags", ["--distance=8", "--bits=512 --distance=40 --max-bands=41"])
 def test_where_dissimilar_records_seldom_meet_nothing_is_said(flags):
     assert settings_of("--scheme=simhash", *flags.split()).scheme.cost() == []
-
-
-def test_weights_need_counts():
-    with pytest.raises(UsageError, match="--counts"):
-        settings_of("--scheme=simhash", "--weights=idf")

@@ -1,7 +1,5 @@
 """SpotSigs misses no pair at the threshold; its partitions and prefixes are as small as can be."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import ceil, floor
 
