@@ -1,7 +1,5 @@
 """The documents agree with the project: links, paths, modules, schemes, measures, figures."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 from pathlib import Path

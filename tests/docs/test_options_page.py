@@ -3,8 +3,6 @@
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py tests/docs/test_options_page.py
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

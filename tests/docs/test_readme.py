@@ -5,8 +5,6 @@ and the command `neardup` on the PATH; a block makes whatever else it needs.  Th
 a document are run one after the other.
 """
 
-from __future__ import annotations
-
 import doctest
 import os
 import re
@@ -25,6 +23,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PYTHON = [(path, "python") for path in DOCUMENTS]
+PYTHON.append((ROOT / "docs" / "library.md", "python pandas"))  # blocks that need pandas
 MOST_WORDS, MOST_WORDS_OF_DOCS = 2000, 21_000
 PATH = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
@@ -91,16 +91,17 @@ def test_no_console_block_is_passed_over() -> None:
         assert len(found) == len(written)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_python_blocks_print_what_they_say(document: Path) -> None:
-    """The Python blocks of a document, run as one session, print what the document shows."""
-    text = document.read_text("utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, document.name, None, 0)
+@pytest.mark.parametrize(("document", "kind"), PYTHON, ids=lambda x: getattr(x, "name", x))
+def test_python_blocks_print_what_they_say(document: Path, kind: str) -> None:
+    if kind == "python pandas":
+        pytest.importorskip("pandas")
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```", document.read_text("utf-8"), re.M | re.S)
+    text = "\n".join([">>> import neardup\n", *blocks])
+    session = doctest.DocTestParser().get_doctest(text, {}, document.name, None, 0)
     said: list[str] = []
     failed, tried = doctest.DocTestRunner(verbose=False).run(session, out=said.append)
     assert not failed, "".join(said)
-    assert tried == "\n".join(blocks).count(">>> ")
+    assert tried == text.count(">>> ") > 4 * (kind != "python")
 
 
 def test_blocks_can_be_pasted() -> None:

@@ -1,7 +1,5 @@
 """In a user's process, the library starts no process, writes no output and changes no state."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

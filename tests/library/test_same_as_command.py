@@ -189,7 +189,6 @@ def test_ids_that_come_again(tmp_path):
 
 @pytest.mark.slow
 def test_a_crowd_and_its_copies(tmp_path):
-    """For a dense cluster and many copies, the library gives the answers of the command."""
     rows = [[*range(200 - i % 7), 1000 + i % 90] for i in range(400)]
     records = [*((f"v{i}", row) for i, row in enumerate(rows)), ("w", [7])]
     path = tmp_path / "videos.txt"

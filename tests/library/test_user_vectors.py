@@ -1,7 +1,5 @@
 """Bit vectors as arrays, bytes, hexadecimal texts and integers give the pairs of the definition."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from itertools import combinations
@@ -122,12 +120,9 @@ def test_simhash_is_of_sets() -> None:
 
 
 HEX = "0123456789abcdef"
+WANTED = "record 0: expected bytes, a row of uint8, a hexadecimal text or an integer, got "
 REFUSED = [
-    (
-        [HEX * 4] * 3 + [HEX * 3 + "0" * 12],
-        {},
-        "record 3 has 60 hexadecimal digits, and record 0 has 64",
-    ),
+    ([HEX * 4, HEX * 3 + "0" * 12], {}, "record 1 has 60 hexadecimal digits, and record 0 has 64"),
     ([bytes(32), bytes(30)], {}, "record 1 has 30 bytes, and record 0 has 32"),
     (["0" * 16, "0x" + "0" * 14], {}, "record 1: '0x00000000000000' is not hexadecimal"),
     (["é" * 16], {}, f"record 0: '{'é' * 16}' is not hexadecimal"),
@@ -140,38 +135,18 @@ REFUSED = [
     ([""], {}, "record 0 has 0 bits; expected 32 to 1024"),
     ([HEX], {"bits": 128}, "record 0 has 64 bits, but bits=128"),
     (VECTORS, {"bits": 64}, "record 0 has 256 bits, but bits=64"),
-    (
-        [{1, 2}],
-        {},
-        "record 0: expected bytes, a row of uint8, a hexadecimal text or an integer, got ",
-    ),
-    ([True], {"bits": 64}, "record 0: expected bytes, a row of uint8, a hexadecimal text or an "),
-    (
-        [None],
-        {},
-        "record 0: expected bytes, a row of uint8, a hexadecimal text or an integer, got ",
-    ),
-    (
-        np.unpackbits(VECTORS, axis=1).astype(bool),
-        {},
-        "records: expected an array of uint8, got one ",
-    ),
+    ([{1, 2}], {}, WANTED),
+    ([True], {"bits": 64}, WANTED),
+    ([None], {}, WANTED),
+    (np.unpackbits(VECTORS, axis=1) > 0, {}, "records: expected an array of uint8, got one "),
     (VECTORS.astype(float), {}, "records: expected an array of uint8, got one of float64"),
     (HEX, {}, "records: expected an iterable of records, got one str"),
     ([("a", HEX), HEX], {}, "record 1 is not a tuple (id, record), but record 0 is"),
     ([HEX], {"threshold": 0.9}, "threshold does not apply to fingerprints; use distance"),
     ([HEX], {"distance": 40}, "distance 40 is more than half of 64 bits, the distance of "),
     ([HEX], {"shingle": "word:1"}, "shingle needs texts, but the records are fingerprints"),
-    (
-        [HEX],
-        {"weights": "idf"},
-        "weights does not apply to fingerprints; leave it out",
-    ),
-    (
-        [HEX],
-        {"scheme": "minhash"},
-        "scheme minhash compares sets, not fingerprints; leave out scheme",
-    ),
+    ([HEX], {"weights": "idf"}, "weights does not apply to fingerprints; leave it out"),
+    ([HEX], {"scheme": "minhash"}, "scheme minhash compares sets, not fingerprints; leave out sch"),
 ]
 
 
