@@ -1,7 +1,5 @@
 """Hashes are SplitMix64's, with published values, and a row of hashes is combined into one."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

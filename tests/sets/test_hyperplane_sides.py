@@ -1,7 +1,5 @@
 """Sides of hyperplanes are the signs of sums, and two sets share as many as their angle implies."""
 
-from __future__ import annotations
-
 from math import hypot
 
 import numpy as np

@@ -1,14 +1,13 @@
-"""Sets as rows of flat arrays behave as lists of Python sets do."""
-
-from __future__ import annotations
+"""Sets as rows of flat arrays behave as lists of Python sets do, and rows of bits as integers."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.sets import ragged
-from neardup.sets.ragged import Ragged, chunks, shared, spans
+from neardup.sets import bit_vectors, ragged
+from neardup.sets.bit_vectors import bits_apart, bits_in, popcount
+from neardup.sets.ragged import Ragged, chunks, distinct, shared, spans
 from tests.support.drawn import TOP, shingle_sets, shingles
 
 small_sets = st.frozensets(st.integers(0, 15), max_size=12)
@@ -150,3 +149,54 @@ def test_weights_of_equal_values_add_up(rows):
     sums = [{v: sum(w for u, w in row if u == v) for v, _ in row} for row in rows]
     assert as_dicts(table) == sums
     assert as_sets(table) == [frozenset(row) for row in sums]
+
+
+# Distinct values.
+
+
+@given(st.lists(st.integers(0, 50) | st.integers(0, 2**64 - 1)), st.booleans())
+def test_distinct_values_whether_they_are_counted_or_sorted(values: list[int], many: bool) -> None:
+    given = np.array(values * (60 if many else 1), np.uint64)
+    expected = np.unique(given, return_counts=True)
+    for column, other in zip(distinct(given), expected):
+        assert column.tolist() == other.tolist()
+        assert column.dtype == other.dtype
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint32])
+def test_distinct_values_of_other_kinds(kind: type) -> None:
+    values, members = distinct(np.array([3, 1, 3, 0, 1, 3], kind))
+    assert values.dtype == kind
+    assert (values.tolist(), members.tolist()) == ([0, 1, 3], [1, 2, 3])
+
+
+# Bits in rows of words.
+
+
+WORDS = st.lists(st.integers(0, 2**64 - 1), min_size=5, max_size=5)
+
+
+@given(WORDS, st.integers(0, 319), st.integers(1, 64))
+def test_bits_are_cut_from_words(words: list[int], low: int, width: int) -> None:
+    high = min(low + width, 320)
+    number = sum(word << 64 * i for i, word in enumerate(words))
+    cut = bits_in(np.array([words], dtype=np.uint64), range(low, high)).tolist()
+    assert cut == [number >> low & (1 << high - low) - 1]
+
+
+@given(WORDS, WORDS)
+def test_bits_apart_are_those_of_all_words(x: list[int], y: list[int]) -> None:
+    apart = bits_apart(*(np.array([words], np.uint64) for words in (x, y)))
+    assert apart.tolist() == [sum(bin(a ^ b).count("1") for a, b in zip(x, y))]
+
+
+@given(WORDS)
+def test_an_older_numpy_counts_the_same(words: list[int]) -> None:
+    array = np.array(words, np.uint64)
+    newer, bit_vectors._count = bit_vectors._count, None
+    try:
+        older = popcount(array)
+    finally:
+        bit_vectors._count = newer
+    assert older.tolist() == popcount(array).tolist() == [bin(word).count("1") for word in words]
+    assert older.dtype == popcount(array).dtype == np.int64

@@ -1,7 +1,5 @@
 """Token counts are the same from three stages, a local tally, mrjob and a given file."""
 
-from __future__ import annotations
-
 import random
 import re
 import shlex
@@ -95,22 +93,11 @@ def test_a_mapper_writes_in_order_and_each_token_once() -> None:
     assert len(naive(sets)) > 1000
 
 
-def test_a_mapper_counts_bad_lines_as_another_does() -> None:
-    counters = Counters("tokens")
-    data = b"a 1 2\nbad\nb 2 x\nc 2\n"
-    lines = b"".join(map_counts([Block("", 1, data)], settings_of(), counters))
-    assert staged(lines.splitlines(keepends=True)) == naive([frozenset({1, 2}), frozenset({2})])
-    assert counters.counts["records"] == counters.counts["bad lines: no shingles"] + 1 == 2
-    with pytest.raises(StageError, match="2: no shingles: 'bad'"):
-        list(map_counts([Block("", 1, data)], settings_of("--strict"), counters))
-
-
 def test_lines_may_have_lost_their_end_or_won_a_tab() -> None:
     sets = some_sets(50)
     sums = list(sum_counts(line[:-1] for line in sorted(mapped([lines_of(sets)]))))
-    assert (
-        list(sum_counts(line[:-1] + b"\t\n" for line in sorted(mapped([lines_of(sets)])))) == sums
-    )
+    with_tabs = (line[:-1] + b"\t\n" for line in sorted(mapped([lines_of(sets)])))
+    assert list(sum_counts(with_tabs)) == sums
     ordered = b"".join(order_counts(line[:-1] + b"\t" for line in sorted(sums)))
     assert ordered == naive(sets)
 
@@ -158,12 +145,13 @@ def test_a_token_with_two_sums() -> None:
         list(order_counts([line, line]))
 
 
-def test_sums_that_nobody_has_sorted() -> None:
-    lines = sorted(sum_counts(sorted(mapped([lines_of(some_sets(50))]))))
-    with pytest.raises(
-        StageError, match=r"^line 2: not in order; sort the lines first: LC_ALL=C sort"
-    ):
-        list(order_counts(reversed(lines)))
+def test_lines_and_sums_that_nobody_has_sorted() -> None:
+    lines = mapped([lines_of(some_sets(50)), lines_of(some_sets(50, seed=1))])
+    unsorted = r"not in order; sort the lines first: LC_ALL=C sort"
+    with pytest.raises(StageError, match=rf"^line \d+: {unsorted}"):
+        list(sum_counts(lines))
+    with pytest.raises(StageError, match=f"^line 2: {unsorted}"):
+        list(order_counts(sorted(sum_counts(sorted(lines)), reverse=True)))
 
 
 # The file.
@@ -251,7 +239,6 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
 def test_the_tally_is_the_same_however_it_is_cut(
     jobs: int, partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The tally is the same for any number of workers, partitions, and entries in memory."""
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", at_once)
     monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", at_once)
     sets = some_sets(120)
@@ -261,7 +248,6 @@ def test_the_tally_is_the_same_however_it_is_cut(
 def test_a_large_partition_is_summed_part_by_part(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A large partition is summed in parts of about the requested number of entries."""
     seen: list[int] = []
 
     def summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -313,7 +299,6 @@ def test_the_pipe(file: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
-    """The lines of job.py --count-tokens, summed and ordered, are the expected file of counts."""
     command = [*JOB, "--no-conf", "-r", runner, "--count-tokens", str(file)]
     lines = succeed(command, tmp_path).out.splitlines(keepends=True)
     ordered = order_counts(sorted(sum_counts(sorted(lines))))
@@ -349,7 +334,6 @@ def test_nothing_to_count(command: list[str], data: bytes, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
-    """A given file of counts replaces the counting."""
     counted = tmp_path / "counts.tsv"
     counted.write_bytes(naive(some_sets(400, seed=1)))
     expected = succeed([*RUN_LOCAL, "--scheme=minhash", file], tmp_path).out
@@ -367,14 +351,7 @@ def test_usage(arguments: str, tmp_path: Path) -> None:
     assert "step.py count" in result.err
 
 
-def test_lines_that_nobody_has_sorted() -> None:
-    lines = mapped([lines_of(some_sets(50)), lines_of(some_sets(50, seed=1))])
-    with pytest.raises(StageError, match=r"^line \d+: not in order; sort the lines first: LC_ALL"):
-        list(sum_counts(lines))
-
-
 def test_a_sample_does_not_depend_on_who_draws_it() -> None:
-    """A sample does not depend on the order of the sets, or on their batches or parts."""
     sets = some_sets(40)
     drawn = set()
     for seed in range(20):
@@ -393,7 +370,6 @@ def test_a_sample_does_not_depend_on_who_draws_it() -> None:
 
 
 def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample is chosen again only after many new sets, not after each batch."""
     made = 0
     choose = Sample._choose
 
@@ -411,7 +387,6 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
 
 
 def test_few_tokens_wait_for_a_sample() -> None:
-    """Only a bounded number of new tokens wait to enter a sample, however many sets follow."""
     one = Sample(tokens=100)
     for _ in one.watch(ragged([set(range(i, i + 10))]) for i in range(200)):
         assert one._new_tokens <= 25

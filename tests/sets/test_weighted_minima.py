@@ -3,8 +3,6 @@
 The intervals are exact (Clopper-Pearson, α = 1e-9), and the seeds are fixed.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bags as sets have the sizes and the similarities of the bags."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 
@@ -49,7 +47,6 @@ def test_bags_are_as_similar_as_their_counts(rows):
 
 @given(bag_lists)
 def test_one_row_at_a_time_gives_the_same_elements(rows):
-    """A bag that is numbered alone has the elements that it has among other rows."""
     sets = bagged(*flat(rows))
     for i, row in enumerate(rows):
         alone = numbered(np.array(row, dtype=np.uint64), np.array([len(row)]))

@@ -1,7 +1,5 @@
 """Bitmaps rule out most dissimilar records, and no pair that reaches the threshold."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.sets.bit_vectors import popcount
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity import sketches as module
 from neardup.similarity.definitions import resemblance
@@ -74,11 +71,6 @@ def test_large_sets_have_bitmaps_large_enough(
     pairs = [(0, i) for i in range(1, 22)]
     kept = possible(wide_bitmaps, rows, "0.9", pairs).tolist()
     assert kept == [True] + [False] * 20
-
-
-def test_bits_are_counted() -> None:
-    words = [0, 1, 2**63, 2**64 - 1, 0x0F0F0F0F0F0F0F0F]
-    assert popcount(np.array(words, np.uint64)).tolist() == [bin(word).count("1") for word in words]
 
 
 def test_different_sets_have_different_sums() -> None:

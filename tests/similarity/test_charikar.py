@@ -13,8 +13,6 @@ of equal bits is binomial, and its Clopper-Pearson interval at α = 1e-9 holds t
 of 10^9 draws.  Seeds are fixed.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, permutations
 
@@ -23,12 +21,7 @@ import pytest
 
 from neardup.sets.hashing import band_words, mix, random_words, signs
 from neardup.sets.ragged import Ragged
-from neardup.similarity.definitions import (
-    cosine,
-    dice,
-    overlap_coefficient,
-    resemblance,
-)
+from neardup.similarity.definitions import cosine, dice, overlap_coefficient, resemblance
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.sketches import signatures
 from tests.similarity.test_definitions import ROUNDING, SETS, is_a_metric
@@ -152,18 +145,3 @@ def test_one_minus_some_similarities_is_no_metric_so_they_have_no_lsh_family(sim
     """For dice, overlap and cosine, 1 - sim is not a metric, so they have no LSH family."""
     assert not is_a_metric(lambda x, y: 1 - similarity(x, y), SETS, rounding=ROUNDING)
     assert (1 - similarity("a", "ab")) + (1 - similarity("ab", "b")) < 1 - similarity("a", "b")
-
-
-def test_the_detour_of_dice_is_a_third_too_short():
-    a, b, both = {"a"}, {"b"}, {"a", "b"}
-    assert (1 - dice(a, both)) + (1 - dice(both, b)) == Fraction(2, 3)
-    assert 1 - dice(a, b) == 1
-
-
-def test_no_corners_are_as_far_apart_as_dice_says():
-    """No corners of a cube have the distances 1 - dice, which break the triangle inequality."""
-    apart = {(0, 1): 1 - dice("a", "b"), (0, 2): 1 - dice("a", "ab"), (1, 2): 1 - dice("b", "ab")}
-    assert apart[0, 1] > apart[0, 2] + apart[1, 2]
-    for bits in np.ndindex(2, 2, 2):
-        differ = {(i, j): bits[i] != bits[j] for i, j in apart}
-        assert differ[0, 1] <= differ[0, 2] + differ[1, 2]

@@ -1,14 +1,12 @@
-"""The binomial interval agrees with exact sums and closed forms, and has the promised coverage."""
-
-from __future__ import annotations
+"""Binomial intervals agree with exact sums and closed forms, and have the promised coverage."""
 
 from fractions import Fraction
-from math import comb
+from math import ceil, comb, floor
 
 import numpy as np
 import pytest
 
-from neardup.similarity.intervals import clopper_pearson
+from neardup.similarity.intervals import MILLION, clopper_pearson, exact_interval
 
 ALPHAS = [1e-9, 0.01, 0.1, 0.5, 0.99]
 
@@ -95,14 +93,40 @@ def test_it_misses_any_probability_at_most_as_often_as_alpha_says(n, alpha):
     assert worst > alpha / 4
 
 
-def test_ten_million_trials():
-    low, high = clopper_pearson(4_999_999, 10**7, 1e-9)
-    assert 0.499 < low < 0.4999999 < high < 0.501
-
-
 @pytest.mark.parametrize(
     ("hits", "n", "alpha"), [(-1, 5, 0.1), (6, 5, 0.1), (2, 5, 0), (2, 5, 1), (2, 5, float("nan"))]
 )
 def test_what_makes_no_sense_is_refused(hits, n, alpha):
     with pytest.raises(ValueError, match="outside"):
         clopper_pearson(hits, n, alpha)
+
+
+# In fractions.
+
+
+@pytest.mark.parametrize("alpha", [Fraction("0.05"), Fraction("0.001"), Fraction(1, 3)])
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+def test_the_ends_are_the_outer_millionths(n: int, alpha: Fraction) -> None:
+    for k in range(n + 1):
+        low, high = exact_interval(k, n, alpha)
+        assert (
+            low == 0
+            if k == 0
+            else probability(range(k, n + 1), n, Fraction(low, MILLION)) <= alpha / 2
+        )
+        assert (
+            low == MILLION
+            or k == 0
+            or probability(range(k, n + 1), n, Fraction(low + 1, MILLION)) > alpha / 2
+        )
+        mirrored = exact_interval(n - k, n, alpha)
+        assert (low, high) == (MILLION - mirrored[1], MILLION - mirrored[0])
+
+
+@pytest.mark.parametrize("n", [64, 256, 5000])
+def test_floats_give_the_same_but_for_their_error(n: int) -> None:
+    for k in {0, 1, n // 2, n * 9 // 10, n - 1, n}:
+        low, high = clopper_pearson(k, n, 0.01)
+        expected = floor(low * MILLION), ceil(high * MILLION)
+        found = exact_interval(k, n, Fraction("0.01"))
+        assert all(abs(a - b) <= 1 for a, b in zip(found, expected))

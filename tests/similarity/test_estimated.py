@@ -4,8 +4,6 @@ Coverage: of pairs of one known resemblance, the interval of confidence c misses
 1 - c at most, so that many misses as are seen must not be a surprise (ALPHA) under that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

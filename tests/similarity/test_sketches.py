@@ -9,8 +9,6 @@ exact statements behind the bounds, each of which fails in at most one of 10^9 d
   4), also for the sum over many pairs.  For MOD_m it holds given the sizes of the unions.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import log, sqrt
 

@@ -1,6 +1,4 @@
-"""Measures of weighted sets agree with fractions, for every pair and digit."""
-
-from __future__ import annotations
+"""Measures and idf weights of weighted sets agree with fractions, for every pair and digit."""
 
 from fractions import Fraction
 
@@ -10,16 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.schemes.minhash import MinHash
+from neardup.schemes.scheme import WEIGHTS, Request, weighing
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import MEASURES, Cosine, Jaccard, Threshold, six_decimals
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity import weighted_measures as module
+from neardup.similarity.measures import (
+    MEASURES,
+    NINE_TENTHS,
+    Cosine,
+    Jaccard,
+    Threshold,
+    six_decimals,
+)
 from neardup.similarity.weighted_measures import (
     Idf,
     MinSum,
     TokenWeights,
     WeightedCosine,
+    common_places,
     weighted_measure,
 )
-from tests.sets.test_ragged import with_weights
+from tests.sets.test_ragged import row_lists, with_weights
 from tests.support.drawn import COUNTS, TOP, shingle_sets
 from tests.support.weighted_oracle import dice, jaccard, millionths_of_root, squared_cosine
 
@@ -125,7 +134,6 @@ def test_a_hair_is_seen_in_sums_that_no_float_holds():
 
 
 def test_a_cosine_that_is_a_tie_goes_to_the_even_digit():
-    """A cosine that ends in a tie, 0.9765625, is rounded to the even digit."""
     rows = with_weights([dict.fromkeys(range(128), 7), dict.fromkeys(range(3, 131), 7)])
     assert verified(WeightedCosine(Threshold.parse("0.9"), OWN), rows) == [(0, 1, b"0.976562")]
 
@@ -147,3 +155,101 @@ def test_nothing_to_compare():
 
 def test_without_weights_it_is_the_plain_measure():
     assert MinHash(15, 7).measure("cosine", Threshold(1, 2)) == Cosine(Threshold(1, 2))
+
+
+# Idf weights, in eighths of a bit, from 1 to 255.
+
+
+def counts_of(records, frequencies):
+    """Return the counts of tokens 0, 1, 2 … with these frequencies."""
+    return TokenCounts(
+        np.array([1]),
+        np.array([records]),
+        np.arange(len(frequencies), dtype=np.uint64),
+        np.array(frequencies),
+    )
+
+
+def words(*values):
+    return np.array(values, dtype=np.uint64)
+
+
+def weight(records, frequency):
+    """Return 8·log2(N / df), rounded by exact fractions, and at least 1 and at most 255.
+
+    It is the largest w with (N / df)^16 ≥ 2^(2w - 1).
+    """
+    power = Fraction(records, frequency) ** 16
+    return max([w for w in range(1, 256) if power >= 2 ** (2 * w - 1)], default=1)
+
+
+@given(st.integers(2, 10**12), st.lists(st.floats(0, 1), min_size=1, max_size=5))
+def test_a_weight_is_the_idf_in_eighths_of_a_bit(records, shares):
+    frequencies = [max(1, int(records**share)) for share in shares]
+    weights = Idf(counts_of(records, frequencies)).of(words(*range(len(shares))))
+    assert weights.tolist() == [weight(records, frequency) for frequency in frequencies]
+    floats = np.clip(8 * np.log2(records / np.array(frequencies)), 1, 255)
+    assert (np.abs(weights - floats) <= 0.5 + 1e-9).all()
+
+
+def test_no_weight_is_below_1_or_above_255():
+    frequencies = [10**12, 10**12 - 1, 10**6, 2, 1]
+    weights = Idf(counts_of(10**12, frequencies)).of(words(0, 1, 2, 3, 4, 99))
+    assert weights.tolist() == [1, 1, 159, 255, 255, 255]
+    assert Idf(TokenCounts.empty()).of(words(1, 2)).tolist() == [1, 1]
+
+
+def test_weights_need_counts():
+    for name in ("idf", "tfidf"):
+        with pytest.raises(ValueError, match=f"--weights {name} needs --counts"):
+            weighing(Request(NINE_TENTHS, None, values={WEIGHTS.flag: name}))
+    assert weighing(Request(NINE_TENTHS, None)) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("tf", [2, 1]), ("own", [2, 1]), ("idf", [8, 16]), ("tfidf", [16, 16])]
+)
+def test_what_a_record_gives_is_multiplied_by_what_is_rare(name, expected):
+    counts = counts_of(4, [2, 1])
+    weights, _ = weighing(Request(NINE_TENTHS, None, counts=counts, values={"--weights": name}))
+    own = None if name == "idf" else np.array([2, 1])
+    sets = Ragged(words(0, 1), np.array([0, 2]), own)
+    assert weights.of(sets).tolist() == expected
+
+
+# The places at which two rows hold the same value.
+
+
+def naive(sets, pairs):
+    rows = Ragged.from_rows([list(row) for row in sets])
+    found = []
+    for pair, (i, j) in enumerate(pairs):
+        for value in sorted(sets[i] & sets[j]):
+            places = (rows.offsets[k] + rows.row(k).tolist().index(value) for k in (i, j))
+            found.append((pair, *map(int, places)))
+    return found
+
+
+@pytest.mark.parametrize("step", [1, 7, 1 << 20])
+def test_places_of_what_two_rows_share(step, monkeypatch):
+    monkeypatch.setattr(module, "PAIR_STEP", step)
+
+    @given(st.data(), row_lists.filter(bool))
+    def check(data, sets):
+        index = st.integers(0, len(sets) - 1)
+        pairs = data.draw(st.lists(st.tuples(index, index), max_size=20))
+        rows = Ragged.from_rows([list(row) for row in sets])
+        left, right = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+        columns = common_places(rows, left, right)
+        assert list(zip(*(column.tolist() for column in columns))) == naive(sets, pairs)
+
+    check()
+
+
+def test_no_pairs_have_no_places():
+    nothing = np.empty(0, np.int64)
+    assert [len(column) for column in common_places(Ragged.from_rows([]), nothing, nothing)] == [
+        0,
+        0,
+        0,
+    ]
