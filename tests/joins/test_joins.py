@@ -1,11 +1,9 @@
-"""Every join agrees with the nested loop; filters lose no pair of subsets of a small universe."""
-
-from __future__ import annotations
+"""Every join agrees with the nested loop."""
 
 import random
 import sys
 from collections import defaultdict
-from itertools import combinations, product
+from itertools import combinations
 
 import hypothesis
 import numpy as np
@@ -212,130 +210,6 @@ def test_each_filter_leaves_fewer_candidates():
     assert joined.candidates["pairs"] >= 20
 
 
-# Each filter keeps every pair that reaches the threshold, and drops some that do not.
-
-
-def pairs_of_subsets(universe=5):
-    """Return all ordered pairs of non-empty subsets of range(universe), as ascending tuples."""
-    sets = [x for size in range(1, universe + 1) for x in combinations(range(universe), size)]
-    return list(product(sets, repeat=2))
-
-
-def is_pair(t, x, y):
-    x, y = set(x), set(y)
-    return len(x & y) * t.den >= len(x | y) * t.num
-
-
-def keeps_pairs_and_drops_some(t, passes, cases):
-    judged = [(is_pair(t, case[0], case[1]), bool(passes(*case))) for case in cases]
-    assert (True, True) in judged
-    assert (True, False) not in judged
-    assert (False, False) in judged
-
-
-@every_threshold
-def test_length_keeps_every_pair(t):
-    t = Threshold.parse(t)
-    keeps_pairs_and_drops_some(
-        t, lambda x, y: len(x) >= t.smallest_partner(len(y)), pairs_of_subsets()
-    )
-    for x, y in pairs_of_subsets():  # the bounds of either side say the same
-        assert (len(x) >= t.smallest_partner(len(y))) == (len(y) <= t.largest_partner(len(x)))
-
-
-@every_threshold
-def test_prefixes_of_every_pair_share_a_token(t):
-    t = Threshold.parse(t)
-
-    def passes(x, y):
-        indexed = x[: indexing_prefix(t, len(x))]
-        probed = y[: probing_prefix(t, len(y))]
-        return set(indexed) & set(probed)
-
-    keeps_pairs_and_drops_some(
-        t, passes, [(x, y) for x, y in pairs_of_subsets() if len(x) <= len(y)]
-    )
-
-
-@every_threshold
-def test_overlap_needed_is_the_definition(t):
-    t = Threshold.parse(t)
-    for x, y in pairs_of_subsets():
-        needed = overlap_needed(t, len(x), len(y))
-        assert (len(set(x) & set(y)) >= needed) == is_pair(t, x, y)
-
-
-def meetings(x, y):
-    """Return, for each shared token, its places in x, in y and among the shared tokens, from 1."""
-    shared = [token for token in x if token in y]
-    return [(x.index(token) + 1, y.index(token) + 1, n) for n, token in enumerate(shared, 1)]
-
-
-CASES = [(x, y, *meeting) for x, y in pairs_of_subsets() for meeting in meetings(x, y)]
-LONG_CASES = [(x, y, *meeting) for x, y in pairs_of_subsets(6) for meeting in meetings(x, y)]
-
-
-@every_threshold
-def test_positional_keeps_every_pair(t):
-    t = Threshold.parse(t)
-
-    def passes(x, y, i, j, met):
-        most = filters.most_common(len(x), len(y), i, j, met)
-        return most >= overlap_needed(t, len(x), len(y))
-
-    keeps_pairs_and_drops_some(t, passes, CASES)
-
-
-def least_apart(cases, depth):
-    """Return the suffix filter's bound for each case (x, y, i, j, met), in one call."""
-    keys, ends, shift = [], [0], 4
-    for number, side in enumerate(side for x, y, *_ in cases for side in (x, y)):
-        keys += [(number << shift) + token for token in side]
-        ends.append(len(keys))
-    ends = np.array(ends)
-    i, j = (np.array([case[k] for case in cases]) for k in (2, 3))
-    x, y = (ends[:-1:2] + i, ends[1::2]), (ends[1:-1:2] + j, ends[2::2])
-    step = np.full(len(cases), -(1 << shift)).astype(np.uint64)
-    return filters.least_apart(np.array(keys, np.uint64), step, x, y, depth).tolist()
-
-
-@pytest.mark.parametrize("depth", [0, 1, 2, 3])
-def test_the_suffix_bound_is_never_above_the_distance(depth):
-    distance = [len(set(x[i:]) ^ set(y[j:])) for x, y, i, j, _ in LONG_CASES]
-    bound = least_apart(LONG_CASES, depth)
-    assert all(b <= d for b, d in zip(bound, distance))
-    assert (bound == distance) == (depth == 3)  # five tokens, cut in eight, are single ones
-
-
-@pytest.mark.parametrize("depth", [0, 1, 2])
-def test_a_part_without_tokens_differs_in_all_of_the_other(depth):
-    keys = np.array([1, 2, 16 + 1, 16 + 2], np.uint64)
-    nothing, all_ = (np.array([0]), np.array([0])), (np.array([2]), np.array([4]))
-    step = np.array([16], np.uint64)
-    assert filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
-    assert filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
-
-
-def test_a_deeper_suffix_bound_is_no_lower():
-    bounds = [least_apart(LONG_CASES, depth) for depth in range(4)]
-    for shallow, deep in zip(bounds, bounds[1:]):
-        assert all(a <= b for a, b in zip(shallow, deep))
-        assert shallow != deep
-
-
-@every_threshold
-@pytest.mark.parametrize("depth", [0, 1, 2])
-def test_suffix_keeps_every_pair(t, depth):
-    t = Threshold.parse(t)
-    bound = dict(zip(LONG_CASES, least_apart(LONG_CASES, depth)))
-
-    def passes(*case):
-        x, y, i, j, met = case
-        return bound[case] <= filters.most_apart(t, len(x), len(y), i, j, met)
-
-    keeps_pairs_and_drops_some(t, passes, LONG_CASES)
-
-
 @given(st.lists(st.integers(0, 9) | st.integers(TOP - 9, TOP), max_size=60))
 def test_ranks_are_a_numbering_from_the_rare_to_the_frequent(values):
     tokens, distinct = ranks(np.array(values, np.uint64))
@@ -352,9 +226,3 @@ def test_values_whose_hashes_agree_in_all_bits_that_count_are_kept_apart(monkeyp
     tokens, distinct = ranks(values)
     assert tokens.tolist() == [2, 1, 2, 1, 0, 2]
     assert distinct == 3
-
-
-def test_records_come_by_size_with_the_rows_they_were():
-    records = Ordered.of(Ragged.from_rows([[1, 2, 3], [], [4], [1, 2], [9]]))
-    assert records.row.tolist() == [2, 4, 3, 0]
-    assert records.sizes.tolist() == [1, 1, 2, 3]

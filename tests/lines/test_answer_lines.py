@@ -1,7 +1,5 @@
 """Lines of edges and decisions are read as written; a damaged line is refused, or still valid."""
 
-from __future__ import annotations
-
 import tempfile
 
 import pytest
@@ -120,7 +118,6 @@ def test_an_edge_to_a_record_without_a_line_is_refused():
 
 
 def test_two_records_of_one_place_are_refused():
-    """Two records with one place, as from two mappers that read standard input, are refused."""
     with pytest.raises(StageError, match="two records have the same place in the input"):
         edge_file([format_presence(A), format_presence(A[:-1] + b"b")])
 
@@ -153,12 +150,7 @@ def test_a_damaged_file_is_refused_or_is_another_good_one(position, put):
 
 
 @pytest.mark.parametrize("tab", TABS)
-@given(
-    st.integers(0, (1 << 64) - 1),
-    ids,
-    ids,
-    st.sampled_from([b"-", b"0.900000", b"1.000000"]),
-)
+@given(st.integers(0, (1 << 64) - 1), ids, ids, st.sampled_from([b"-", b"0.900000", b"1.000000"]))
 def test_decided_lines_are_read_as_written(tab, place, id_, kept, similarity):
     line = format_decided(b"%016x" % place, id_, kept, similarity)[:-1] + tab + b"\n"
     assert parse_decided(line) == (place, id_)

@@ -3,8 +3,6 @@
 The id can be recovered.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +97,6 @@ def test_of_two_collections_they_say_which(some):
 @each_keep
 @given(records)
 def test_they_are_ids_themselves(keep, some):
-    """Tagged ids are valid ids: UTF-8 without NUL, tab or line end."""
     for id_ in tagged(tag_of(keep), some):
         assert not set(id_) & set(b"\0\t\r\n")
         assert id_.decode()
@@ -122,7 +119,6 @@ def test_what_has_no_place_is_refused(keep, byte, position):
 
 
 def test_blanks_do_not_pass_for_digits_however_many_there_are():
-    """A place with blanks instead of digits is refused, however many such places there are."""
     wrong = b"1" + b"0 " * 8 + b"v"
     with pytest.raises(WireError, match="got '10 0 0"):
         tag_of("first").places([wrong, wrong])

@@ -1,10 +1,9 @@
 """Candidate keys: records that share keys are sent with the smallest shared key, and meet there."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import defaultdict
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from neardup.stages.candidate_keys import (
     partition_of,
     rows_of,
 )
+from neardup.stages.external_group import in_order
 from neardup.stages.phases import blocks_of_keys, pack, rows_in, share_keys, shared_keys, unpack
 from tests.support.drawn import settings_of
 
@@ -103,7 +103,6 @@ def test_blocks_come_back(entries):
 
 @given(MAPPERS, st.integers(1, 5), st.integers(1, 40))
 def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at_once):
-    """Records meet at the smallest key of their group, with entries in memory or on disk."""
     kept = phases.HELD_ROWS, external_group.ROWS_AT_ONCE
     phases.HELD_ROWS = external_group.ROWS_AT_ONCE = at_once
     try:
@@ -116,7 +115,6 @@ def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at
 
 @given(MAPPERS, st.integers(1, 5))
 def test_any_two_meet_at_the_smallest_key_they_share(mappers, partitions):
-    """Two records that share keys have lines at the smallest shared key, where they meet."""
     found = filter_of(mappers, partitions)
     all_rows = [set(keys.row(row).tolist()) for keys in mappers for row in range(len(keys))]
     for a, b in combinations(all_rows, 2):
@@ -197,3 +195,28 @@ def test_other_keys_of_the_same_options_are_refused(monkeypatch):
     monkeypatch.setattr("neardup.sets.hashing.mix", unmix)
     with pytest.raises(StageError, match="another version"):
         shared_keys(text, settings)
+
+
+# Entries come in order of keys, even if one key is too large to sort in memory.
+
+
+HOT = (7 << 40) + 99
+
+
+@pytest.mark.parametrize("at_once", [1, 10, 300, 1 << 20])
+def test_all_entries_come_in_order(
+    at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", at_once)
+    close = np.arange(HOT - 20, HOT + 20)
+    keys = np.concatenate((RNG.integers(0, 1 << 52, 400), close, np.full(200, HOT), [0, 2**52 - 1]))
+    given = np.column_stack((RNG.permutation(keys), np.arange(len(keys)))).astype(np.uint64)
+    paths = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for path, some in zip(paths, (given[:300], given[300:], given[:0])):
+        path.write_bytes(some.tobytes())
+    pieces = list(in_order(paths))
+    found = np.concatenate(pieces)
+    assert (np.diff(found[:, 0].astype(np.int64)) >= 0).all()
+    assert sorted(found.tolist()) == sorted(given.tolist())
+    assert len(pieces) > 1 or at_once > len(given)
+    assert max(len(np.unique(piece[:, 0])) for piece in pieces) <= at_once

@@ -1,7 +1,5 @@
 """Blocks are written as lines of text, and lines are gathered into blocks."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import pytest
@@ -36,12 +34,6 @@ def test_each_partition_goes_to_the_reducer_of_its_number(reducers):
 def test_java_hashes_so():
     """java_hash equals the hash of Hadoop's Text, which starts from 1; a String's starts from 0."""
     assert java_hash(b"hello") == (99162322 + 31**5) & 0xFFFFFFFF
-
-
-@pytest.mark.parametrize("line", [b"", b"\n", b"p1\tx\n", b"000:00000000ff\t00000003\tv1\t34o8\n"])
-def test_what_is_no_block_is_told(line):
-    with pytest.raises(StageError, match="expected a block, as mapper"):
-        list(parse_blocks([line]))
 
 
 def test_a_flipped_bit_and_a_missing_tail_of_a_block_are_noticed():

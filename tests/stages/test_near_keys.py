@@ -2,8 +2,6 @@
 
 run_local.sh finds keys by an exact join; the other engines shuffle all keys."""
 
-from __future__ import annotations
-
 import random
 import re
 from itertools import combinations
@@ -148,7 +146,7 @@ KINDS = {"missing": MISSING, "exact": [*FLAGS, "--exact"], "links": [*MISSING, "
 SOME_ENGINES = {
     **{name: ENGINES[name] for name in ("run_local 1", "run_local 2", "two rounds")},
     "run_local 7": run_local(7),
-    **{name: ENGINES[name] for name in ("split pipe", "mrjob inline")},
+    **{name: ENGINES[name] for name in ("split pipe", "mrjob inline", "mrjob local")},
 }
 
 
@@ -171,14 +169,6 @@ def best_of(lines: bytes) -> bytes:
     """Return each pair of ids once, with its highest similarity, as dedup_reducer.py does."""
     best = {line.rsplit(b"\t", 1)[0]: line for line in sorted(lines.splitlines(keepends=True))}
     return b"".join(sorted(best.values()))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_mrjob_local_does_so_too(kind: str, files: Input, tmp_path: Path) -> None:
-    job = settings_of(*KINDS[kind])
-    lines = best_of(b"".join(reduced(mapped(files.data, job), job)))
-    assert best_of(ENGINES["mrjob local"](files, KINDS[kind], tmp_path)) == lines != b""
 
 
 @pytest.mark.slow
@@ -360,14 +350,6 @@ def test_the_reducer_refuses_keys_of_other_options(flags: list[str]) -> None:
         return
     with pytest.raises(StageError, match="mapper and reducer need the same"):
         reduced(keyed, settings_of(*MISSING))
-
-
-def test_lines_out_of_order_are_refused() -> None:
-    job = settings_of(*MISSING)
-    lines = mapped(lines_of(mirrored(20, 2), BITS), job)
-    half = len(lines) // 2
-    with pytest.raises(StageError, match="not in order"):
-        reduced([*lines[half:], *lines[:half]], job)
 
 
 def test_lines_of_one_key_in_any_order() -> None:

@@ -1,7 +1,5 @@
 """Two rounds, first of keys and then of lines, give the pairs of one round and send less."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files with checked blocks are read as they were written, from any place, or refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bucket batches from arrays equal those from the same records' lines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Sorted keyed lines become the lines of shared keys, for any blocks and bucket sizes."""
 
-from __future__ import annotations
-
 from itertools import chain, groupby
 
 import pytest
@@ -102,7 +100,6 @@ def test_lines_of_another_kind_are_refused_with_the_line(wrong, at_once):
 def test_a_damaged_line_is_refused_though_its_key_occurs_once(
     damage, number, bucket_bytes, at_once
 ):
-    """A damaged line is refused even if its key occurs once, or its bucket is large."""
     lines = [line(0, 0), line(0, 0), line(0, 0), line(number, 1), line(4, 2), line(5, 3)]
     lines[3] = lines[3].replace(*damage)
     lines = b"".join(lines).splitlines(keepends=True)

@@ -1,7 +1,5 @@
 """Copies in a large bucket are grouped with the first record of their set, in bounded memory."""
 
-from __future__ import annotations
-
 import random
 from io import BytesIO
 from itertools import groupby
@@ -92,7 +90,6 @@ def test_the_lines_do_not_depend_on_how_much_is_remembered(output, order, monkey
 
 @pytest.mark.slow
 def test_each_copy_is_tied_to_the_smallest_id_of_its_set():
-    """In a large bucket, each copy is linked to the smallest id with its set."""
     sets = {b"x": [1, 2, 3], b"y": [1, 2, 4], b"z": [1, 2, 3, 4]}
     rng = random.Random(3)
     records = {b"v%03d" % i: sets[rng.choice([b"x", b"y", b"z"])] for i in range(200)}
@@ -110,7 +107,6 @@ def test_each_copy_is_tied_to_the_smallest_id_of_its_set():
 
 
 def test_a_long_bucket_is_looked_at_about_twice(monkeypatch):
-    """A long bucket is scanned about twice, not again for each of its blocks."""
     looked_at = []
     scan = shared_lines.__globals__["_scan"]
 

@@ -1,7 +1,5 @@
 """Pairs of two collections are those of a nested loop over old and new records."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Buckets become pairs: compared with the nested loop, none is wrong, repeated or lost."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections import Counter
@@ -16,7 +14,6 @@ from neardup.runtime.program import StageError
 from neardup.similarity.measures import Threshold
 from neardup.verification.bucket_batch import BucketBatch
 from tests.support.drawn import (
-    blocks_of,
     components,
     job,
     mapped,
@@ -171,10 +168,6 @@ def test_the_first_reducer_of_many_bands_agrees_with_one_that_has_all():
     assert sorted(together) == sorted(reduced(lines, settings))
 
 
-def test_blocks_hold_all_lines():
-    assert blocks_of([b"a\n", b"b\n", b"c\n"], 2) == [b"a\nb\n", b"c\n"]
-
-
 @pytest.mark.parametrize("output", ["pairs", "links"])
 @pytest.mark.parametrize("bucket_bytes", [60, 80, 120, 10**9])
 def test_a_record_that_comes_again_in_another_piece_of_a_spilled_bucket_is_paired_once(
@@ -191,13 +184,6 @@ def test_at_a_tiny_threshold_each_pair_is_still_printed_once(t):
     records = {b"r%02d" % k: [1000 + k, *range(k % 7, k % 7 + 20)] for k in range(12)}
     pairs = pairs_in(job(records, f"--threshold={t}", "--bands=30", "--rows=1"))
     assert len(pairs) == len(set(pairs)) == 66
-
-
-@pytest.mark.parametrize("key", [b"-01:0000000000", b"001:-000000001", b"0x1:0000000000"])
-def test_a_damaged_key_is_refused(key):
-    lines = [b"%b\t00000001\t%b\t1\n" % (key, id_) for id_ in (b"a", b"b")]
-    with pytest.raises(StageError):
-        reduced(lines, settings_of())
 
 
 @pytest.mark.parametrize("ids", [[b"a", b"b"], [b"a", b"a"]])
