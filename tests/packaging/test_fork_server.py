@@ -1,7 +1,5 @@
 """Programs forked by the test server print and return what new processes do."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -5,8 +5,6 @@ neardup/__init__.py, what one may import in its own docstring; both are read her
 can be wrong.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

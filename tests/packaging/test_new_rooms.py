@@ -4,10 +4,7 @@ They are added to a copy of the project, which then has them everywhere; and its
 documents lack them.
 """
 
-from __future__ import annotations
-
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -119,15 +116,9 @@ def test_tune_compares_it(copy: Path, tmp_path: Path) -> None:
     assert any(line.startswith("everyone ") for line in text.splitlines()), text
 
 
-def test_the_documents_lack_them_and_a_test_says_so(copy: Path) -> None:
+def test_the_documents_lack_them_and_a_test_says_so(copy: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
-    said = subprocess.run(
-        [*command, "--rootdir", copy, "-c", "/dev/null", "tests/docs/test_documents.py"],
-        cwd=copy,
-        env={"PYTHONPATH": str(copy), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert said.returncode == 1, said.stdout + said.stderr
-    assert "everyone" in said.stdout
+    words = [*command, "--rootdir", copy, "-c", "/dev/null", "tests/docs/test_documents.py"]
+    said = run(words, tmp_path, cwd=copy, process=True, PYTHONPATH=str(copy))
+    assert said.code == 1, said.out.decode() + said.err
+    assert b"everyone" in said.out

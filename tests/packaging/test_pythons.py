@@ -1,7 +1,5 @@
 """The package is code of Python 3.9, which the README promises, and older ones are refused."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

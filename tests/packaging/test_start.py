@@ -1,19 +1,16 @@
 """Programs import no slow module without need, and workers import no module of neardup."""
 
-from __future__ import annotations
-
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.cases import some
-from tests.support.engines import ROOT
+from tests.support.engines import ROOT, succeed
 
 LOCAL = "neardup/engines/local/run.py"
 RECORDS = b"a 1 2 3\nb 1 2 3\n"
+USUAL = ["mapper.py", "reducer.py", f"{LOCAL} -"]
 SLOW = ("subprocess", "multiprocessing", "gzip", "html", "statistics", "pyarrow")
 
 
@@ -25,35 +22,19 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def imported(words: list[str], tmp_path: Path, stdin: bytes = b"") -> set[str]:
+def imported(words: list[str], tmp_path: Path) -> set[str]:
     """Return the modules that a program has loaded when it ends."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *words],
-        input=stdin,
-        capture_output=True,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    lines = [line.split() for line in done.stderr.decode().splitlines()]
+    command = [sys.executable, "-c", RUN, *words]
+    done = succeed(command, tmp_path, process=True, PYTHONPATH=str(ROOT))
+    lines = [line.split() for line in done.err.splitlines()]
     return next(set(line[1:]) for line in lines if line[:1] == ["has"])
 
 
 @pytest.mark.first_case
 @some(
     "words",
-    [
-        "mapper.py",
-        "reducer.py",
-        "step.py share map",
-        "step.py share reduce",
-        "dedup_reducer.py",
-        f"{LOCAL} -",
-    ],
-    "mapper.py",
-    "reducer.py",
-    f"{LOCAL} -",
+    [*USUAL, "step.py share map", "step.py share reduce", "dedup_reducer.py"],
+    *USUAL,
 )
 def test_nothing_slow_is_imported(words: str, tmp_path: Path) -> None:
     found = imported(words.split(), tmp_path)
@@ -79,14 +60,7 @@ def test_workers_import_nothing(tmp_path: Path) -> None:
         "workers.Workers._be = told\n"
         f"sys.argv = ['run.py', '--jobs=2', {str(records)!r}]; run.main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        timeout=100,
-    )
-    assert b"a\tb\t1.000000\n" in done.stdout, done.stderr.decode()
-    assert b"a worker\n" in done.stderr
-    late = [line for line in done.stderr.decode().splitlines() if line.startswith("late neardup")]
-    assert not late
+    done = succeed([sys.executable, "-c", script], tmp_path, process=True)
+    assert b"a\tb\t1.000000\n" in done.out, done.err
+    assert "a worker\n" in done.err
+    assert "late neardup" not in done.err

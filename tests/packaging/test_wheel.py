@@ -1,7 +1,5 @@
 """The wheel that pip builds works in an environment with numpy alone, as does its command."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -227,7 +225,6 @@ def test_without_numpy(made: Path, command: str, empty: Path) -> None:
 
 
 def test_a_read_only_installation(made: Path, empty: Path) -> None:
-    """A run writes nothing into a read-only installation."""
     copy = empty / "copy"
     shutil.copytree(packages(made) / "neardup", copy / "neardup")
     shutil.rmtree(copy / "neardup" / "__pycache__")

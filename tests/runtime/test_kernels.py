@@ -29,7 +29,7 @@ from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Batch, Ragged, shared_sizes
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Threshold
 from neardup.similarity.sketches import bitmaps_and_sums, wide_bitmaps
-from tests.support.engines import ROOT
+from tests.support.engines import ROOT, run, succeed
 from tests.support.oracle import hamming
 
 if library := os.environ.get("KERNELS_UNDER_TEST"):
@@ -112,7 +112,6 @@ def test_digits_and_blanks(text: str) -> None:
 @pytest.mark.parametrize("size", [1, 2, 23, 24, 25, 26, 255, 256, 257, 5000])
 @pytest.mark.parametrize("top", [1, 2, 255, 256, 65536, 1 << 32, 1 << 63])
 def test_rows_of_each_size_are_sorted(size: int, top: int) -> None:
-    """The kernels sort rows of each size, by insertion or by counting, as numpy does."""
     numbers = np.random.default_rng(size).integers(0, top, size, np.uint64).tolist()
     for row in (numbers, sorted(numbers), numbers[:-1] + [(1 << 64) - 1]):
         the_same(parse_shingle_lines, b"v %b\n" % b" ".join(b"%d" % number for number in row))
@@ -334,7 +333,6 @@ def test_prefix_pairs_go_on_where_the_results_were_full(monkeypatch: pytest.Monk
 @pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", ["address", "undefined"])
 def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
-    """The tests pass under gcc's sanitizers for addresses and for undefined behaviour."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     library, source = tmp_path / "libkernels.so", ROOT / "neardup" / "runtime" / "kernels.c"
@@ -344,46 +342,27 @@ def test_these_tests_with_a_sanitizer(sanitizer: str, tmp_path: Path) -> None:
     found = subprocess.run(
         ["gcc", f"-print-file-name={runtime}"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "KERNELS_UNDER_TEST": str(library),
-            "LD_PRELOAD": found,
-            "ASAN_OPTIONS": "detect_leaks=0",
-        },
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "skipped" not in done.stdout
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    env = dict(KERNELS_UNDER_TEST=str(library), LD_PRELOAD=found, ASAN_OPTIONS="detect_leaks=0")
+    done = run(words, tmp_path, seconds=600, process=True, **env)
+    assert done.code == 0, done.out.decode() + done.err
+    assert b"skipped" not in done.out
 
 
 @pytest.mark.slow
-def test_that_they_can_be_turned_off() -> None:
+def test_that_they_can_be_turned_off(tmp_path: Path) -> None:
     built = (ROOT / "neardup" / "runtime" / kernels.FILE).exists()
     for value, kind in (("numpy", "numpy"), ("", "compiled" if built else "numpy")):
-        done = subprocess.run(
-            [sys.executable, "-m", "neardup", "--version"],
-            cwd=ROOT,
-            env={**os.environ, "NEARDUP_KERNELS": value},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert f"({kind} kernels)" in done.stdout
+        words = [sys.executable, "-m", "neardup", "--version"]
+        done = succeed(words, tmp_path, process=True, NEARDUP_KERNELS=value)
+        assert f"({kind} kernels)" in done.out.decode()
 
 
 def test_a_library_of_another_machine_is_not_used(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
     (tmp_path / "neardup" / "runtime" / kernels.FILE).write_bytes(b"\x7fELF of another machine")
     line = "from neardup.runtime import kernels; print(kernels.COMPILED)"
-    done = subprocess.run(
-        [sys.executable, "-c", line], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"
+    assert run([sys.executable, "-c", line], tmp_path, cwd=tmp_path).out == b"False\n"
 
 
 @needs_kernels
@@ -403,13 +382,7 @@ def test_from_an_archive(tmp_path: Path) -> None:
     """The kernels load from a zip archive, as Spark sends this package."""
     shutil.make_archive(str(tmp_path / "package"), "zip", ROOT, "neardup")
     line = "from neardup.runtime import kernels; print(kernels.COMPILED, kernels.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-c", line],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "package.zip")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.startswith("True ")
-    assert "package.zip" in done.stdout
+    env = {"PYTHONPATH": str(tmp_path / "package.zip")}
+    done = run([sys.executable, "-c", line], tmp_path, cwd=tmp_path, **env)
+    assert done.out.startswith(b"True ")
+    assert b"package.zip" in done.out

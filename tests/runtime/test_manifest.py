@@ -1,7 +1,5 @@
 """A run file, with a run's options and counts, is read as it was written, or refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -43,6 +41,9 @@ def _without(name: str) -> bytes:
     return json.dumps({k: v for k, v in json.loads(TOLD.format()).items() if k != name}).encode()
 
 
+LACKS = "written by neardup 0.1.0, and its field {} is missing"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -51,30 +52,14 @@ def _without(name: str) -> bytes:
         (b"[" * 100_000, "damaged: not JSON"),
         (b"[1]", "is not a file of a run's options and counts"),
         (b'{"options": []}', "is not a file of a run's options and counts"),
-        (_without("files"), "written by neardup 0.1.0, and its field files is missing"),
-        (
-            TOLD.format().replace(b"2000", b'"x"'),
-            "written by neardup 0.1.0, and its field counts is missing",
-        ),
-        (
-            TOLD.format().replace(b'"4/5"', b"0.8"),
-            "written by neardup 0.1.0, and its field threshold is missing",
-        ),
+        (_without("files"), LACKS.format("files")),
+        (TOLD.format().replace(b"2000", b'"x"'), LACKS.format("counts")),
+        (TOLD.format().replace(b'"4/5"', b"0.8"), LACKS.format("threshold")),
         *[
-            (
-                TOLD.format().replace(b"4/5", wrong),
-                "written by neardup 0.1.0, and its field threshold is missing",
-            )
-            for wrong in (
-                b"1/0",
-                b"0/1",
-                b"5/4",
-                b"0.8",
-                b"4/5\\n",
-                b"1e9999999999",
-                b"1/" + b"9" * 5000,
-            )
+            (TOLD.format().replace(b"4/5", wrong), LACKS.format("threshold"))
+            for wrong in (b"1/0", b"0/1", b"5/4", b"0.8", b"4/5\\n", b"1e9999999999")
         ],
+        (TOLD.format().replace(b"4/5", b"1/" + b"9" * 5000), LACKS.format("threshold")),
     ],
 )
 def test_anything_else_is_refused(text: bytes, message: str, tmp_path: Path) -> None:

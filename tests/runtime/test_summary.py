@@ -1,7 +1,5 @@
 """Counts are reported in words, as JSON, or as Hadoop counters."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -31,13 +29,13 @@ def _nowhere_else(monkeypatch):
 
 
 def report_of(stage, counts, started=0.0, ended=1.0, bad_lines=(), promise=""):
+    times = {"started": started, "ended": ended}
     return {
         "stage": stage,
         "counts": counts,
-        "bad_lines": list(bad_lines),
+        "bad_lines": [*bad_lines],
         "promise": promise,
-        "started": started,
-        "ended": ended,
+        **times,
     }
 
 
@@ -65,12 +63,6 @@ def test_bytes_that_an_engine_packs_before_they_travel_are_said_to_be_unpacked()
     assert shuffled.split() == ["bytes", "shuffled", "104,000,000", "(before", "packing)"]
     assert lines.split() == ["keyed", "lines", "5"]
     assert "packing" not in describe(reports)
-
-
-def test_bad_lines_are_listed_by_reason():
-    counts = {"records": 5, "bad lines: no id": 2, "bad lines: NUL byte": 1000}
-    bad = describe([report_of("mapper", counts)]).splitlines()[1]
-    assert bad.split(maxsplit=3) == ["bad", "lines", "1,002", "(1,000 NUL byte, 2 no id)"]
 
 
 @pytest.mark.parametrize(
@@ -105,26 +97,6 @@ def test_only_the_first_bad_lines_are_shown_and_all_are_counted(capsys):
     assert counters.counts == {"bad lines: no id": 30}
     shown = capsys.readouterr().err.splitlines()
     assert shown == [f"mapper: x: line {k}: no id: ''" for k in range(1, SHOWN_BAD_LINES + 1)]
-
-
-def test_a_stage_by_itself_reports_in_words_and_not_on_stdout(capsys):
-    counters = Counters("mapper")
-    counters.add("records", 2)
-    counters.report()
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("mapper: 2 records; ")
-
-
-def test_a_hadoop_task_reports_counters(capsys, monkeypatch):
-    monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1")
-    counters = Counters("mapper")
-    counters.add("records", 2)
-    counters.report()
-    assert capsys.readouterr().err.splitlines() == [
-        "reporter:counter:neardup,records,2",
-        f"reporter:counter:neardup,{COMPILED},{int(kernels.COMPILED)}",
-    ]
 
 
 def test_reports_in_a_folder_are_summed_up(tmp_path, capsys, monkeypatch):
