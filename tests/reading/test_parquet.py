@@ -203,7 +203,7 @@ def test_texts_that_are_none(texts: list, why: str, tmp_path: Path) -> None:
     assert f"{path}: row 2: {why}: " in result.err
 
 
-@pytest.mark.slow
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "wrapped", ["string", "binary", "large", "fixed", "dictionary", "struct", "string in a struct"]
 )
