@@ -19,9 +19,10 @@ import io
 import sys
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +44,7 @@ from neardup.options.settings import (
 from neardup.reading.blocks import NEW
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.counters import Counters
+from neardup.runtime.program import cores
 from neardup.schemes.fingerprints import Fingerprints
 from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounts
@@ -109,8 +111,9 @@ def pairs(
     for line in lines:
         a, b, similarity = line.decode().split("\t")
         ids = run.id(run.position[int(a)]), run.id(run.position[int(b)])
+        value = fraction(similarity)
         if ids[0] != ids[1]:  # records of one id do not form a pair
-            best[ids] = max(fraction(similarity), best.get(ids, Fraction(0)))
+            best[ids] = max(value, best[ids]) if ids in best else value
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
@@ -210,12 +213,12 @@ class _Run:
             self._choose()
         settings = _exact(self.settings)
         if pairs_in_memory.is_possible(settings):
-            sketches = (pairs_in_memory.Sketches.of(batch, settings) for batch in self._batches)
-            known = pairs_in_memory.Sketches.end_to_end(sketches)
-            memory = sys.maxsize  # the records are held anyway
-            found = pairs_in_memory.pair_lines(
-                known, lambda: self._batches, settings, _counters(), memory
-            )
+            threads, memory = cores(), sys.maxsize  # the records are held anyway
+            sketch = partial(pairs_in_memory.Sketches.of, settings=settings)
+            with ThreadPoolExecutor(threads) as pool:  # kernels work without Python's lock
+                known = pairs_in_memory.Sketches.end_to_end(pool.map(sketch, self._batches))
+            how = settings, _counters(), memory, threads
+            found = pairs_in_memory.pair_lines(known, lambda: self._batches, *how)
         lines = b"".join(found.blocks if found else self._lines_of_buckets())
         return sorted(lines.splitlines(keepends=True))
 

@@ -109,7 +109,8 @@ class UserRecords:
         """
         ids, found = apart(listed(records))
         texts = bool(found) and isinstance(found[0], str)
-        if set(map(type, found)) - {str} or not texts:
+        kinds = set(map(type, found))
+        if not (kinds <= {str} or (kinds == {np.ndarray} and all(map(_is_integers, found)))):
             found = [_checked(i, record, texts) for i, record in enumerate(found)]
         return cls(ids, texts, found)
 
@@ -205,7 +206,8 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
                 )
     if not with_ids:
         return None, records
-    for i, record in enumerate(records):
+    plain = set(map(len, records)) == {2} and {type(record[0]) for record in records} <= {int, str}
+    for i, record in enumerate(() if plain else records):
         if len(record) != 2:
             raise ValueError(
                 f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; use a "
@@ -221,11 +223,14 @@ def apart(records: list[Any]) -> "tuple[list[Hashable] | None, list[Any]]":
     return list(ids), list(found)
 
 
+def _is_integers(record: np.ndarray) -> bool:
+    return record.ndim == 1 and record.dtype.kind in "iu"
+
+
 def _checked(position: int, record: Any, texts: bool) -> Any:
     """Return a record as text or a list of elements; ValueError if neither, or unlike record 0."""
     elements, is_text = record, isinstance(record, str)
-    integers = isinstance(record, np.ndarray) and record.ndim == 1 and record.dtype.kind in "iu"
-    if not is_text and not integers:
+    if not is_text and not (isinstance(record, np.ndarray) and _is_integers(record)):
         elements = None if isinstance(record, (bytes, bytearray, Mapping)) else _as_list(record)
     if elements is None:
         expected = "a text, or a set or list of hashables"
