@@ -9,7 +9,6 @@ import shlex
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Callable
 
 from neardup.engines.local.answer_file import OUTPUT_FILES, PAGE, Answer, check_outputs, file_answer
@@ -181,7 +180,7 @@ def main() -> None:
                 found = found_in(sources, args.against, folder, join, progress)
                 progress.clear()
                 knows = sources.walk.knows if args.null else None
-                summary = _answer(args, options.threshold, found, folder, files, knows)
+                summary = _answer(args, options.threshold, found, files, knows)
         tally.report(cache.note, summary)
 
 
@@ -189,7 +188,6 @@ def _answer(
     args: argparse.Namespace,
     threshold: float,
     found: FoundPairs,
-    folder: Path,
     files: dict[str, Answer],
     knows: "Callable[[bytes], bool] | None",
 ) -> list[str]:
@@ -201,7 +199,7 @@ def _answer(
     common = named_stretches(found.common, found.ids)
     if args.report or args.output in DECISIONS:
         least = threshold if args.output in DECISIONS else float(TO_REMOVE)
-        decision = video_decisions.decide(found, args.keep, least, folder, args.one_picture)
+        decision = video_decisions.decide(found, args.keep, least, args.one_picture)
     if args.report:
         gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
         pairs = answer_of(video_decisions.runs_of(found, linking=False), gone)
@@ -219,7 +217,7 @@ def _answer(
         answer.write(map(format_run, runs))
         return video_decisions.summary(found)
     if args.output == "clusters":
-        clusters = video_decisions.clusters(found, args.keep, folder, args.one_picture)
+        clusters = video_decisions.clusters(found, args.keep, args.one_picture)
         answer.write(clusters)
         count = len({line.partition(b"\t")[0] for line in clusters})
         said = f"{many(len(clusters), 'videos')} in {many(count, 'clusters')}"

@@ -1,7 +1,7 @@
 """The outputs of a video run: pairs, or the videos to keep or remove, or clusters.
 
 prints ─ join ─▶ pairs of videos ─┬─▶ pairs, links: a line for each run
-                                  └─▶ kept, removed, clusters: decided by `pair_list`
+                                  └─▶ kept, removed, clusters: decided in order of priority
 
 Of similar videos the first one is kept, in the order of `keep_rules`.  A video may be removed for
 another one only if most of *it* is in that one: a clip may be removed for the video it is from, but
@@ -13,11 +13,11 @@ Letters: N videos.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from neardup.decisions import pair_list
+from neardup.decisions.edge_file import IDENTICAL
+from neardup.decisions.rules import as_decimals
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, number
 from neardup.media.videos.pair_lines import ONE_PICTURE, PairRun, pair_runs
@@ -27,6 +27,7 @@ from neardup.sets.ragged import Forest
 
 SHOWN = 10  # common stretches in the summary
 USUAL = (10, 12, 12.5, 15, 18, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120)  # fps
+RankedPair = tuple[int, int, float]  # a later rank, an earlier one, and the share of the later
 
 
 class FoundPairs(NamedTuple):
@@ -69,9 +70,9 @@ def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
 
 
 def decide(
-    found: FoundPairs, keep: Sequence[Rule], threshold: float, folder: Path, one_picture: bool
+    found: FoundPairs, keep: Sequence[Rule], threshold: float, one_picture: bool
 ) -> Decision:
-    """Decide which new videos are kept; `folder` is for a temporary file.
+    """Decide which new videos are kept.
 
     A video is removed if at least the share `threshold` of it is in a kept video that comes before
     it in the order of the rules `keep`.  Old videos are kept, and videos of one picture are, unless
@@ -81,12 +82,12 @@ def decide(
     order, pairs = ranked(found, keep, threshold, one_picture)
     stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
     gone, doubtful = {}, 0
-    for rank, first, share in pair_list.removed(pairs, found.old, folder):
+    for rank, first, share in removed(pairs, found.old):
         video, kept = order[rank], order[first]
         words = originals.doubt(facts[kept], facts[video])
         if {kept, video} in stills:
             words = ",".join(filter(None, [ONE_PICTURE, words]))
-        gone[video] = f"{ids[kept]}\t{share:.6f}\t{words}"
+        gone[video] = f"{ids[kept]}\t{share}\t{words}"
         doubtful += bool(words)
     new = range(found.old, len(ids))
     return Decision(
@@ -96,25 +97,45 @@ def decide(
     )
 
 
-def clusters(
-    found: FoundPairs, keep: Sequence[Rule], folder: Path, one_picture: bool
-) -> list[bytes]:
+def removed(pairs: Iterable[RankedPair], old: int) -> Iterator[tuple[int, int, str]]:
+    """Yield each removed rank, the kept rank that it duplicates, and the share, in order.
+
+    This is the rule `direct` of `decisions.rules`: a video is removed if it is in a pair with an
+    earlier one that is kept.  The best reason is an old video (the first `old` ranks, which are
+    always kept), then the one with the highest share, then the first.
+    """
+    earlier, gone = defaultdict(list), set[int]()
+    for later, first, share in pairs:
+        earlier[later].append((first >= old, -round(share * IDENTICAL), first))
+    for rank in sorted(earlier):
+        reasons = [reason for reason in earlier[rank] if reason[-1] not in gone]
+        if rank >= old and reasons:
+            _, share, first = min(reasons)
+            gone.add(rank)
+            yield rank, first, as_decimals(-share).decode()
+
+
+def clusters(found: FoundPairs, keep: Sequence[Rule], one_picture: bool) -> list[bytes]:
     """Return lines FIRST TAB ID for videos in clusters; FIRST: the cluster's first id by `keep`."""
     order, pairs = ranked(found, keep, 0.0, one_picture)
+    forest = Forest(len(order))
+    for later, first, _ in pairs:
+        forest.join(later, first)
+    ranks = {rank for pair in pairs for rank in pair[:2]}
     return [
         f"{found.ids[order[first]]}\t{found.ids[order[rank]]}\n".encode()
-        for first, rank in sorted(pair_list.clusters(pairs, folder))
+        for first, rank in sorted((forest.root(rank), rank) for rank in ranks)
     ]
 
 
 def ranked(
     found: FoundPairs, keep: Sequence[Rule], threshold: float, one_picture: bool
-) -> tuple[list[int], list[tuple[int, int, float]]]:
+) -> tuple[list[int], list[RankedPair]]:
     """Return the videos' numbers in order of priority, and the pairs of their ranks.
 
-    Old videos come first; then the order is that of the rules and ids.  A pair is (later rank,
-    earlier rank, share of the later video).  Pairs of a lower share than the threshold are left
-    out, and so are those of one picture, unless asked for: nothing else shows that they are copies.
+    Old videos come first; then the order is that of the rules and ids.  Pairs of a lower share than
+    the threshold are left out, and so are those of one picture, unless asked for: nothing else
+    shows that they are copies.
     """
     compare(found.pairs, found.facts)
     order = sorted(range(len(found.ids)), key=found.ids.__getitem__)

@@ -1,14 +1,27 @@
-"""Which of several similar videos is the original, and where that is in doubt."""
+"""Which of several similar videos is the original, where that is in doubt, and what is removed."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from neardup.media.pictures.keep_rules import VIDEOS, Facts, in_order, keep_rules
 from neardup.media.pictures.originals import doubt
 from neardup.media.videos.runs import Run, VideoPair
-from neardup.media.videos.video_decisions import compare
+from neardup.media.videos.video_decisions import (
+    FoundPairs,
+    RankedPair,
+    clusters,
+    compare,
+    removed,
+)
 
+COUNT = 9
+ranks = st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1))
+pairs_of_ranks = st.dictionaries(
+    ranks.filter(lambda pair: pair[0] > pair[1]), st.integers(1, 8).map(lambda k: k / 8)
+).map(lambda found: [(*pair, share) for pair, share in found.items()])
 SPECTRUM = [float(4000 / (k + 1) ** 2) for k in range(17)]
 
 
@@ -62,3 +75,35 @@ def test_grey_and_noise_are_known_beside_the_original() -> None:
     for copy, word in ((facts(colour=0.5), "grey"), (facts(noise=9.0, spectrum=weak), "noise")):
         assert order_of([copy, facts()], [pair(0, 1)]) == [1, 0]
         assert copy["changes"] == [word]
+
+
+def by_definition(pairs: list[RankedPair], old: int) -> dict[int, tuple[int, float]]:
+    gone: dict[int, tuple[int, float]] = {}
+    for rank in range(old, COUNT):
+        near = [(-s, b >= old, b) for a, b, s in pairs if a == rank and b not in gone]
+        best = min(near, key=lambda reason: (reason[1], reason[0], reason[2]), default=None)
+        if best:
+            gone[rank] = best[2], -best[0]
+    return gone
+
+
+@pytest.mark.slow
+@given(pairs_of_ranks, st.integers(0, COUNT))
+def test_removed(pairs: list[RankedPair], old: int) -> None:
+    found = {rank: (kept, float(share)) for rank, kept, share in removed(pairs, old)}
+    assert found == by_definition(pairs, old)
+
+
+def test_an_example() -> None:
+    """Record 2, similar to 0 and 1, is removed; record 3 is similar only to 2, and is kept."""
+    pairs = [(2, 0, 0.5), (2, 1, 0.75), (3, 2, 1.0)]
+    assert list(removed(pairs, 0)) == [(2, 1, "0.750000")]
+    assert list(removed([], 0)) == []
+    assert list(removed(pairs, 3)) == [(3, 2, "1.000000")]
+
+
+def test_clusters_are_named_by_the_first_of_their_videos() -> None:
+    linked = [pair(1, 3), pair(3, 0)]
+    videos = FoundPairs("cabd", [facts() for _ in "cabd"], [60.0] * 4, 0, linked, [])
+    assert clusters(videos, [], False) == [b"a\ta\n", b"a\tc\n", b"a\td\n"]
+    assert clusters(videos._replace(pairs=[]), [], False) == []
