@@ -27,7 +27,10 @@ COMMANDS = {
     "evaluate": ("commands", "precision and recall of a run, compared with the exact answer"),
     "truth": ("commands", "the exact answer: all pairs, with all records in memory"),
     "audit": ("commands", "precision and recall of a run, from a sample of a file of any size"),
-    "index": ("commands", "an index of old records, so that later runs need not read them again"),
+    "index": (
+        "engines.local",
+        "an index of old records, so that later runs need not read them again",
+    ),
     "find": ("commands", "the records of an index that are similar to those of a file, best first"),
     "convert": ("commands", "tables and texts as JSON lines, which clusters can read line by line"),
     "sketch": ("tools.sketches", "a small sample of each record, in a file"),

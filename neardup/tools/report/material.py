@@ -27,7 +27,7 @@ from neardup.reading.shingling import words
 from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
-from neardup.tools.judge.fingerprint_elements import block_difference
+from neardup.tools.judge.explanation import block_difference
 from neardup.tools.judge.pair_elements import shown_records, word_difference
 from neardup.tools.report.facts import SHOWN, Facts, Found, Node, PairGraph, facts_of
 

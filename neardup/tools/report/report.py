@@ -47,8 +47,7 @@ from neardup.runtime.program import (
 from neardup.tools.report import facts, material, page
 from neardup.tools.report.facts import Found, Node
 from neardup.tools.report.html_page import check_jinja
-from neardup.tools.report.video_page import times_of, video_page
-from neardup.tools.report.video_sights import look
+from neardup.tools.report.video_page import look, times_of, video_page
 from neardup.verification import RECORDS
 
 OWN = flags(

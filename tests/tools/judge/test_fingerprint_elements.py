@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.reading.fingerprint_lines import fingerprint_lines, fingerprint_parser
-from neardup.tools.judge.fingerprint_elements import (
+from neardup.tools.judge.explanation import (
     block_difference,
-    elements,
     hexadecimal,
     nearest,
+    print_elements,
 )
 
 
@@ -38,14 +38,14 @@ def test_two_variants_are_not_compared() -> None:
 
 
 def test_lines_name_variants_only_if_there_are_any() -> None:
-    lines = dict(elements(["000000ff"], ["000010fe"], 32))
+    lines = dict(print_elements(["000000ff"], ["000010fe"], 32))
     assert lines == {
         "differ": "2 of 32 bits",
         "of A": "000000ff",
         "of B": "000010fe",
         "xor": "....1..1",
     }
-    assert dict(elements(["000000ff"], ["ffffff00", "000000ff"], 32))["differ"] == (
+    assert dict(print_elements(["000000ff"], ["ffffff00", "000000ff"], 32))["differ"] == (
         "0 of 32 bits: A's own fingerprint, and variant 1 of B"
     )
 

@@ -24,8 +24,7 @@ from neardup.media.commands.video_answer import (
 )
 from neardup.media.videos.pair_lines import PairRun, format_run, row_of
 from neardup.reading.row_files import json_row
-from neardup.tools.report.video_page import clock, times_of, video_page
-from neardup.tools.report.video_sights import Seen, look
+from neardup.tools.report.video_page import Seen, clock, look, times_of, video_page
 from tests.media.frames.test_moments import EVEN, number_in, write
 from tests.support.engines import NEARDUP, ROOT, Result, run, succeed
 from tests.tools.report.test_page import ALLOWED, HOSTILE, Reader

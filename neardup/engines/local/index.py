@@ -1,4 +1,6 @@
-"""Make or extend an index on all cores, with the first steps of a local run.
+"""`index`: store the keys and shingles of old records, so that runs need not read their files.
+
+It is made or extended on all cores, with the first steps of a local run.
 
 files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a hidden name
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
@@ -6,6 +8,7 @@ files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, unde
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -21,6 +24,7 @@ from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.options import table
+from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged, is_index
@@ -34,6 +38,34 @@ from neardup.stored import index_manifest, segment
 
 NAME = "neardup index"
 COPIED = 1 << 20  # bytes; whole rows
+ONE_PER_CORE = "number of processes; fewer if the input is small (default: one per core)"
+OWN = flags(
+    """
+    files FILE…     plain or compressed; - is standard input
+    --to FOLDER     the index: a new folder, or with --add an index  -h
+    --add           add to an index that was made with the same options  -h
+    """,
+    to={"required": True},
+)
+DESCRIPTION = """Make an index of old records, against which later runs compare new records.
+
+It holds the keys and shingles of the old records and replaces their files.  A run reads only the
+parts that new records need, and takes its options from the index:
+
+    python3 -m neardup index old.txt --to old.index
+    ./run_local.sh --against old.index new.txt > pairs.tsv
+    python3 -m neardup index new.txt --to old.index --add
+"""
+
+
+def main() -> None:
+    names = [flag for flag in table.OPTIONS if flag not in index_manifest.OF_RUNS]
+    parser = table.parser("python3 -m neardup index", DESCRIPTION, names, OWN)
+    parser.add_shared("--jobs", SHARED["--jobs"]._replace(help=ONE_PER_CORE))
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    if args.to == "":
+        raise UsageError("--to: expected the name of a folder, got ''")
+    build(args)
 
 
 def build(args: argparse.Namespace) -> None:
