@@ -1,11 +1,8 @@
-"""Tests of `images` as a program: lines, counts, refusals, names, interruption."""
+"""`images` prints the fingerprints of pictures, pairs, decisions and pages."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +12,6 @@ from PIL import ImageOps
 from neardup.files.folder_walk import path_of
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 from tests.support.engines import NEARDUP, Result, run, succeed
-from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
 
 
 def images(tmp: Path, *words: str | Path, output: str = "fingerprints", **env: str) -> Result:
@@ -34,10 +30,8 @@ def found(result: Result) -> dict[str, list[np.ndarray]]:
     }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with four pictures of two scenes, and files that must not stop a run."""
-    top = tmp_path / "photos"
+def photos(top: Path) -> Path:
+    """Write four pictures of two scenes, and files that must not stop a run, to a folder."""
     saved(drawing(1), top / "a.png")
     saved(drawing(1).resize((160, 120)), top / "small" / "a.jpg", quality=60)
     saved(drawing(1).transpose(0), top / "mirrored.webp")
@@ -49,6 +43,11 @@ def folder(tmp_path: Path) -> Path:
     (top / ".hidden.png").write_bytes(b"")
     os.link(top / "a.png", top / "z.png")
     return top
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return photos(tmp_path / "photos")
 
 
 def test_lines(folder: Path, tmp_path: Path) -> None:
@@ -147,37 +146,6 @@ def test_doubtful_removals_are_marked_in_the_pages(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
-    first = images(tmp_path, folder, "--jobs=1", "--no-cache")
-    assert not (tmp_path / "cache").exists()
-    for flags in (["--jobs=3"], ["--jobs=2"], ["--cache", str(tmp_path / "own")]):
-        again = images(tmp_path, folder, *flags)
-        assert again.out == first.out
-    assert "from the cache" not in again.err
-    assert "seconds, 5 pictures from the cache" in images(tmp_path, folder).err
-    assert (tmp_path / "cache" / "neardup" / "images.sqlite").is_file()
-    assert (tmp_path / "own").is_file()
-
-
-@pytest.mark.slow
-def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
-    result = images(tmp_path, folder, "-v")
-    counts = {
-        "files": 8,
-        "pictures": 5,
-        "skipped: without detail": 1,
-        "… damaged": 2,
-        "… .txt": 1,
-        "skipped: hidden": 1,
-        "skipped: hard links of other files": 1,
-    }
-    for name, count in counts.items():
-        assert result.count(name) == count
-    quiet = images(tmp_path, folder, "-q")
-    assert (quiet.out, quiet.err) == (result.out, "")
-
-
-@pytest.mark.slow
 def test_quality(folder: Path, tmp_path: Path) -> None:
     assert "flat.png" in found(images(tmp_path, folder, "--quality=0"))
     assert "flat.png" not in found(images(tmp_path, folder, "--quality=1"))
@@ -189,13 +157,6 @@ def test_keep(folder: Path, tmp_path: Path) -> None:
     sizes = {path.name: path.stat().st_size for path in folder.rglob("*.*")}
     order = list(found(images(tmp_path, folder, "--keep=max:bytes")))
     assert order == sorted(order, key=lambda name: -sizes[name])
-
-
-def test_strict(folder: Path, tmp_path: Path) -> None:
-    result = images(tmp_path, folder, "--strict", "--jobs=1")
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert "cut.jpg: damaged: " in result.err
-    assert "without --strict it is counted and left out" in result.err
 
 
 def test_names(tmp_path: Path) -> None:
@@ -220,97 +181,6 @@ def test_names_that_look_like_options(tmp_path: Path) -> None:
     result = run([*words, "--", "-x"], tmp_path, cwd=tmp_path, **env)
     assert result.out.startswith(b"-x ")
     assert run([*words, "-x"], tmp_path, cwd=tmp_path, **env).code == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["{}", "--quality=101"], "--quality: "),
-        (["{}", "--jobs=0"], "--jobs: "),
-        (["{}", "--time-limit=0"], "--time-limit: "),
-        (["{}", "--distance=129"], "--distance: "),
-        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of straight, "),
-        (["{}", "--output=pair"], "--output: 'pair' is not one of fingerprints"),
-        (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
-        (["{}", "--cache="], "--cache: expected the name of a file, got ''"),
-        (["{}", "--cache={}/notes.txt"], "notes.txt: is not a cache of pictures"),
-        ([], "the following arguments are required: FOLDER"),
-    ],
-)
-def test_refusals(words: list[str], said: str, folder: Path, tmp_path: Path) -> None:
-    result = images(tmp_path, *(word.format(folder) for word in words))
-    assert (result.code, result.out, result.left) == (2, b"", [])
-    assert said in result.err
-
-
-@pytest.mark.slow
-def test_no_picture_at_all(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    for output in ("fingerprints", "pairs", "kept"):
-        result = images(tmp_path, tmp_path / "empty", output=output)
-        assert (result.code, result.out) == (1, b"")
-    assert "found no picture that could be read; name a folder of pictures" in result.err
-
-
-@pytest.mark.slow
-def test_a_decoder_that_hangs(folder: Path, tmp_path: Path) -> None:
-    """If a decoder hangs, as on a file system that does not answer, only its file is skipped."""
-    script = (
-        "import sys, time; from neardup.media.pictures import pictures, picture_hashes\n"
-        "decoded = pictures.decoded\n"
-        "hang = lambda path, *more: time.sleep(99) if b'b.gif' in path else decoded(path, *more)\n"
-        "pictures.decoded = hang\n"
-        "sys.argv = ['neardup images', '--time-limit=1', '--no-cache', "
-        "'--output=fingerprints', sys.argv[1]]\n"
-        "from neardup.media.commands.images import main; main()\n"
-    )
-    result = run([sys.executable, "-c", script, folder], tmp_path)
-    assert "b.gif: time limit: not done after 1 seconds" in result.err
-    assert set(found(result)) == {"a.png", "mirrored.webp", "a.jpg"}
-
-
-def many(folder: Path) -> Path:
-    """Write 150 equal pictures, enough for a run of some seconds, to a folder; return it."""
-    path = saved(drawing(1).resize((1600, 1200)), folder / "0.png")
-    for k in range(1, 150):
-        shutil.copy(path, folder / f"{k}.png")
-    return folder
-
-
-@either_way
-@pytest.mark.slow
-def test_interruption(how: str, tmp_path: Path) -> None:
-    command = [*NEARDUP, "images", str(many(tmp_path / "p"))]
-    with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
-        started(it, 3)
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
-
-
-@pytest.mark.slow
-def test_kill_9_and_the_cache(tmp_path: Path) -> None:
-    """After kill -9, the next run reads the cache, and gives the same answer as without it."""
-    top = many(tmp_path / "p")
-    command = [*NEARDUP, "images", str(top)]
-    with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
-        started(it, 3)
-        wait_for_results(tmp_path / "cache" / "neardup" / "images.sqlite")
-        it.process.kill()
-        it.ended()
-    result = images(tmp_path, top)
-    assert result.err.count("from the cache") == 1
-    assert result.out == images(tmp_path, top, "--no-cache").out
-    assert len(result.out.splitlines()) == 150
-
-
-@pytest.mark.slow
-def test_without_pillow(folder: Path, tmp_path: Path) -> None:
-    script = "import sys; sys.modules['PIL'] = None; from neardup.__main__ import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "images", str(folder)], capture_output=True, text=True
-    )
-    assert "pip install 'pillow>=10.1'" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_a_still_is_no_copy_of_an_animation(tmp_path: Path) -> None:

@@ -1,21 +1,18 @@
-"""Tests of `videos` as a program: pairs, decisions, fingerprints, counts, interruption."""
+"""`videos` prints pairs with their times, decisions, fingerprints and common stretches."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from neardup.files.folder_walk import path_id, path_of
+from neardup.files.folder_walk import path_id
 from tests.support.drawn_videos import encode, scene
 from tests.support.engines import NEARDUP, Result, run
-from tests.support.sessions import either_way, interrupt, session, started, wait_for_results
 
 FPS, SECONDS = 12, 12.0
 SMALL = (64, 48)
@@ -36,10 +33,8 @@ def videos(tmp: Path, *words: str | Path, **env: str) -> Result:
     return run(command, tmp, XDG_CACHE_HOME=str(tmp / "cache"), **env)
 
 
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with copies and a clip of one film, other films, and files to be skipped."""
-    top = tmp_path_factory.mktemp("made") / "films"
+def films(top: Path) -> Path:
+    """Write copies and a clip of one film, other films, and files to be skipped, to a folder."""
     long = film(1)
     filmed(long, top / "long.mp4")
     filmed(long, top / "small" / "long.mp4", size=SMALL)
@@ -53,6 +48,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (top / ".hidden.mp4").write_bytes(b"")
     os.link(top / "long.mp4", top / "zlong.mp4")
     return top
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return films(tmp_path_factory.mktemp("made") / "films")
 
 
 @pytest.fixture
@@ -178,41 +178,6 @@ def test_clusters_and_links(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_formats(folder: Path, tmp_path: Path) -> None:
-    lines = rows(videos(tmp_path, folder), folder)
-    for name in ("pairs.jsonl", "pairs.jsonl.gz", "pairs.parquet"):
-        result = videos(tmp_path, folder, "-o", tmp_path / name)
-        assert (result.code, result.out) == (0, b"")
-    as_objects = list(map(json.loads, (tmp_path / "pairs.jsonl").read_bytes().splitlines()))
-    assert [[f"{o['seconds']}", f"{o['a_from']}-{o['a_to']}"] for o in as_objects] == [
-        line[2:4] for line in lines
-    ]
-    parquet = pytest.importorskip("pyarrow.parquet")
-    assert parquet.read_table(tmp_path / "pairs.parquet").to_pylist() == as_objects
-
-
-@pytest.mark.slow
-def test_formats_of_decisions(folder: Path, tmp_path: Path) -> None:
-    for output, names in (("kept", ["id"]), ("clusters", ["cluster", "id"])):
-        found = videos(tmp_path, folder, f"--output={output}").out.decode().splitlines()
-        assert len(found) > 1
-        words = [f"--output={output}", "-o", tmp_path / "x.jsonl"]
-        words += ["--removed", tmp_path / "x.parquet"] if output == "kept" else []
-        videos(tmp_path, folder, *words)
-        objects = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
-        assert objects == [dict(zip(names, line.split("\t"))) for line in found]
-    removed = videos(tmp_path, folder, "--output=removed").out.decode().splitlines()
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = parquet.read_table(tmp_path / "x.parquet")
-    assert table.column_names == ["id", "kept", "share", "doubt"]
-    rows_there = [
-        f"{o['id']}\t{o['kept']}\t{o['share']:.6f}\t{o['doubt']}" for o in table.to_pylist()
-    ]
-    assert rows_there == removed
-    assert len(removed) > 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all.index", "all.jsonl.gz", "all.parquet"])
 def test_files_of_prints_give_the_same(name: str, folder: Path, tmp_path: Path) -> None:
     direct = videos(tmp_path, folder)
@@ -306,119 +271,6 @@ def test_a_common_opening(tmp_path: Path) -> None:
     assert len(json.loads(line)["places"]) == 9
 
 
-@pytest.mark.slow
-def test_the_answer_does_not_depend_on_jobs_or_the_cache(folder: Path, tmp_path: Path) -> None:
-    first = videos(tmp_path, folder, "--jobs=1", "--no-cache")
-    assert not (tmp_path / "cache").exists()
-    for flags in (["--jobs=3"], ["--jobs=2"], ["--cache", str(tmp_path / "own")]):
-        again = videos(tmp_path, folder, *flags)
-        assert again.out == first.out
-    assert "from the cache" not in again.err
-    assert "seconds, 6 videos from the cache" in videos(tmp_path, folder).err
-    assert (tmp_path / "cache" / "neardup" / "videos.sqlite").is_file()
-    assert (tmp_path / "own").is_file()
-
-
-@pytest.mark.slow
-def test_all_counts_and_none(folder: Path, tmp_path: Path) -> None:
-    result = videos(tmp_path, folder, "-v")
-    counts = {
-        "files": 9,
-        "videos": 6,
-        "skipped: without detail": 1,
-        "… damaged": 2,
-        "… .txt": 1,
-        "skipped: hidden": 1,
-        "skipped: hard links of other files": 1,
-    }
-    for name, count in counts.items():
-        assert result.count(name) == count
-    quiet = videos(tmp_path, folder, "-q")
-    assert (quiet.out, quiet.err) == (result.out, "")
-
-
-@pytest.mark.slow
-def test_strict(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "pairs").write_text("as before")
-    result = videos(tmp_path, folder, "--strict", "--jobs=1", "-o", tmp_path / "pairs")
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert ".mp4: damaged: " in result.err
-    assert "without --strict it is counted and left out" in result.err
-    assert (tmp_path / "pairs").read_text() == "as before"
-
-
-@pytest.mark.slow
-def test_names(folder: Path, tmp_path: Path) -> None:
-    top = os.fsencode(tmp_path / "p")
-    os.mkdir(top)
-    names = [b"\xff.mp4", b"a b.mp4", b"-x.mp4", b"a[1].mp4", b"%41.mp4", b"l\nine", b"\xc3\xa4"]
-    for name in names:
-        shutil.copy(folder / "clip.mp4", os.path.join(top, name))
-    lines = videos(tmp_path, tmp_path / "p", "--output=clusters").out.splitlines()
-    paths = [path_of(line.split(b"\t")[1].decode()) for line in lines]
-    assert sorted(paths) == sorted(os.path.join(top, name) for name in names)
-    assert any(b"/p/%FF.mp4" in line for line in lines)
-
-
-@pytest.mark.slow
-def test_a_name_that_looks_like_an_option(folder: Path, tmp_path: Path) -> None:
-    shutil.copy(folder / "clip.mp4", tmp_path / "-x.mp4")
-    env = {"PYTHONPATH": str(Path(__file__).parents[3])}
-    words = [*NEARDUP, "videos", "--no-cache", "--output=kept"]
-    result = run([*words, "--", "-x.mp4"], tmp_path, cwd=tmp_path, **env)
-    assert result.out == b"-x.mp4\n"
-    assert run([*words, "-x.mp4"], tmp_path, cwd=tmp_path, **env).code == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["{}", "--jobs=0"], "--jobs: "),
-        (["{}", "--ticks=0"], "--ticks: "),
-        (["{}", "--time-limit=0"], "--time-limit: "),
-        (["{}", "--threshold=0"], "--threshold: expected 0 < T <= 1, such as 0.8, got '0'"),
-        (["{}", "--threshold=50%"], "--threshold: expected 0 < T <= 1, such as 0.8, got '50%'"),
-        (
-            ["{}", "--measure=common", "--at-least=ten"],
-            "--at-least: expected a time above 0, such as 10s or 2m, got 'ten'",
-        ),
-        (["{}", "--at-least=2m"], "--at-least needs --measure common, but --measure is copy"),
-        (
-            ["{}", "--measure=common", "--threshold=0.9"],
-            "--threshold with --measure common needs --output kept",
-        ),
-        (["{}", "--keep=prefer:("], "--keep: prefer:(: missing ), unterminated subpattern"),
-        (["{}", "--output=pair"], "--output: 'pair' is not one of pairs, "),
-        (["{}", "--measure=copies"], "--measure: 'copies' is not one of copy, "),
-        (["{}", "--format=csv"], "the name of -o is the format: -o pairs.jsonl, pairs.csv"),
-        (["{}", "-o", "x.parquet.gz"], "-o x.parquet.gz: Parquet is compressed inside"),
-        (["{}", "--keep=max:size"], "--keep: 'max:size' is not one of straight, "),
-        (["{}", "--removed=x"], "--removed needs --output kept, but --output is pairs"),
-        (["{}", "--removed=-", "--output=kept"], "--removed -: standard output is for the answer"),
-        (["{}", "-o", ""], "-o: expected the name of a file, got ''"),
-        (["{}", "--output=prints", "--common=x"], "--common needs pairs, but --output is prints"),
-        (
-            ["{}", "--against={}"],
-            "was not written by --output prints; make such a file: python3 -m neardup videos",
-        ),
-        (
-            ["{}", "--against={}/notes.txt"],
-            "notes.txt: was not written by --output prints; make such a file: ",
-        ),
-        (["{}", "--against="], "--against: expected the name of a file, got ''"),
-        (["{}", "--no-cache", "--cache=x"], "--no-cache and --cache exclude each other"),
-        (["{}", "--cache="], "--cache: expected the name of a file, got ''"),
-        (["{}", "--cache={}/notes.txt"], "notes.txt: is not a cache of videos"),
-        (["{}/notes.txt", "-o", "{}/notes.txt"], "notes.txt: is an input; name another file"),
-        ([], "the following arguments are required: FOLDER"),
-    ],
-)
-def test_what_is_refused(words: list[str], said: str, folder: Path, tmp_path: Path) -> None:
-    result = videos(tmp_path, *(word.format(folder) for word in words))
-    assert (result.code, result.out, result.left) == (2, b"", [])
-    assert said in result.err
-
-
 @pytest.mark.parametrize("flag", ["-o", "--common", "--removed"])
 def test_no_video_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
     for name in sorted(folder.rglob("*.mp4"))[:2]:
@@ -427,37 +279,6 @@ def test_no_video_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
         assert (result.code, result.out) == (2, b"")
         assert result.err.endswith(f"{flag} {name}: is a video; name another file\n")
         assert name.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_no_video_at_all(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "answer").write_text("as before")
-    for output in ("prints", "pairs", "kept", "clusters"):
-        result = videos(
-            tmp_path, tmp_path / "empty", f"--output={output}", "-o", tmp_path / "answer"
-        )
-        assert (result.code, result.out) == (1, b"")
-        assert "found no video that could be read; name a folder of videos" in result.err
-    assert (tmp_path / "answer").read_text() == "as before"
-
-
-@pytest.mark.slow
-def test_a_time_limit(folder: Path, tmp_path: Path) -> None:
-    """If a decoder hangs, as on a file system that does not answer, only its file is skipped."""
-    script = (
-        "import sys, time; from neardup.media.videos import video_run\n"
-        "print_of = video_run.print_of\n"
-        "def slow(file, how):\n"
-        "    if b'other' in file.path: time.sleep(99)\n"
-        "    return print_of(file, how)\n"
-        "video_run.print_of = slow\n"
-        "sys.argv = ['neardup videos', '--time-limit=2', '--no-cache', sys.argv[1]]\n"
-        "from neardup.media.commands.videos import main; main()\n"
-    )
-    result = run([sys.executable, "-c", script, str(folder)], tmp_path)
-    assert "other.mp4: time limit: not done after 2 seconds" in result.err
-    assert pairs(result, folder) == COPIES
 
 
 @pytest.fixture(scope="session")
@@ -482,39 +303,3 @@ def test_sixty_files(sixty: Path, tmp_path: Path) -> None:
     assert {tuple(sorted(pair)) for pair in found} == wanted
     kept = rows(videos(tmp_path, sixty, "--output=kept"), sixty)
     assert sorted(row[0] for row in kept) == sorted(f"{k}.mp4" for k in range(20))
-
-
-@either_way
-@pytest.mark.slow
-def test_interruption(how: str, sixty: Path, tmp_path: Path) -> None:
-    (tmp_path / "answer").write_text("as before")
-    command = [*NEARDUP, "videos", str(sixty), "-o", str(tmp_path / "answer")]
-    with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
-        started(it, 3)
-        code = interrupt(it, how)
-        assert it.ended_clean() == code
-    assert (tmp_path / "answer").read_text() == "as before"
-
-
-@pytest.mark.slow
-def test_kill_9_and_the_cache(sixty: Path, tmp_path: Path) -> None:
-    """After kill -9, the next run reads the cache, and gives the same answer as without it."""
-    command = [*NEARDUP, "videos", str(sixty)]
-    with session(command, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")) as it:
-        started(it, 3)
-        wait_for_results(tmp_path / "cache" / "neardup" / "videos.sqlite")
-        it.process.kill()
-        it.ended()
-    result = videos(tmp_path, sixty)
-    assert result.err.count("from the cache") == 1
-    assert result.out == videos(tmp_path, sixty, "--no-cache").out
-
-
-@pytest.mark.slow
-def test_without_pyav(folder: Path, tmp_path: Path) -> None:
-    script = "import sys; sys.modules['av'] = None; from neardup.__main__ import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "videos", str(folder)], capture_output=True, text=True
-    )
-    assert "pip install 'av>=12,<20'" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import gzip
 import io
 import os
 import random
-import re
 import struct
 import subprocess
 import sys
@@ -22,12 +20,11 @@ import pytest
 av = pytest.importorskip("av")
 
 from neardup.files.folder_walk import FoundFile  # noqa: E402
-from neardup.media.frames.containers import is_encrypted, opened, require_av  # noqa: E402
+from neardup.media.frames.containers import is_encrypted, opened  # noqa: E402
 from neardup.media.frames.video_files import Reading, print_of  # noqa: E402
 from neardup.media.pictures.pictures import RefusedError  # noqa: E402
-from neardup.runtime.program import PROGRAM_ERRORS, UsageError  # noqa: E402
+from neardup.runtime.program import PROGRAM_ERRORS  # noqa: E402
 from tests.support.drawn_videos import write_scene  # noqa: E402
-from tests.support.engines import ROOT  # noqa: E402
 
 
 def refusal(path: Path) -> tuple[str, str]:
@@ -260,19 +257,3 @@ print(print_of(FoundFile({bytes(tmp_path / "a.mp4")!r}, 1, 1), Reading()).reason
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"damaged\n", b"")
-
-
-def test_without_pyav_the_command_installs_what_pyproject_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name == "av":
-            raise ImportError("No module named 'av'")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    (wanted,) = re.findall(r'^videos = \["(.*)"\]', (ROOT / "pyproject.toml").read_text(), re.M)
-    with pytest.raises(UsageError, match=re.escape(f"type: pip install '{wanted}'")):
-        require_av()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import struct
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from PIL import Image, ImageOps
 from neardup.files.decoders import OUT_OF_MEMORY, UNREADABLE
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.pictures import RefusedError, decoded
-from neardup.runtime.program import PROGRAM_ERRORS, UsageError
+from neardup.runtime.program import PROGRAM_ERRORS
 from tests.support.cases import some
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 from tests.support.engines import ROOT
@@ -385,12 +384,3 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         said.append(done.stdout.strip())
     if sys.platform == "linux":
         assert said == [OUT_OF_MEMORY, "9000"]
-
-
-def test_without_pillow_the_command_installs_what_pyproject_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    (wanted,) = re.findall(r'^images = \["(.*)"\]', (ROOT / "pyproject.toml").read_text(), re.M)
-    with pytest.raises(UsageError, match=re.escape(f"type: pip install '{wanted}'")):
-        pictures.require_pillow()
