@@ -14,6 +14,7 @@ import pytest
 from neardup.__main__ import COMMANDS
 from neardup.options.table import OPTIONS
 from neardup.runtime.program import UsageError
+from tests.support.cases import some
 from tests.support.drawn import settings_of
 from tests.support.engines import (
     COUNT_TOKENS,
@@ -25,8 +26,10 @@ from tests.support.engines import (
     REDUCER,
     RUN_HADOOP,
     RUN_LOCAL,
+    refuse,
     run,
 )
+from tests.support.failing import PAIRS
 from tests.support.programs import RUN_SPARK, SHARE_KEYS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -233,6 +236,85 @@ JOB_REFUSED = """
 """
 
 
+# Refusals that depend on what a file holds are tested with the command.
+NEARDUP_REFUSED = """
+convert --input fingerprints FILE
+curve --exact
+curve --scheme prefix --measure containment
+curve --scheme fingerprints --exact
+curve --scheme fingerprints --bits 64 --distance 3
+curve --threshold 0.3 --max-bands 16
+curve --svg curve.svg
+documents --output=groups FILE
+documents --scheme=fingerprints FILE
+documents --input=text FILE
+documents --output=kept --keep=max:size FILE
+documents --jobs= FILE
+documents --sort-memory=all FILE
+documents --output=lines --report=x FILE
+evaluate --confidence=1 PAIRS PAIRS
+evaluate --confidence=nan PAIRS PAIRS
+evaluate --confidence= PAIRS PAIRS
+example --records=ten
+example --copies=1.1
+example --copies=nan
+example --long=5000001
+example --records=9 --hot=6 --cluster=4
+folders --by=size index
+folders --measure=dice index
+folders --threshold=0 index
+folders --cache x --no-cache index
+index --scheme=imatch FILE --to new
+index --weights=idf FILE --to new
+leaks FILE
+leaks --test FILE FILE
+leaks - --test=FILE
+leaks FILE --test=FILE --measure=dice
+leaks FILE --test=FILE --output=kept
+leaks FILE --test=FILE --threshold=2
+leaks FILE --test=FILE -o out/
+report PAIRS -o new
+report PAIRS -o - --records FILE
+report PAIRS -o FILE --records FILE
+report PAIRS -o index --records FILE
+report PAIRS -o new --records FILE --output=kept
+report PAIRS -o new --records FILE --common PAIRS
+report PAIRS -o new --records FILE --folder index
+report --videos PAIRS -o new --records PAIRS
+report --videos PAIRS -o new --threshold 0.5
+report --videos PAIRS -o new --pictures
+report --videos PAIRS -o new --folder nowhere
+report --videos PAIRS -o new --folder=
+similar FILE --threshold 0
+similar FILE --confidence 1
+similar FILE --measure dice
+sketch FILE --to FILE
+sketch FILE --to=
+sketch FILE --to new --kind min:0
+sketch FILE --to new --kind signature:8:1
+sketch --input fingerprints FILE --to new
+truth --join fast FILE
+truth --join ppjoin_plus --measure overlap FILE
+truth --join ppjoin_plus --weights tf FILE
+truth --measure hamming FILE
+truth --weights idf --measure overlap FILE
+truth --distance 3 FILE
+truth --input fingerprints --bits 66 FILE
+truth --input fingerprints --join ppjoin_plus FILE
+truth --input fingerprints --measure jaccard FILE
+truth --input fingerprints --threshold 0.8 FILE
+truth --input fingerprints --weights idf FILE
+tune --fingerprint=hash FILE
+tune --input fingerprints FILE
+tune --input text --clean tags FILE
+tune --recall=1 FILE
+tune --sample=1 FILE
+tune --shingle=word:3 FILE
+why --run= a b
+why FILE one one
+"""
+
+
 def check(name: str, text: str) -> None:
     path = GOLDEN / name
     if os.environ.get("REWRITE_GOLDENS"):
@@ -303,26 +385,26 @@ def test_an_empty_value_is_refused(flag: str) -> None:
         settings_of(f"{flag}=", *others.get(flag, []))
 
 
-@pytest.mark.first_case
-@pytest.mark.parametrize(
-    ("name", "refused"),
-    [
-        ("run_local.sh", RUN_LOCAL_REFUSED),
-        ("run_hadoop.sh", RUN_HADOOP_REFUSED),
-        ("job.py", JOB_REFUSED),
-    ],
-)
-def test_refusals_of_the_runners(name: str, refused: str, tmp_path: Path) -> None:
+PROGRAMS_REFUSED = {
+    "run_local.sh": RUN_LOCAL_REFUSED,
+    "run_hadoop.sh": RUN_HADOOP_REFUSED,
+    "job.py": JOB_REFUSED,
+    "neardup": NEARDUP_REFUSED,
+}
+
+
+@some("name", {name: name for name in PROGRAMS_REFUSED}, "run_local.sh", "neardup")
+def test_refusals_of_programs(name: str, tmp_path: Path) -> None:
     """A refusal is one line, and neither changes an input nor makes a file."""
     (tmp_path / "FILE").write_bytes(RECORDS)
+    (tmp_path / "PAIRS").write_bytes(PAIRS)
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / "manifest.json").write_text("{}")
     lines = []
-    for flags in refused.strip().splitlines():
+    for flags in PROGRAMS_REFUSED[name].strip().splitlines():
         command = [*RUNNERS[name], *flags.split()]
-        result = run(command, tmp_path, cwd=tmp_path, HADOOP_HOME="/nowhere")
-        assert (result.code, result.out, result.left) == (2, b"", []), (flags, result)
-        assert sorted(os.listdir(tmp_path)) == ["FILE", "index", "tmpdir"], flags
+        result = refuse(command, tmp_path, cwd=tmp_path, HADOOP_HOME="/nowhere")
+        assert sorted(os.listdir(tmp_path)) == ["FILE", "PAIRS", "index", "tmpdir"], flags
         lines += [f"{flags}\n", f"    {result.err.splitlines()[-1]}\n"]
     assert (tmp_path / "FILE").read_bytes() == RECORDS
     check(f"{name}.refusals.txt", "".join(lines))

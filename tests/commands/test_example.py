@@ -14,7 +14,7 @@ import pytest
 
 from neardup.commands import example as synthetic_videos
 from neardup.commands.example import LARGEST, SMALLEST, UNIVERSE, lines
-from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
+from tests.support.engines import NEARDUP, ROOT, VIDEOS, succeed
 
 
 @pytest.mark.slow
@@ -97,21 +97,3 @@ def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
     assert f"python3 -m neardup {words} > data/videos.txt" in (synthetic_videos.__doc__ or "")
     assert succeed([*NEARDUP, *words.split()], tmp_path).out == VIDEOS.read_bytes()
     assert succeed([*NEARDUP, "example", "--cluster=30"], tmp_path).out == VIDEOS.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--records=ten"], "--records: 'ten' is not an integer from 0 to 999999999"),
-        (["--copies=1.1"], "--copies: 1.1 is outside 0 <= SHARE <= 1"),
-        (["--copies=nan"], "--copies: nan is outside 0 <= SHARE <= 1"),
-        (["--long=5000001"], "--long: '5000001' is not an integer from 0 to 5000000"),
-        (
-            ["--records=9", "--hot=6", "--cluster=4"],
-            "--cluster 4 and --hot 6 exceed --records 9; ask for at least as many records",
-        ),
-    ],
-)
-def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
-    result = run([*NEARDUP, "example", *words], tmp_path)
-    assert (result.code, result.out, result.err) == (2, b"", f"neardup example: {said}\n")

@@ -11,50 +11,31 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
-from tests.support.programs import (
-    ANSWER as ANSWER,
-)
-from tests.support.programs import (
+from tests.support.programs import (  # noqa: F401
+    ANSWER,
     COUNT_TOKENS,
     DECIDE,
     DEDUP,
     INLINE,
+    JOB,
     KEEP,
     LOCAL,
     MAPPER,
+    NEARDUP,
     REDUCER,
+    ROOT,
+    RUN_HADOOP,
     RUN_LOCAL,
     SHARE_KEYS,
+    VIDEOS,
     Command,
+    Result,
+    environment,
     in_order,
+    program,
+    refuse,
+    run,
     succeed,
-)
-from tests.support.programs import (
-    JOB as JOB,
-)
-from tests.support.programs import (
-    NEARDUP as NEARDUP,
-)
-from tests.support.programs import (
-    ROOT as ROOT,
-)
-from tests.support.programs import (
-    RUN_HADOOP as RUN_HADOOP,
-)
-from tests.support.programs import (
-    VIDEOS as VIDEOS,
-)
-from tests.support.programs import (
-    Result as Result,
-)
-from tests.support.programs import (
-    environment as environment,
-)
-from tests.support.programs import (
-    program as program,
-)
-from tests.support.programs import (
-    run as run,
 )
 
 IN_FILES = ["--memory", "0"]  # no join in memory

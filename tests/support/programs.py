@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from tests.support.fork_server import run_forked
 
@@ -176,6 +176,14 @@ def succeed(
     result = run(command, tmp, stdin, process=process, **env)
     assert result.code == 0, result.err
     assert not result.left
+    return result
+
+
+def refuse(command: Command, tmp: Path, *said: str, code: int = 2, **how: Any) -> Result:
+    """Run a command that must fail with this code and message, print nothing and leave no file."""
+    result = run(command, tmp, **how)
+    assert (result.code, result.out, result.left) == (code, b"", []), result
+    assert all(each in result.err for each in said), result.err
     return result
 
 

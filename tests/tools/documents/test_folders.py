@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from neardup.files import folder_walk
 from neardup.runtime.program import StageError, UsageError
-from neardup.tools.documents.folders import digest_of, roots
-from tests.support.engines import NEARDUP, Result, run
+from neardup.tools.documents import folders as command
+from neardup.tools.documents.folders import roots
+from tests.support.engines import NEARDUP, Result, refuse, run
+
+Here = Callable[..., tuple[str, str]]
 
 
 def folders(tmp: Path, *words: str | Path) -> Result:
@@ -130,11 +135,8 @@ def test_no_file_is_replaced(top: Path, tmp_path: Path) -> None:
     before = file.read_bytes()
     (tmp_path / "link").symlink_to(file)
     for name in (file, tmp_path / "link"):
-        result = folders(tmp_path, top, "-o", name)
-        assert (result.code, result.out) == (2, b"")
-        assert result.err.endswith(
-            f"-o {name}: is one of the files to compare; name a file outside of the folders\n"
-        )
+        said = f"-o {name}: is one of the files to compare; name a file outside of the folders\n"
+        refuse([*NEARDUP, "folders", "--no-cache", top, "-o", name], tmp_path, said)
     assert file.read_bytes() == before
     assert folders(tmp_path, top, "-o", top / "new.tsv").code == 0
     assert (top / "new.tsv").read_bytes() == folders(tmp_path, top).out
@@ -154,65 +156,45 @@ def test_the_cache(top: Path, tmp_path: Path) -> None:
     assert "1 file read, 39 from the cache\n" in changed.err
     assert lines(changed)[0][3] == "19"
     (tmp_path / "other").write_text("not a cache")
-    refused = folders(tmp_path, "--cache", tmp_path / "other", top)
-    assert refused.code == 2
-    assert "is not a cache of files; name another file" in refused.err
+    words = ["--cache", tmp_path / "other", top]
+    refuse([*NEARDUP, "folders", *words], tmp_path, "is not a cache of files; name another file")
 
 
-def test_what_cannot_be_read(
-    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Here:
+    """Return a function that calls `folders` in this process, where some path cannot be read."""
+
+    def call(module: Any, name: str, end: bytes, *words: str | Path) -> tuple[str, str]:
+        known = getattr(module, name)
+
+        def closed(path: bytes) -> object:
+            if path.endswith(end):
+                raise PermissionError(13, "Permission denied", path)
+            return known(path)
+
+        monkeypatch.setattr(module, name, closed)
+        monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", *map(str, words)])
+        command.main()
+        return capfd.readouterr()
+
+    return call
+
+
+def test_what_cannot_be_read(top: Path, here: Here) -> None:
     """An unreadable file counts as a file that no other folder has, since it may differ."""
-    from neardup.tools.documents import folders as command
-
-    def digest(path: bytes) -> bytes:
-        if path.endswith(b"photos/0/0.txt"):
-            raise PermissionError(13, "Permission denied", path)
-        return digest_of(path)
-
-    monkeypatch.setattr(command, "digest_of", digest)
-    monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", str(top)])
-    command.main()
-    out, err = capfd.readouterr()
+    out, err = here(command, "digest_of", b"photos/0/0.txt", top)
     assert out.split("\t")[3:6] == ["19", "3", "1"]
     assert f"{top}/photos/0/0.txt: cannot be read: Permission denied\n" in err
     assert "each counts as a file that no other folder has" in err
 
 
-def test_a_folder_that_cannot_be_read(
-    top: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from neardup.tools.documents import folders as command
-
-    scandir = os.scandir
-
-    def closed(path: bytes) -> object:
-        if path.endswith(b"photos/1"):
-            raise PermissionError(13, "Permission denied", path)
-        return scandir(path)
-
-    monkeypatch.setattr(folder_walk.os, "scandir", closed)
-    words = ["--no-cache", "--measure=containment", "--threshold=0.5", str(top)]
-    monkeypatch.setattr("sys.argv", ["neardup folders", *words])
-    command.main()
-    out, err = capfd.readouterr()
+def test_a_folder_that_cannot_be_read(top: Path, here: Here) -> None:
+    words = ["--measure=containment", "--threshold=0.5", top]
+    out, err = here(folder_walk.os, "scandir", b"photos/1", *words)
     assert out.split("\t")[3:6] == ["13", "1", "9"]
     assert "photos/1: folder cannot be read: Permission denied" in err
-    monkeypatch.setattr("sys.argv", ["neardup folders", "--no-cache", f"{top}/photos/1"])
     with pytest.raises(StageError, match="found no file that could be read; name a folder of"):
-        command.main()
-
-
-def test_refusals(top: Path, tmp_path: Path) -> None:
-    for words, message in {
-        ("--by=size",): "--by: 'size' is not one of files, bytes",
-        ("--measure=dice",): "--measure: 'dice' is not one of jaccard, containment",
-        ("--threshold=0",): "--threshold: 0 is outside 0 < t <= 1",
-        ("--cache", "x", "--no-cache"): "exclude each other",
-    }.items():
-        result = folders(tmp_path, *words, top)
-        assert (result.code, result.out) == (2, b"")
-        assert message in result.err
+        here(folder_walk.os, "scandir", b"photos/1", top / "photos" / "1")
 
 
 def test_patterns(top: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from neardup.schemes.banding import recall
 from neardup.tools.judge.curve import areas, shown_area
-from tests.support.engines import NEARDUP, run, succeed
+from tests.support.engines import NEARDUP, succeed
 
 CURVE = [*NEARDUP, "curve"]
 
@@ -86,23 +86,6 @@ def test_without_a_threshold_on_the_axis_there_are_no_areas(tmp_path: Path) -> N
     """With --measure jaccard, projection's curve has no areas: its axis is the cosine."""
     flags = ["--scheme", "projection", "--measure", "jaccard"]
     assert b"false" not in succeed([*CURVE, *flags], tmp_path).out
-
-
-@pytest.mark.parametrize("flags", [["--exact"], ["--scheme", "prefix", "--measure", "containment"]])
-def test_an_exact_scheme_has_no_curve(flags: list[str], tmp_path: Path) -> None:
-    result = run([*CURVE, *flags], tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    message = "no curve, because no chance is involved: exact: every pair shares"
-    assert result.err.startswith(f"neardup curve: {message}")
-
-
-def test_refusals(tmp_path: Path) -> None:
-    result = run([*CURVE, "--threshold", "0.3", "--max-bands", "16"], tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    assert "needs 26 bands" in result.err
-    result = run([*CURVE, "--svg", "curve.svg"], tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    assert "leave it out: neardup curve prints the curve as a table" in result.err
 
 
 @pytest.mark.parametrize("flags", ["", "--scheme supershingle", "--scheme projection"])

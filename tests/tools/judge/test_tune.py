@@ -417,28 +417,6 @@ def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool)
     assert result.err == f"neardup tune: {message}\n"
 
 
-@pytest.mark.parametrize(
-    ("flags", "code", "message"),
-    [
-        (["nowhere.txt"], 1, "nowhere.txt: no such file"),
-        (["--recall=1", "-"], 2, "--recall: 1 is outside 0 < P < 1, or too close to 0 or 1"),
-        (["--threshold=2", "-"], 2, "--threshold: 2 is outside 0 < t <= 1"),
-        (["--sample=1", "-"], 2, "--sample: '1' is not an integer from 2 to 20000"),
-        (["--seed=x", "-"], 2, f"--seed: 'x' is not an integer from 0 to {2**64 - 1}"),
-        (
-            ["--shingle=word:3", "-"],
-            2,
-            "--shingle word:3 needs texts, but --input is shingles, which allows only "
-            "--shingle bag",
-        ),
-    ],
-)
-def test_refusals(tmp_path: Path, flags: list[str], code: int, message: str) -> None:
-    result = run([*TUNE, *flags], tmp_path)
-    assert (result.code, result.err) == (code, f"neardup tune: {message}\n")
-    assert result.out == b""
-
-
 @pytest.mark.slow
 def test_what_it_says_of_a_whole_file(tmp_path: Path) -> None:
     result = succeed([*TUNE, "--sample=5000", VIDEOS], tmp_path)

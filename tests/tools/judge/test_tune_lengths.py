@@ -258,17 +258,3 @@ def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:
     result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto\nb\tor\nc\tnot\n")
     assert b"no threshold finds such pairs" in b" ".join(result.out.split())
     assert b"--threshold 0.00" not in result.out
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--clean=html"], "--clean needs texts, but --input is shingles"),
-        (["--input=text", "--clean=tags"], "--clean: 'tags' is not one of html, width, accents"),
-        (["--input=text", "--shingle=word"], "--shingle: 'word' is not word:K, char:K"),
-    ],
-)
-def test_refusals(flags: list[str], message: str, tmp_path: Path) -> None:
-    result = run([*TUNE, *flags, "-"], tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    assert result.err.startswith(f"neardup tune: {message}")

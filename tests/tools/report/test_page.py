@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, run, succeed
+from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, succeed
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -236,16 +236,6 @@ def test_the_same_page_again(tmp_path: Path) -> None:
     assert "15 bands of 7 rows find a pair at 0.9 with probability" in first
     assert f"{len(pairs.splitlines()):,} pairs of similarity 0.9 or more" in first
     assert "of 2,000 records have a near-duplicate" in first
-
-
-def test_a_page_that_cannot_be_made_is_not_there(tmp_path: Path) -> None:
-    (tmp_path / "pairs.tsv").write_bytes(b"a\tb\t0.900000\nnonsense\n")
-    (tmp_path / "records.txt").write_bytes(b"a 1\n")
-    words = [f"{tmp_path}/pairs.tsv", f"--records={tmp_path}/records.txt"]
-    result = run([*NEARDUP, "report", *words, "-o", f"{tmp_path}/report.html"], tmp_path)
-    assert result.code == 1
-    assert "line 2: expected A B SIMILARITY" in result.err
-    assert sorted(os.listdir(tmp_path)) == ["pairs.tsv", "records.txt", "tmpdir"]
 
 
 @pytest.mark.slow
