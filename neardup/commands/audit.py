@@ -40,7 +40,7 @@ from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
 from neardup.stages.pairs import parsed
 
-MOST_IDS = 10**6
+MAX_IDS = 10**6
 SHOWN = 10
 DESCRIPTION = """Estimate precision and recall of a run from a sample, if `truth` takes too long.
 
@@ -131,7 +131,7 @@ def _command_line() -> argparse.Namespace:
         --sample N      number of ids to draw [1000]
         --seed N        seed of the draw, 0 to 2^64-1 [0]
         """,
-        sample=whole(1, MOST_IDS),
+        sample=whole(1, MAX_IDS),
     )
     own = *own, exact_answers.CONFIDENCE, *VERBOSITY
     return exact_answers.exact_parser("audit", DESCRIPTION, own).parse_intermixed_args()

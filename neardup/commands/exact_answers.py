@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from math import ceil, floor
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +14,9 @@ from neardup.options import table
 from neardup.options.command_parser import CommandParser, Flag, flags, read
 from neardup.options.settings import Settings, of_fingerprints
 from neardup.reading.blocks import check_inputs
-from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
-from neardup.runtime.program import StageError, UsageError, check_file_name, not_one_of
+from neardup.runtime.program import StageError, UsageError, not_one_of
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch
@@ -123,44 +121,6 @@ def share(text: str) -> float:
 
 
 (CONFIDENCE,) = flags("--confidence P  confidence of the intervals [0.95]", confidence=share)
-
-
-RUN = "--run"
-FREE = {"--strict", "--max-bad"}  # may differ from the run
-
-
-class AskedRun(NamedTuple):
-    """The options of an earlier run, except output options, and its input files."""
-
-    name: str  # of the answer, or of the run file
-    arguments: list[str]
-    files: list[str]
-    indexes: list[str]  # of --against; not files of records
-
-    @classmethod
-    def of(cls, name: str) -> AskedRun:
-        """Read the options file beside a run's answer; StageError if it is missing or damaged."""
-        check_file_name(RUN, name)
-        run = RunFile.of(name)
-        options = options_of(run, name)
-        arguments = [
-            option
-            for option in options.arguments()
-            if option.partition("=")[0] not in table.OUTPUT_OPTIONS
-        ]
-        indexes = [each for each in options.against if is_index(each)]
-        old = [each for each in options.against if each not in indexes]
-        return cls(name, arguments, old + run.files, indexes)
-
-    def check_files(self) -> None:
-        """Raise StageError if an input of the run was standard input or no longer exists."""
-        for file in self.files:
-            if not os.path.isfile(file):
-                gone = "was standard input" if file == "-" else "no longer exists"
-                raise StageError(
-                    f"{file}: {gone}, for {RUN} {self.name}; name the file that has its records: "
-                    f"python3 -m neardup why {RUN} {self.name} FILE A B"
-                )
 
 
 def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:

@@ -28,8 +28,8 @@ from neardup.options.command_parser import CommandParser, flags
 from neardup.runtime.program import UsageError, whole, write_all
 from neardup.sets.hashing import random_words
 
-MOST_RECORDS = 10**9 - 1  # their ids have nine digits
-LONGEST = 5_000_000
+MAX_RECORDS = 10**9 - 1  # their ids have nine digits
+MAX_LONG = 5_000_000
 UNIVERSE = 20_000
 SMALLEST, LARGEST = 50, 256
 PLANTED_SIZE = 100
@@ -56,12 +56,12 @@ def main() -> None:
         --copies SHARE  share of the originals that have near-copies; 0 to 1 [0.1]
         --cluster SIZE  number of records that are near-copies of the same record [0]
         --hot SIZE      number of records that are all equal to each other [0]
-        --long SIZE     add one record with this many shingles, at most {LONGEST:,} [0]
+        --long SIZE     add one record with this many shingles, at most {MAX_LONG:,} [0]
         """,
-        **dict.fromkeys(("records", "cluster", "hot"), whole(0, MOST_RECORDS)),
+        **dict.fromkeys(("records", "cluster", "hot"), whole(0, MAX_RECORDS)),
         seed=whole(0, 2**64 - 1),
         copies=_share,
-        long=whole(0, LONGEST),
+        long=whole(0, MAX_LONG),
     )
     parser.add(*own)
     args = parser.parse_args()

@@ -29,7 +29,7 @@ from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 LF = ord("\n")
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next
 AGAIN = "name the same files in the same order, or run the whole job again"
-MOST_BYTES = 130 << 20  # of a decided line, which has two ids
+MAX_BYTES = 130 << 20  # of a decided line, which has two ids
 
 
 def kept_lines(
@@ -105,15 +105,15 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
         middle = (low + high) // 2
         file.seek(max(0, middle - 1))
         if middle:
-            file.readline(MOST_BYTES)
-        start, line = file.tell(), file.readline(MOST_BYTES)
+            file.readline(MAX_BYTES)
+        start, line = file.tell(), file.readline(MAX_BYTES)
         if line and parse_decided(line)[0] < place:
             low = start + len(line)
         else:
             high = middle
     file.seek(low)
     before = 0
-    for line in iter(lambda: file.readline(MOST_BYTES), b""):
+    for line in iter(lambda: file.readline(MAX_BYTES), b""):
         found, id_ = parse_decided(line)
         if found < before:
             raise StageError("removed records are not in order; sort them first: LC_ALL=C sort")

@@ -19,7 +19,7 @@ that has it in its own, and a merge of both rows for each candidate pair.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -44,12 +44,14 @@ class RowPairs(NamedTuple):
     """Pairs of rows x, y and their common weight; x has the smaller total (ties: lower row number).
 
     x, y: int64 (P,), row numbers; common: int64 or Python's integers (P,), the numerator of the
-    similarity: for Jaccard and containment the total weight of the common tokens.
+    similarity: for Jaccard and containment the total weight of the common tokens; compared: how
+    many pairs were compared.
     """
 
     x: np.ndarray
     y: np.ndarray
     common: np.ndarray
+    compared: int
 
 
 def every_pair(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -63,18 +65,6 @@ def totals(rows: Ragged) -> np.ndarray:
 
 def _totals(rows: Ragged, weights: np.ndarray) -> np.ndarray:
     return np.diff(np.append(0, np.cumsum(weights))[rows.offsets])
-
-
-def contained_rows(
-    rows: Ragged, measure: str, threshold: Threshold, wanted: Wanted = every_pair
-) -> RowPairs:
-    """Return the pairs of rows that pass `wanted`, share a token and reach the threshold.
-
-    >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
-    >>> contained_rows(rows, "containment", Threshold.parse("1"))
-    RowPairs(x=array([1]), y=array([0]), common=array([2]))
-    """
-    return _join(rows, measure, threshold, wanted)[0]
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
@@ -93,9 +83,9 @@ def weighted_all_pairs(
     >>> joined.left.tolist(), joined.right.tolist(), joined.candidates
     ([0], [1], {'all': 1, 'prefix': 1, 'pairs': 1})
     """
-    pairs, candidates = _join(rows, measure, threshold, filtered=filtered)
+    *pairs, compared = contained_rows(rows, measure, threshold, filtered=filtered)
     n = int((rows.sizes > 0).sum())
-    counts = {"all": n * (n - 1) // 2, "prefix" if filtered else "a common shingle": candidates}
+    counts = {"all": n * (n - 1) // 2, "prefix" if filtered else "a common shingle": compared}
     return Joined.of(np.arange(len(rows)), np.column_stack(pairs), counts)
 
 
@@ -104,14 +94,21 @@ def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Jo
     return weighted_all_pairs(rows, measure, threshold, filtered=False)
 
 
-def _join(
+def contained_rows(
     rows: Ragged,
     measure: str,
     threshold: Threshold,
     wanted: Wanted = every_pair,
     filtered: bool = True,
-) -> tuple[RowPairs, int]:
-    """Return the pairs, and how many candidates were compared."""
+) -> RowPairs:
+    """Return the pairs of rows that pass `wanted`, share a token and reach the threshold.
+
+    filtered: look up the tokens of prefixes alone
+
+    >>> rows = Ragged.from_rows([[1, 2, 3], [1, 2], [7]])
+    >>> contained_rows(rows, "containment", Threshold.parse("1"))
+    RowPairs(x=array([1]), y=array([0]), common=array([2]), compared=1)
+    """
     rows, compared = _rarest_first(rows), 0
     weights = _squares(rows) if measure == COSINE else rows.weighed()
     total, asking, holding = _totals(rows, weights), rows, rows
@@ -120,7 +117,8 @@ def _join(
         asking, holding = (_prefixes(rows, weights, total, share) for share in shares)
     place = np.empty(len(rows), np.int64)
     place[np.lexsort((np.arange(len(rows)), total))] = np.arange(len(rows))
-    exact, found = weighted_measure(measure, threshold, TokenWeights()), [_NO_PAIRS]
+    exact = weighted_measure(measure, threshold, TokenWeights())
+    found: list[Any] = [np.empty((3, 0), np.int64)]
     for x, y, _ in InvertedIndex.of(holding).overlaps(asking):
         once = place[x] < place[y]
         x, y = x[once], y[once]
@@ -131,11 +129,9 @@ def _join(
             both = np.concatenate((x[low:high], y[low:high]))
             numbers, at = np.unique(both, return_inverse=True)
             pairs = exact.verified(rows.take(numbers), *np.split(at, 2))
-            found.append(RowPairs(numbers[pairs.left], numbers[pairs.right], pairs.part))
-    return RowPairs(*map(np.concatenate, zip(*found))), compared
-
-
-_NO_PAIRS = RowPairs(*np.empty((3, 0), np.int64))
+            found.append((numbers[pairs.left], numbers[pairs.right], pairs.part))
+    left, right, common = map(np.concatenate, zip(*found))
+    return RowPairs(left, right, common, compared)
 
 
 def _rarest_first(rows: Ragged) -> Ragged:

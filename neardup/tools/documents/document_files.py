@@ -32,7 +32,7 @@ from neardup.runtime.program import StageError
 
 TAR = re.compile(rb"\.(?:tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)\Z", re.IGNORECASE)
 ZIP = re.compile(rb"\.zip\Z", re.IGNORECASE)
-CONTROLS, MOST_CONTROLS = re.compile(rb"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]"), 0.02  # of a text
+CONTROLS, MAX_CONTROLS = re.compile(rb"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]"), 0.02  # of a text
 WINDOWS_1252 = {byte: bytes([byte]).decode("cp1252", "ignore") or byte for byte in range(128, 160)}
 ZIP_START = re.compile(rb"PK(?:\x03\x04|\x05\x06)")
 DAMAGES = (
@@ -179,7 +179,7 @@ def text_of(
         found = guess(data[len(mark) :]) if guess and not encoding else None
         if not found:
             return NoDocument(path, reason, f"byte {len(mark) + error.start + 1:,}")
-        if len(CONTROLS.findall(data)) > len(data) * MOST_CONTROLS:
+        if len(CONTROLS.findall(data)) > len(data) * MAX_CONTROLS:
             return NoDocument(path, archives.BINARY, skipped=True)
         text, guessed = found
     if "\0" in text:

@@ -194,7 +194,7 @@ def similar_folders(
     for some in members:
         for i, b in enumerate(some):
             pairs += [(a, b, total[b]) for a, b in _apart(ends, some[:i], [b]) if total[b]]
-    for x, y, common in zip(*(column.tolist() for column in found)):
+    for x, y, common in zip(*(column.tolist() for column in found[:3])):
         for a, b in _apart(ends, members[x], members[y]):
             pairs.append((a, b, common) if measure == CONTAINMENT or a < b else (b, a, common))
     pairs.sort(key=lambda pair: (-pair[2], total[pair[0]] + total[pair[1]], *sorted(pair[:2])))

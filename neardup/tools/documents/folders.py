@@ -15,6 +15,7 @@ from math import inf
 
 import numpy as np
 
+from neardup.commands.exact_answers import ratio
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.files.cache import ResultCache, Store, opened_cache
@@ -85,15 +86,14 @@ def main() -> None:
 
 
 def line_of(tree: FolderTree, pair: FolderPair, left_out: Below, linked: Below) -> bytes:
-    a, b = (path_id(tree.paths[folder]) for folder in pair[:2])
-    millionths = pair.part * 10**6 // pair.whole
-    similarity = f"{millionths // 10**6}.{millionths % 10**6:06}"
+    paths = [tree.paths[folder] for folder in pair[:2]]
     left = [left_out.of(folder) for folder in pair[:2]]
     in_a, in_b = ({inode for _, inode in linked.of(folder)} for folder in pair[:2])
     counts = pair.common, pair.only_a, pair.only_b, pair.bytes, *map(len, left), len(in_a & in_b)
-    named = [named_items(tree.paths[folder], some) for folder, some in zip(pair[:2], left)]
-    words = in_words(*pair[4:7], named[0], named[1], counts[-1])
-    return "\t".join([a, b, similarity, *map(str, counts), words]).encode() + b"\n"
+    left_a, left_b = map(named_items, paths, left)
+    words = in_words(*pair[4:7], left_a, left_b, counts[-1])
+    fields = *map(path_id, paths), ratio(pair.part, pair.whole), *map(str, counts), words
+    return "\t".join(fields).encode() + b"\n"
 
 
 def named_items(folder: bytes, items: list[tuple[bytes, str]]) -> str:
@@ -216,9 +216,7 @@ def roots(names: list[str]) -> Iterator[str]:
             raise UsageError(f"{name}: is a file, not a folder; name folders")
     taken: list[str] = []
     for name, path in sorted(real.items(), key=lambda item: len(item[1])):
-        if not any(
-            os.path.commonpath([path, other]) == other for other in map(real.__getitem__, taken)
-        ):
+        if not any(os.path.commonpath([path, real[other]]) == real[other] for other in taken):
             taken.append(name)
     yield from (name.rstrip("/") or name[:1] for name in real if name in taken)
 

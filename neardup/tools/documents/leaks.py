@@ -8,7 +8,7 @@ import argparse
 import os
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ from neardup.engines.local import run
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import working_folder
 from neardup.lines.answer_lines import format_decided, parse_pair, removed_line
-from neardup.lines.answer_tables import REMOVED
+from neardup.lines.answer_tables import REMOVED, parsed_lines
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, read
 from neardup.options.settings import Settings, form_of
@@ -48,12 +48,12 @@ DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "0.7", "word:8"
 FLAGS = (*table.READING, "--clean", "--max-line", "--max-bad", "--strict")
 OUTPUTS = ("leaks", "clean")
 LEAKS = fields_table(test=str, train=str, share=float, place=str, passage=str)
-MOST_PLACE = 5000
+MAX_PLACE = 5000
 FOUND, UNSEARCHED = 1, 3  # exit codes
 ALLOW = "--allow-unsearched"
 TRAINING = ""  # in counts, for the records of all training files
 WORDLESS = "test records without words"
-MOST_LISTED, SHOWN_TEXTS = 100, 3
+MAX_LISTED, SHOWN_TEXTS = 100, 3
 DESCRIPTION = """Find which records of test sets are in training data.
 
 A test record is leaked if one training record contains at least 70 % of its eight-word sequences,
@@ -122,7 +122,7 @@ class Leak(NamedTuple):
             self.test.id,
             self.train.id,
             fraction_text(self.similarity),
-            escaped(place, limit=MOST_PLACE).encode(),
+            escaped(place, limit=MAX_PLACE).encode(),
             passage.encode(),
         )
         return b"\t".join(fields) + b"\n"
@@ -193,13 +193,11 @@ def run_options(args: argparse.Namespace) -> Options:
 
 def partners(pairs: Path) -> dict[bytes, set[bytes]]:
     """Read pair lines; return {id of a training record: ids of the test records leaked into it}."""
-    found: dict[bytes, set[bytes]] = {}
-    with pairs.open("rb") as lines:
-        for line in lines:
-            new, old, _, further = parse_pair(line)
-            if not further.endswith(b"contained"):  # in the test record, as a quotation may be
-                found.setdefault(new, set()).add(old)
-    return found
+    tests = defaultdict[bytes, set[bytes]](set)
+    for train, test, _, further in parsed_lines([str(pairs)], parse_pair):
+        if not further.endswith(b"contained"):  # in the test record, as a quotation may be
+            tests[train].add(test)
+    return tests
 
 
 class LeakSearch:
@@ -308,7 +306,7 @@ class LeakSearch:
                 yield Leak(test, train, share)
         for text in whole:
             self.times[text] += 1
-            listed = self.times[text] <= MOST_LISTED
+            listed = self.times[text] <= MAX_LISTED
             for test in self.short[text] if listed else self.short[text][:1]:
                 if (test.file, test.line) not in seen:
                     yield Leak(test, train, Fraction(1), whole=True, listed=listed)
@@ -354,15 +352,15 @@ class LeakSearch:
             lines.append(line + more * bool(reasons))
             if not self.texts and name != TRAINING and (single := counts.get(SINGLE)):
                 lines[-1] += f"; of {single:,} that are one sequence, only equal texts were found"
-        often = [text for text, times in self.times.most_common() if times > MOST_LISTED]
+        often = [text for text, times in self.times.most_common() if times > MAX_LISTED]
         for text in often[:SHOWN_TEXTS]:
             which = f"'{escaped(self.short[text][0].text.encode())}' is in {self.times[text]:,}"
-            lines.append(f"{which} training records; {MOST_LISTED} of them are listed")
+            lines.append(f"{which} training records; {MAX_LISTED} of them are listed")
         return lines
 
 
 def _escaped(name: str) -> str:
-    return escaped(os.fsencode(name), MOST_PLACE)
+    return escaped(os.fsencode(name), MAX_PLACE)
 
 
 def _is_short(shingler: shingling.Shingler, text: str) -> bool:

@@ -21,7 +21,7 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
 from neardup.tools.judge.estimates import CandidateCounts, Survey, candidate_counts
 
-MOST_BANDS = 64
+MAX_BANDS = 64
 ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, the expected number is used for banding
 ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, similarities are assumed to be uniform
 MODEL = 200  # steps
@@ -84,7 +84,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Setting]:
     if name in minhash.MinHash.measures and least is not None:
         for rows in range(1, banding.MAX_ROWS + 1):
             bands = banding.bands_needed(float(least), rows, recall)
-            if bands <= MOST_BANDS:
+            if bands <= MAX_BANDS:
                 yield Setting(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
     for other, scheme in SCHEMES.items():
         if scheme is not minhash.MinHash and scheme.keeps_recall and name in scheme.measures:

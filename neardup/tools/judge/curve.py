@@ -99,7 +99,7 @@ def area_rows(areas: "Areas") -> list[str]:
 
 POINTS, WEIGHTS = (column.tolist() for column in np.polynomial.legendre.leggauss(16))  # on -1 … 1
 PRECISION = 1e-15  # of an interval that is not halved again
-MOST_HALVINGS = 40
+MAX_HALVINGS = 40
 KNOWN = 1e-12  # smaller areas may be rounding errors
 UP = Context(prec=3, rounding=ROUND_UP)
 
@@ -116,7 +116,7 @@ def areas(recall: Callable[[float], float], threshold: float) -> Areas:
 
 
 def integral(
-    f: Callable[[float], float], low: float, high: float, halvings: int = MOST_HALVINGS
+    f: Callable[[float], float], low: float, high: float, halvings: int = MAX_HALVINGS
 ) -> float:
     """Integrate f from `low` to `high` by 16-point Gauss quadrature, on intervals halved as needed.
 

@@ -29,8 +29,8 @@ from neardup.similarity.sketches import may_reach, wide_bitmaps
 from neardup.tools.judge.line_sample import LineSample, as_block
 
 BINS = 256
-MOST_SHARED = 1 << 28  # tokens shared by pairs: takes seconds; a sample with more is reduced
-MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
+MAX_SHARED = 1 << 28  # tokens shared by pairs: takes seconds; a sample with more is reduced
+MAX_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def candidate_counts(
 ) -> CandidateCounts | None:
     """Estimate the number of candidate pairs in the input; None if the sample has too many."""
     _, members = distinct(keys.values)
-    if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
+    if float(members @ (members - 1)) / 2 > MAX_CANDIDATES:
         return None
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     candidates = verified = 0.0
@@ -168,7 +168,7 @@ class Survey:
         batch, weights, bad = parsed(sample, parse)
         n, out = len(batch.ids), bad + len(batch.without_shingles)
         _, holders = distinct(batch.sets.values)
-        fit = n * min(1.0, (MOST_SHARED / max(int(holders @ holders), 1)) ** 0.5)
+        fit = n * min(1.0, (MAX_SHARED / max(int(holders @ holders), 1)) ** 0.5)
         # In random order: a part of them is a sample, too.
         order = np.random.default_rng(seed).permutation(n)[: max(2, int(fit))]
         batch, weights = batch.take(order), weights.take(order)

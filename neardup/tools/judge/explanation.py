@@ -18,6 +18,7 @@ Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import groupby, product
 from math import cos, pi
 from typing import NamedTuple
@@ -71,7 +72,7 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
     columns = (common, x) if name == "containment" else measure.fraction(common, x, y)
     part, whole = (int(column[0]) for column in columns)
     fraction = f"{common[0]}/√({x[0]}·{y[0]})" if name == "cosine" else f"{part}/{whole}"
-    return Similarity(f"{fraction} = {_decimals(part, whole)}", part / whole)
+    return _similarity(fraction, part, whole)
 
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
@@ -83,12 +84,12 @@ def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
     if not len(found.part):
         return Similarity("almost 0", 0.0)
     part, whole = int(found.part[0]), int(found.whole[0])
-    return Similarity(f"{part}/{whole} = {_decimals(part, whole)}", part / whole)
+    return _similarity(f"{part}/{whole}", part, whole)
 
 
-def _decimals(part: int, whole: int) -> str:
-    columns = np.array([[part], [whole]], dtype=object)  # weights may be very large
-    return measures.six_decimals(*columns)[0].decode()
+def _similarity(fraction: str, part: int, whole: int) -> Similarity:
+    decimals = measures.fraction_text(Fraction(part, whole)).decode()
+    return Similarity(f"{fraction} = {decimals}", part / whole)
 
 
 def explained(

@@ -33,10 +33,10 @@ from neardup.reading.text_rows import json_line
 from neardup.sets.ragged import distinct
 
 CELL_BYTES = 1 << 12  # a disk reads no smaller unit
-LEAST_CELLS = 750  # so that short lines are drawn from all parts of the file, too
+MIN_CELLS = 750  # so that short lines are drawn from all parts of the file, too
 ENOUGH = 100  # lines, which are read whatever the limit in bytes
-MOST_BYTES = 16 << 20  # read from all files together
-MOST_LINE_BYTES = 1 << 20  # of one line
+MAX_BYTES = 16 << 20  # read from all files together
+MAX_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
 
 First = tuple[list[Any], int, Optional[float]]  # lines, how many are too long, the share read
@@ -72,7 +72,7 @@ def draw(
     lines: int,
     seed: int,
     form: InputFormat = OF_LINES,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
 ) -> LineSample:
     """Sample at most `lines` lines of files (`-`: stdin), or rows of tables as JSON lines.
 
@@ -105,9 +105,9 @@ def _from_cells(
     found: list[bytes] = []
     cells: list[int] = []
     drawn = bytes_read = line_bytes = too_long = 0
-    for cell in dice.choice(count, min(count, MOST_BYTES // CELL_BYTES), replace=False).tolist():
-        enough = bytes_read >= (most_bytes if len(found) >= ENOUGH else MOST_BYTES)
-        if enough or (len(found) >= lines and drawn >= LEAST_CELLS):
+    for cell in dice.choice(count, min(count, MAX_BYTES // CELL_BYTES), replace=False).tolist():
+        enough = bytes_read >= (most_bytes if len(found) >= ENOUGH else MAX_BYTES)
+        if enough or (len(found) >= lines and drawn >= MIN_CELLS):
             break
         file = int(np.searchsorted(ends, cell, side="right"))
         first = int(ends[file - 1]) if file else 0
@@ -156,7 +156,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
             return [], 0, limit
         last = begins[-1]
         end = LINE_END.search(data, last)
-        while not end and len(data) - last <= MOST_LINE_BYTES:
+        while not end and len(data) - last <= MAX_LINE_BYTES:
             more = file.read(max(CELL_BYTES, len(data) - last))
             if not more:
                 break
@@ -165,7 +165,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
     stop = end.end() if end else len(data)
     lines = [data[a:b] for a, b in zip(begins, [*begins[1:], stop])]
     lines[-1] = _ended(lines[-1])
-    too_long = len(lines[-1]) > MOST_LINE_BYTES
+    too_long = len(lines[-1]) > MAX_LINE_BYTES
     return lines[: len(lines) - too_long], int(too_long), len(data)
 
 
@@ -201,7 +201,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> First:
     found: list[Any] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
-    for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
+    for piece in form.pieces(name, name, MAX_LINE_BYTES, Start(name, 1)):
         for part in () if piece.flaw else piece.parts():
             rows += len(part)
             for row in part if held <= limit else ():  # pieces may be very large
@@ -227,7 +227,7 @@ def _first_lines(form: InputFormat, name: str, limit: int) -> First:
         lines = lines[:-1]  # the last line may be cut
     elif lines:
         lines[-1] = _ended(lines[-1])
-    short = [line for line in lines if len(line) <= MOST_LINE_BYTES]
+    short = [line for line in lines if len(line) <= MAX_LINE_BYTES]
     found = [line for line in short if line.strip()]
     return found, len(lines) - len(short), (known or None) if more else 1
 

@@ -22,16 +22,14 @@ Letters: n, m words of A and B between their equal beginnings and ends (1,000).
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import isqrt
 from typing import TypeVar
 
 import numpy as np
 
-from neardup.options.table import MAX_LINE_MIB
 from neardup.reading import shingling
-from neardup.reading.blocks import Block, read_files
+from neardup.reading.blocks import Block
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.program import escaped
 from neardup.sets.ragged import Batch
@@ -50,43 +48,6 @@ LETTERS = 60  # of a shingle, or a word
 AROUND = 4  # equal words beside a change
 CHANGED = 8  # words at each end of a change
 CHANGES = 20  # changes that are shown
-
-
-@dataclass(frozen=True)
-class ShownRecords:
-    count: int  # of all records
-    texts: dict[bytes, str]  # the first text of each chosen id
-    repeated: set[bytes]  # ids with several records
-
-
-def shown_records(
-    files: list[str],
-    form: InputFormat,
-    ids: Collection[bytes],
-    among: Sequence[str] = (),
-    others: bool = False,
-    names: Sequence[str] = (),
-) -> ShownRecords:
-    """Read files, and return the texts (or shingles) of chosen ids, with the number of records.
-
-    among, others, names: as in `read_files`
-    """
-    count = 0
-    texts: dict[bytes, str] = {}
-    repeated: set[bytes] = set()
-    longest = MAX_LINE_MIB << 20
-    blocks = read_files(
-        files, longest, names=list(names), pieces=form.pieces, others=others, among=among
-    )
-    for block in blocks if files else ():
-        for id_, text in texts_of(block, form):
-            count += 1
-            if id_ in ids:
-                if id_ in texts:
-                    repeated.add(id_)
-                else:
-                    texts[id_] = text
-    return ShownRecords(count, texts, repeated)
 
 
 def noting(

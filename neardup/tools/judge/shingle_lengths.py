@@ -37,7 +37,7 @@ from neardup.tools.judge.estimates import Weights
 from neardup.tools.judge.line_sample import LineSample, as_block
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}
-MOST_TEXT, USUAL_TEXT = 1 << 19, 1 << 15  # characters, with and without --sample
+MAX_TEXT, USUAL_TEXT = 1 << 19, 1 << 15  # characters, with and without --sample
 PAIRS_DRAWN = 2000  # pairs; fewer if texts are long
 PAIRS_TEXT = 1 << 20  # characters
 OF_HUNDRED = 99
@@ -51,7 +51,7 @@ class Texts:
 
     @classmethod
     def of_sample(
-        cls, sample: LineSample, form: InputFormat, seed: int, most: int = MOST_TEXT
+        cls, sample: LineSample, form: InputFormat, seed: int, most: int = MAX_TEXT
     ) -> "Texts":
         """Clean up to `most` characters; StageError if there are fewer than two texts."""
         cleaned = [""] * len(sample.lines)

@@ -33,9 +33,9 @@ lengths of shingles are also compared, unless --shingle is given.
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
 FLAGS = [flag for flag in exact_answers.SHARED if flag not in exact_answers.PRINTS]
-USUAL, MOST_SAMPLED = 3000, 20_000
+USUAL, MAX_SAMPLED = 3000, 20_000
 # Of the input's bytes, without --sample: a run of all of them should cost twice as much.
-SHARE, LEAST_BYTES = 100, 1 << 16
+SHARE, MIN_BYTES = 100, 1 << 16
 SHOWN = 6  # bandings
 # What a cleaning removes, as the lines of a sample show it.
 BEYOND_ASCII = re.compile(rb"[\x80-\xff]|\\u[0-9a-fA-F]{4}")
@@ -72,10 +72,10 @@ def main() -> None:
     settings, measure = exact_answers.exact_settings(options)
     seed, recall = table.integer("--seed", args.seed, 0, 2**64 - 1), args.recall
     exact_answers.check_files(args.files)
-    most = line_sample.MOST_BYTES
+    most = line_sample.MAX_BYTES
     if args.sample is None:
         here = sum(os.path.getsize(name) for name in args.files if os.path.isfile(name))
-        most = min(max(here // SHARE, LEAST_BYTES), most)
+        most = min(max(here // SHARE, MIN_BYTES), most)
     sample = line_sample.draw(args.files, args.sample or USUAL, seed, settings.form, most)
     if settings.form.fields:
         check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
@@ -90,7 +90,7 @@ def main() -> None:
     assert not isinstance(measure, Hamming)
     pairs = SimilarPairs(sample)
     if settings.form.shingle and options.shingle is None:
-        most = shingle_lengths.MOST_TEXT if args.sample else shingle_lengths.USUAL_TEXT
+        most = shingle_lengths.MAX_TEXT if args.sample else shingle_lengths.USUAL_TEXT
         texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed, most)
         lengths = shingle_lengths.compared(texts, measure, recall, seed)
         print("\n".join([*shingle_lengths.in_words(lengths, measure, len(texts)), ""]))
@@ -183,7 +183,7 @@ def _command_line() -> argparse.Namespace:
         --seed N        seed of the sample, 0 to 2^64-1 [0]
         """,
         recall=exact_answers.share,
-        sample=whole(2, MOST_SAMPLED),
+        sample=whole(2, MAX_SAMPLED),
     )
     return exact_answers.exact_parser("tune", DESCRIPTION, own, FLAGS, weights=False).parse_args()
 

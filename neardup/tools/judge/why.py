@@ -1,14 +1,16 @@
 """`why`: explain why two records are a pair or not: what they share, and which keys both have."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from neardup.commands import exact_answers
+from neardup.commands.exact_answers import check_files, options_of, refuse_others
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.options.settings import (
@@ -18,8 +20,10 @@ from neardup.options.settings import (
     settings_before_counts,
 )
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
+from neardup.reading.input_files import is_index
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, shown
+from neardup.runtime.manifest import RunFile
+from neardup.runtime.program import StageError, UsageError, check_file_name, shown
 from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
@@ -37,34 +41,35 @@ unless --counts is given.
     python3 -m neardup why --threshold 0.8 videos.txt VIDEO_1 VIDEO_3
     python3 -m neardup why --run pairs.tsv VIDEO_1 VIDEO_3
 """
+FREE = {"--strict", "--max-bad"}  # may differ from the run of --run
 
 
 def main() -> None:
-    args, run_of = _command_line()
+    args = _command_line()
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
         raise UsageError(
             f"A and B are both {shown(ids[0])}: an id is never paired with itself; name two "
             "different ids"
         )
-    records, texts, settings = _read(args, run_of, ids)
+    records, texts, settings = _read(args, ids)
     for name, text in explanation.explained(records, ids, settings, args.measure, texts):
         print(f"{name:{pair_elements.WIDTH}}{text}")
 
 
 def _read(
-    args: argparse.Namespace, run_of: "exact_answers.AskedRun | None", ids: tuple[bytes, bytes]
+    args: argparse.Namespace, ids: tuple[bytes, bytes]
 ) -> tuple[Batch, pair_elements.Texts, Settings]:
     """Return the records and texts of two ids, and the settings; StageError if an id is missing."""
     options = Options.of(args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
-    exact_answers.check_files(args.files)
+    check_files(args.files)
     counter, choice = TokenCounter(), Choice()
     counters = Counters("why", progress="records")
     held: list[Batch] = []
     texts: pair_elements.Texts = {}
-    blocks = settings.blocks(args.files, others=bool(run_of and run_of.indexes))
+    blocks = settings.blocks(args.files, others=bool(args.indexes))
     if settings.form.shingle is not None:
         blocks = pair_elements.noting(blocks, settings.form, ids, texts)
     for batch in parsed(blocks, settings, counters):
@@ -77,7 +82,7 @@ def _read(
     judged(counters.as_dict()["counts"], settings.max_bad)
     for id_ in ids:
         if id_ not in records.ids:
-            raise StageError(_missing(id_, counters.counts, run_of))
+            raise StageError(_missing(id_, counters.counts, args.run, args.indexes))
     if counting:
         settings = Settings.of(options, counter.counts())
     elif names_no_scheme(options) and choice.is_exact(settings):
@@ -85,23 +90,26 @@ def _read(
     return records, texts, settings
 
 
-def _missing(id_: bytes, counts: Mapping[str, int], run: "exact_answers.AskedRun | None") -> str:
+def _missing(id_: bytes, counts: Mapping[str, int], run: str | None, indexes: Sequence[str]) -> str:
     """Return the error message for an id that no record has.
 
-    >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None).partition(";")[0])
+    >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None, []).split(";")[0])
     none of 2 records has the id 'a' (bad lines: 5)
     """
     bad = sum(count for name, count in counts.items() if name.startswith(BAD))
     read = f"none of {counts['records']:,} records has the id {shown(id_)} (bad lines: {bad:,})"
-    if run and run.indexes:
-        return f"{read}; an index has no records to show: name the files of {run.indexes[0]}"
-    if run:
-        return f"{read}; have the files changed since the run of {run.name}?"
+    if indexes:
+        return f"{read}; an index has no records to show: name the files of {indexes[0]}"
+    if run is not None:
+        return f"{read}; have the files changed since the run of {run}?"
     return f"{read}; give the run's options, such as --input, or --run PAIRS if it had -o PAIRS"
 
 
-def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]":
-    """Parse the command line; --run adds the options and files of an earlier run."""
+def _command_line() -> argparse.Namespace:
+    """Parse the command line; --run adds the options and files of an earlier run.
+
+    `indexes` are those of the run's --against, which have no records to show.
+    """
     names = OPTIONS.keys() - OUTPUT_OPTIONS
     own = flags(
         """
@@ -116,15 +124,30 @@ def _command_line() -> "tuple[argparse.Namespace, exact_answers.AskedRun | None]
         files={"nargs": "*"},
     )
     parser = table.parser("python3 -m neardup why", DESCRIPTION, names, own)
-    args, run_of = parser.parse_intermixed_args(), None
+    args, indexes = parser.parse_intermixed_args(), list[str]()
     if args.run is not None:
-        run_of = exact_answers.AskedRun.of(args.run)
-        asked, source = run_of.arguments, f"--run {args.run}"
-        exact_answers.refuse_others(Options.of(args), asked, source, exact_answers.FREE)
-        args = parser.parse_intermixed_args([*asked, *sys.argv[1:]])
+        check_file_name("--run", args.run)
+        run = RunFile.of(args.run)
+        options = options_of(run, args.run)
+        given = [word for word in options.arguments() if word.partition("=")[0] in names]
+        refuse_others(Options.of(args), given, f"--run {args.run}", FREE)
+        args = parser.parse_intermixed_args([*given, *sys.argv[1:]])
+        indexes = list(filter(is_index, options.against))
         if not args.files:
-            run_of.check_files()
-            args.files = run_of.files
+            args.files = [name for name in options.against if name not in indexes] + run.files
+            _check_there(args.files, args.run)
+    args.indexes = indexes
     if not args.files:
         parser.error("the following arguments are required: FILE")
-    return args, run_of
+    return args
+
+
+def _check_there(files: Sequence[str], run: str) -> None:
+    """Raise StageError if an input of the run was standard input or no longer exists."""
+    for file in files:
+        if not os.path.isfile(file):
+            gone = "was standard input" if file == "-" else "no longer exists"
+            raise StageError(
+                f"{file}: {gone}, for --run {run}; name the file that has its records: "
+                f"python3 -m neardup why --run {run} FILE A B"
+            )

@@ -26,8 +26,8 @@ SHOWN = 10  # clusters, and pairs of each kind
 MEMBERS = 24  # of a cluster that is shown
 SPARE = 50  # equal pairs that are read, since some may have different texts
 STEPS = (1000, 2000, 5000, 10000, 20000, 50000, 100000)  # of the histogram, in millionths
-MOST_STEPS = 12
-MOST_WALKED = 500_000  # pairs, in all searches: the largest clusters first
+MAX_STEPS = 12
+MAX_WALKED = 500_000  # pairs, in all searches: the largest clusters first
 Links = Mapping[int, Mapping[int, int]]  # record → partner → number of the pair
 
 
@@ -220,7 +220,7 @@ def _similarities(similarity: np.ndarray, threshold: "Fraction | None") -> list[
     if not len(similarity):
         return []
     given = similarity.min() if threshold is None else int(threshold * MILLION)
-    step = next((each for each in STEPS if (MILLION - given) <= MOST_STEPS * each), STEPS[-1])
+    step = next((each for each in STEPS if (MILLION - given) <= MAX_STEPS * each), STEPS[-1])
     places = 3 if step < 10000 else 2
     bars = []
     for low in range(int(given) // step * step, MILLION, step):
@@ -249,7 +249,7 @@ Bar(label='3', count=1), Bar(label='4', count=0)]
     most = int(apart.max(initial=0))
     if threshold is not None:
         most = max(most, int((1 - threshold) * bits))
-    step = most // MOST_STEPS + 1
+    step = most // MAX_STEPS + 1
     bars = [Bar("0", _between(apart, 0, 0))]
     for low in range(1, most + 1, step):
         high = min(low + step - 1, most)
@@ -271,7 +271,7 @@ def _chains(graph: PairGraph) -> Chains:
     chained = np.flatnonzero(possible > pairs)
     chained = chained[np.argsort(-sizes[chained], kind="stable")]
     walked = np.cumsum(pairs[chained]) - pairs[chained]
-    searched = chained[walked < MOST_WALKED]
+    searched = chained[walked < MAX_WALKED]
     links = _links(graph, np.isin(graph.roots[graph.left], searched))
     ends = (_farthest(links, root)[-1] for root in searched.tolist())
     longest = max((_farthest(links, end) for end in ends), key=len, default=[])

@@ -14,11 +14,12 @@ from typing import Any, Callable
 from neardup.files.folder_walk import path_of
 from neardup.runtime import VERSION
 from neardup.runtime.program import StageError
+from neardup.runtime.summary import many
 from neardup.tools.report.facts import Bar
 
 # Only its own style: anything that a text might smuggle in is refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-LONGEST_ID = 80  # letters
+MAX_ID = 80  # letters
 SLIVER = 0.6  # per cent: the shortest bar
 DOUBTS = {  # what `originals` finds, in plain words
     "enlarged": "a small picture enlarged",
@@ -81,14 +82,14 @@ def shown(value: Any) -> Any:
 
 def id_text(id_: bytes) -> str:
     text = id_.decode("utf-8", "backslashreplace")
-    return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"
+    return text if len(text) <= MAX_ID else text[: MAX_ID - 1] + "…"
 
 
 def path_text(id_: "str | bytes") -> str:
-    """Return the path that an id stands for, cut to its last LONGEST_ID letters."""
+    """Return the path that an id stands for, cut to its last MAX_ID letters."""
     id_ = id_.decode("utf-8", "surrogateescape") if isinstance(id_, bytes) else id_
     text = path_of(id_).decode("utf-8", "backslashreplace")
-    return text if len(text) <= LONGEST_ID else "…" + text[1 - LONGEST_ID :]
+    return text if len(text) <= MAX_ID else "…" + text[1 - MAX_ID :]
 
 
 def names(files: list[str]) -> str:
@@ -98,16 +99,7 @@ def names(files: list[str]) -> str:
     ('pairs.tsv', 'x and 2 more files')
     """
     name = "standard input" if files[0] == "-" else Path(files[0]).name
-    return name + (f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else "")
-
-
-def moment(utc: str) -> str:
-    """Format a UTC time from a run file.
-
-    >>> moment("2026-05-31T18:05:59Z")
-    '2026-05-31 18:05 UTC'
-    """
-    return f"{utc[:10]} {utc[11:16]} UTC"
+    return name + (f" and {many(len(files) - 1, 'more files')}" if len(files) > 1 else "")
 
 
 def doubt_text(words: str) -> str:
@@ -142,15 +134,6 @@ def comma(count: int) -> str:
     return f"{count:,}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Format a count with its noun.
-
-    >>> counted(1, "pair"), counted(1200, "pair")
-    ('1 pair', '1,200 pairs')
-    """
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def percent(part: int, whole: int) -> Any:
     """Format a part of a whole as a percentage in parentheses; "" if the whole is 0."""
     from markupsafe import Markup
@@ -170,4 +153,4 @@ def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float
         yield row, max(SLIVER, 100 * share) if row.count else 0.0
 
 
-CALLS = (comma, counted, doubt_text, duration, lengths, moment, names, path_text, percent)
+CALLS = (comma, doubt_text, duration, lengths, many, names, path_text, percent)

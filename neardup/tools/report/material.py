@@ -19,7 +19,8 @@ from neardup.commands.exact_answers import options_of, refuse_others
 from neardup.lines.answer_lines import Removal, parse_removed
 from neardup.lines.answer_tables import DOUBTED, REMOVED, parsed_lines
 from neardup.options.settings import form_of, settings_before_counts
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
+from neardup.options.table import MAX_LINE_MIB, OPTIONS, OUTPUT_OPTIONS, Options
+from neardup.reading.blocks import read_files
 from neardup.reading.cleaning import plain
 from neardup.reading.input_files import is_index
 from neardup.reading.input_format import InputFormat
@@ -28,7 +29,7 @@ from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
 from neardup.tools.judge.explanation import block_difference
-from neardup.tools.judge.pair_elements import shown_records, word_difference
+from neardup.tools.judge.pair_elements import texts_of, word_difference
 from neardup.tools.report.facts import SHOWN, Facts, Found, Node, PairGraph, facts_of
 
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
@@ -236,19 +237,26 @@ def gathered_material(
 
     paths: of files that are not read under their own name, such as copies of standard input.
     """
-    facts = facts_of(graph, asked.threshold, asked.form.bits)
-    nodes = _shown_nodes(facts, removed)
-    texts: dict[Node, str] = {}
-    repeated: set[Node] = set()
-    count = 0
+    facts, form = facts_of(graph, asked.threshold, asked.form.bits), asked.form
+    nodes, texts, repeated, count = _shown_nodes(facts, removed), dict[Node, str](), set[Node](), 0
     among = [*asked.old_files, *asked.files]
     for old, files in (False, asked.files), (True, asked.old_files):
-        ids = {node.id for node in nodes if node.old == old}
         read = [paths.get(name, name) for name in files]
-        found = shown_records(read, asked.form, ids, among, asked.indexed, files)
-        texts.update((Node(id_, old), text) for id_, text in found.texts.items())
-        repeated.update(Node(id_, old) for id_ in found.repeated)
-        count += found.count
+        blocks = read_files(
+            read,
+            MAX_LINE_MIB << 20,
+            names=files,
+            pieces=form.pieces,
+            others=asked.indexed,
+            among=among,
+        )
+        for id_, text in (record for block in blocks for record in texts_of(block, form)):
+            count += 1
+            node = Node(id_, old)
+            if node in texts:
+                repeated.add(node)
+            elif node in nodes:
+                texts[node] = text
     records = asked.counts.get("records", count)
     return Material(pairs, asked, facts, removed, audit, texts, repeated, records)
 

@@ -11,16 +11,17 @@ import numpy as np
 from neardup.files.folder_walk import path_of
 from neardup.media.pictures.pictures import RefusedError, thumbnail
 from neardup.reading import shingling
+from neardup.runtime.summary import many
 from neardup.tools.report import html_page
 from neardup.tools.report.facts import MILLION, Found, Node, bits_apart
-from neardup.tools.report.html_page import counted, data_uri, filled
+from neardup.tools.report.html_page import data_uri, filled
 from neardup.tools.report.material import Material, Parts
 
 SIDE = 320  # pixels of a picture
 RUN = 40  # words of one difference
 WORD = 200  # letters of a word
 ROOM = 1200  # letters of all differences
-LEAST_GAP = 4  # words: fewer are shown
+MIN_GAP = 4  # words: fewer are shown
 GAP, DIFFERING = "gap", "differing"
 DIFFERENT = ("only_a", "only_b")
 BLANK = "\xa0"  # which HTML does not collapse
@@ -72,7 +73,7 @@ def likeness(similarity: int, bits: int) -> str:
     """
     if bits:
         apart = int(bits_apart(np.array([similarity]), bits)[0])
-        return f"{counted(apart, 'bit')} differ{'s' if apart == 1 else ''}"
+        return f"{many(apart, 'bits')} differ{'s' if apart == 1 else ''}"
     return f"{similarity / MILLION:.6f}"
 
 
@@ -142,7 +143,7 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
             before, after = context * (i > 0), context * (i < last)
         if not last:  # nothing differs
             before = ROOM
-        if len(words) - before - after < LEAST_GAP:
+        if len(words) - before - after < MIN_GAP:
             yield kind, _short(words)
             continue
         if before:

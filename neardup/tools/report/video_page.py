@@ -28,7 +28,7 @@ LISTED = 20  # intervals of a pair, and videos that are not shown
 MOMENTS = (4, 2)  # of the first run, and of each other
 PLACES = 4  # of a common stretch, with pictures
 WIDE = 1000.0  # units of the longer timeline
-LEAST = 4.0  # units: the shortest interval
+MIN_INTERVAL = 4.0  # units: the shortest interval
 TIME_LIMIT = 30  # seconds, for a file
 OUTSIDE = "is not below a folder that may be opened; name its folder with --folder"
 
@@ -65,14 +65,6 @@ class Seen(NamedTuple):
     def picture(self, id_: str, at: float) -> str:
         """Return the picture of a video at a time as a data URI, or "" if there is none."""
         return self.pictures.get((id_, at), "")
-
-
-class Shown(NamedTuple):
-    """The contents of the page for a pair; `strips`: the moments shown for its first runs."""
-
-    pair: Paired
-    lines: Lines
-    strips: list[list[Moment]]
 
 
 def video_page(answer: VideoAnswer, common: Sequence[Stretch], source: str, seen: Seen) -> str:
@@ -168,14 +160,15 @@ def _is_below(path: bytes, folders: Sequence[bytes]) -> bool:
     return any(os.path.commonpath([real, folder]) == folder for folder in folders)
 
 
-def _shown(pair: Paired, seen: Seen) -> Shown:
+def _shown(pair: Paired, seen: Seen) -> tuple[Paired, Lines, list[list[Moment]]]:
+    """Return a pair, its timelines, and the moments that are shown for each of its first runs."""
     a, b = pair.a, pair.b
     strips = [
         [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
         for strip in _strips(pair)
     ]
     lines = time_lines(pair.runs[:LISTED], seen.seconds(a), seen.seconds(b))
-    return Shown(pair, lines, strips)
+    return pair, lines, strips
 
 
 def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
@@ -187,7 +180,7 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
     a = max(a, *(run.a_to for run in runs))
     b = max(b, *(run.b_to for run in runs))
     unit = max(a, b) / WIDE or 1.0
-    wide_a, wide_b = max(a / unit, LEAST), max(b / unit, LEAST)
+    wide_a, wide_b = max(a / unit, MIN_INTERVAL), max(b / unit, MIN_INTERVAL)
     intervals = [
         (
             *_interval(run.a_from / unit, run.a_to / unit, wide_a),
@@ -199,9 +192,9 @@ def time_lines(runs: Sequence[Run], a: float, b: float) -> Lines:
 
 
 def _interval(start: float, end: float, width: float) -> tuple[float, float]:
-    """Widen an interval to at least LEAST units, within a timeline of `width` units."""
-    start = max(0.0, min(start, width - LEAST))
-    return start, max(end, start + LEAST)
+    """Widen an interval to at least MIN_INTERVAL units, within a timeline of `width` units."""
+    start = max(0.0, min(start, width - MIN_INTERVAL))
+    return start, max(end, start + MIN_INTERVAL)
 
 
 def clock(seconds: float) -> str:

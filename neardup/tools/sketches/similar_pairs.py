@@ -45,10 +45,10 @@ from neardup.similarity.sketches import SAMPLE_BITS
 from neardup.tools.sketches.sketch_file import NUMBERS_AT_ONCE, SketchFile
 from neardup.tools.sketches.sketch_kinds import JACCARD, Kind, Signatures
 
-MOST_COUNTS = 24  # as a power of two
+MAX_COUNTS = 24  # as a power of two
 RARITY_BITS = 8
 MANY_COLLISIONS = 100  # of a record with dissimilar ones
-MOST_PAIRED = 24  # first hashes, which make 276 pairs
+MAX_PAIRED = 24  # first hashes, which make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
 PAIR_NUMBERS = 32  # the fixed cost of a pair, in numbers of its sketches
 CANDIDATES = "candidate pairs"
@@ -75,7 +75,8 @@ class SharedTokens:
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each size, how many first hashes are tokens alone, and how many in pairs."""
         if isinstance(self.kind, Signatures):
-            return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
+            apart = self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
+            return np.full(len(sizes), apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
         singles = np.where(sizes > 0, sizes - needed + 1, 0)
         if not self.paired:
@@ -87,33 +88,27 @@ class SharedTokens:
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
-        if int(prefix[0]) > MOST_PAIRED:
+        if int(prefix[0]) > MAX_PAIRED:
             return self
         counts = self.counts(sketches.sizes)
-        first = _cut(self._ordered(sketches), sketches.offsets, counts)
+        first = self._ordered(sketches)[ragged.spans(sketches.offsets[:-1], counts)]
         tokens = Ragged.from_unsorted(first, counts)
         rarity = tokens.values >> np.uint64(SAMPLE_BITS - RARITY_BITS)
         often = np.exp2(rarity.astype(np.float64) / 8 - 1).sum() / len(sketches)
         share = len(tokens.values) / len(sketches.values)
         return replace(self, paired=bool(often * share > MANY_COLLISIONS))
 
-    @property
-    def apart(self) -> int:
-        """The maximum number d of places in which two signatures at the threshold differ."""
-        assert isinstance(self.kind, Signatures)
-        return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
-
     def first(self, sketches: Ragged) -> Ragged:
         """Return the first tokens of each sketch; similar sketches share at least one of them."""
         ordered, sizes = self._ordered(sketches), sketches.sizes
         singles, prefix = self._prefixes(sizes)
-        tokens = _cut(ordered, sketches.offsets, singles)
+        tokens = ordered[ragged.spans(sketches.offsets[:-1], singles)]
         if not self.paired:
             return Ragged.from_unsorted(tokens, singles)
         rows = np.repeat(np.arange(len(sizes)), singles)
         later = ragged.later_in_run(prefix)
         left, right = ragged.pairs_in_runs(later)
-        firsts = _cut(ordered, sketches.offsets, prefix)
+        firsts = ordered[ragged.spans(sketches.offsets[:-1], prefix)]
         pairs = combine(mix(np.stack((firsts[left], firsts[right]))), seed=0)
         tokens = np.concatenate((tokens, pairs >> np.uint64(64 - SAMPLE_BITS)))
         rows = np.concatenate((rows, np.repeat(np.arange(len(sizes)), prefix)[left]))
@@ -144,7 +139,7 @@ class SharedTokens:
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
     """Count hashes by their last bits; return about 8 · (1 + log2 of count), 0 if none (uint8)."""
-    bits = min(max(10, total.bit_length()), MOST_COUNTS)
+    bits = min(max(10, total.bit_length()), MAX_COUNTS)
     counts = np.zeros(1 << bits, dtype=np.uint32)
     for sketches in blocks:
         slots, times = ragged.distinct(kind.hashes(sketches) & np.uint64(len(counts) - 1))
@@ -156,12 +151,6 @@ def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
         steps = 8 * exponent + ((mantissa - 0.5) * 16).astype(np.int64)
         rarity[some] = np.clip(steps, 0, (1 << RARITY_BITS) - 1)
     return rarity
-
-
-def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the first `counts[i]` values of each row i, end to end; `offsets` bound the rows."""
-    place = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
-    return values[place < np.repeat(counts, np.diff(offsets))]
 
 
 class Alike(NamedTuple):
@@ -225,9 +214,7 @@ class Search:
         """Return which pairs (x, y) to compare (bool), so that no pair is compared twice."""
         if self.other is not None:
             return np.ones(len(x), dtype=bool)
-        if self.of is None:
-            return x < y if self.measure == JACCARD else x != y
-        again = np.isin(y, self.of)
+        again = np.ones(len(y), dtype=bool) if self.of is None else np.isin(y, self.of)
         if self.measure == JACCARD:
             return (x < y) | ((x > y) & ~again)
         return (x != y) & ~(swapped & again)

@@ -23,7 +23,7 @@ from neardup.similarity.sketches import SAMPLE_BITS, min_s, mod_m, sample_of_min
 
 HASH_BYTES = SAMPLE_BITS // 8
 PLACE = 32  # bits below the place of a signature
-MOST_HASHES, MOST_PLACES = 1 << 16, 1 << 15
+MAX_HASHES, MAX_PLACES = 1 << 16, 1 << 15
 JACCARD, CONTAINMENT = "jaccard", "containment"
 Rows = np.ndarray  # int64, numbers of rows
 # For each pair, how many items agree of how many (int64), and whether that is exact (bool).
@@ -153,9 +153,9 @@ def kind_of(text: str) -> Kind:
     if name == "signature" and len(values) == 2:
         raise ValueError(f"{text!r}: min-hashes are kept whole; type {name}:{values[0]}")
     for kind, of, most in (
-        ("min", MinHashes, MOST_HASHES),
+        ("min", MinHashes, MAX_HASHES),
         ("mod", Multiples, 1 << 32),
-        ("signature", Signatures, MOST_PLACES),
+        ("signature", Signatures, MAX_PLACES),
     ):
         if name == kind and len(values) == 1 and 1 <= values[0] <= most:
             return of(f"{name}:{values[0]}", values[0])

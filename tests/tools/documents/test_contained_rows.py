@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.joins.weighted_joins import (
-    CONTAINMENT,
-    JACCARD,
-    contained_rows,
-    totals,
-)
+from neardup.joins.weighted_joins import CONTAINMENT, JACCARD, contained_rows, totals
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 
@@ -59,7 +54,7 @@ def test_as_the_nested_loop(
     pairs = list(zip(found.x.tolist(), found.y.tolist()))
     assert len(pairs) == len(set(pairs))
     assert set(pairs) == nested_loop_of_weights(rows, measure, t)
-    for x, y, common in zip(*(column.tolist() for column in found)):
+    for x, y, common in zip(*(column.tolist() for column in found[:3])):
         assert common == sum(weights[token] for token in sets[x] & sets[y])
         assert totals(rows)[x] <= totals(rows)[y]
 

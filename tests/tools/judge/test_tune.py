@@ -27,7 +27,7 @@ from neardup.similarity.measures import NINE_TENTHS, Cosine, Jaccard, SetMeasure
 from neardup.tools.judge.choices import Cost, Setting, best, cost
 from neardup.tools.judge.choices import choices as settings
 from neardup.tools.judge.estimates import Survey, Weights, candidate_counts, likeness
-from neardup.tools.judge.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
+from neardup.tools.judge.line_sample import MAX_BYTES, MAX_LINE_BYTES, draw
 from tests.support.drawn import mapped, settings_of
 from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, run, succeed
 
@@ -191,8 +191,8 @@ def test_a_large_file_is_not_read_whole(tmp_path: Path) -> None:
     for name in (hole, large, Path("/dev/zero")):
         before = bytes_read()
         sample = draw([str(name)], 3000, 0)
-        assert bytes_read() - before <= MOST_BYTES + 3 * MOST_LINE_BYTES
-        assert all(len(line) <= MOST_LINE_BYTES for line in sample.lines)
+        assert bytes_read() - before <= MAX_BYTES + 3 * MAX_LINE_BYTES
+        assert all(len(line) <= MAX_LINE_BYTES for line in sample.lines)
     assert not draw([str(hole)], 10, 0).whole
 
 
@@ -204,7 +204,7 @@ def test_packed_files_and_pipes_are_read_from_the_start(tmp_path: Path, video_fi
     sample = draw([str(packed)], 1000, 0)
     assert "start" in sample.origin
     assert sample.total == pytest.approx(40_000, rel=0.05)
-    assert set(sample.lines) <= set(data[:MOST_BYTES].splitlines(keepends=True))
+    assert set(sample.lines) <= set(data[:MAX_BYTES].splitlines(keepends=True))
     result = succeed([*TUNE, "--sample=300", "-"], tmp_path, data, process=True)
     assert "how much more a pipe holds is unknown" in result.out.decode()
     packed.write_bytes(packed.read_bytes()[:-9000])

@@ -26,7 +26,7 @@ from neardup.similarity.measures import (
 from neardup.tools.judge import shingle_lengths
 from neardup.tools.judge.line_sample import draw
 from neardup.tools.judge.shingle_lengths import (
-    MOST_TEXT,
+    MAX_TEXT,
     Length,
     Texts,
     best_length,
@@ -133,7 +133,7 @@ def test_long_texts_are_thinned(tmp_path: Path) -> None:
     sample = draw([path], 3000, 0)
     texts = Texts.of_sample(sample, AS_IT_IS, 0)
     assert 100 < len(texts) < 900
-    assert MOST_TEXT * 0.9 < sum(map(len, texts.texts)) <= MOST_TEXT
+    assert MAX_TEXT * 0.9 < sum(map(len, texts.texts)) <= MAX_TEXT
     assert texts.weights.records * len(texts) == pytest.approx(900)
     huge = written(tmp_path / "huge", ["word " * 150_000, "other " * 150_000, "third"])
     assert len(Texts.of_sample(draw([huge], 3, 0), AS_IT_IS, 0)) == 2

@@ -123,7 +123,7 @@ def pieces(request, monkeypatch) -> None:
 def paired(request, monkeypatch) -> None:
     """Choose, by the fixture's parameter, whether records meet by single hashes or by pairs."""
     monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", -1 if request.param else 10**9)
-    monkeypatch.setattr(similar_pairs, "MOST_PAIRED", 10**6)
+    monkeypatch.setattr(similar_pairs, "MAX_PAIRED", 10**6)
 
 
 @pytest.mark.slow
