@@ -185,15 +185,15 @@ def copied_stream(container: Any, stream: Any) -> Any:
     return container.add_stream(template=stream)
 
 
-def remuxed(source: Path, path: Path, change: Any, format: str | None = None) -> Path:
+def remuxed(source: Path, path: Path, change: Any, **container: Any) -> Path:
     """Copy the packets of a video without decoding them; return the path of the copy.
 
     `change` is called with the number of each packet in the order of the file, and the packet; it
-    may set its time stamps, and returns False to leave it out.
+    may set its time stamps, and returns False to leave it out; `container` goes to av.open.
     """
     import av
 
-    with av.open(str(source)) as old, av.open(str(path), "w", format=format) as new:
+    with av.open(str(source)) as old, av.open(str(path), "w", **container) as new:
         stream = copied_stream(new, old.streams.video[0])
         for k, packet in enumerate(old.demux(old.streams.video[0])):
             if packet.size and change(k, packet) is not False:

@@ -131,14 +131,9 @@ def test_doubtful_removals_are_marked_in_the_pages(name: str, tmp_path: Path) ->
     assert "1 picture removed, 1 of them doubtful" in run(decided, tmp_path).err
     succeed([*command, "-o", tmp_path / "pairs.tsv"], tmp_path)
     succeed([*command, "--output=fingerprints", "-o", tmp_path / "prints.txt"], tmp_path)
-    files = [
-        tmp_path / "pairs.tsv",
-        "--records",
-        tmp_path / "prints.txt",
-        "-o",
-        tmp_path / "page.html",
-    ]
-    succeed([*NEARDUP, "report", "--pictures", f"--removed={tmp_path}/{name}", *files], tmp_path)
+    flags = ["--pictures", f"--removed={tmp_path}/{name}", "--records", tmp_path / "prints.txt"]
+    files = [tmp_path / "pairs.tsv", "-o", tmp_path / "page.html"]
+    succeed([*NEARDUP, "report", *flags, *files], tmp_path)
     for page in ("own.html", "page.html"):
         text = (tmp_path / page).read_text()
         assert text.count("doubtful: the kept one may be mirrored") == 1

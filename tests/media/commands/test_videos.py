@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -134,34 +135,30 @@ def test_copies_and_clips_with_their_times(folder: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_decisions(folder: Path, tmp_path: Path) -> None:
+    videos(tmp_path, folder, "--output=kept", f"--removed={tmp_path}/removed.jsonl")
     kept = videos(tmp_path, folder, "--output=kept", f"--removed={tmp_path}/removed")
     assert rows(kept, folder) == [["black.mp4"], ["long.mp4"], ["other.mp4"]]
     assert "3 videos kept, 3 removed\n" in kept.err
     removed = videos(tmp_path, folder, "--output=removed")
     assert (tmp_path / "removed").read_bytes() == removed.out
+    objects = map(json.loads, (tmp_path / "removed.jsonl").read_bytes().splitlines())
+    lines = [f"{o['id']}\t{o['kept']}\t{o['share']:.6f}\t{o['doubt']}" for o in objects]
+    assert lines == removed.out.decode().splitlines()
     found = rows(removed, folder)
-    assert {row[0]: row[1] for row in found} == {
-        "clip.mp4": "long.mp4",
-        "mirror.mp4": "long.mp4",
-        "small/long.mp4": "long.mp4",
-    }
+    copies = ("clip.mp4", "mirror.mp4", "small/long.mp4")
+    assert {row[0]: row[1] for row in found} == dict.fromkeys(copies, "long.mp4")
     assert all(float(row[2]) >= 0.8 for row in found)
 
 
 @pytest.mark.slow
-def test_a_video_is_not_removed_for_its_clip(folder: Path, tmp_path: Path) -> None:
+def test_the_rules_of_keep_never_remove_a_video_for_its_clip(folder: Path, tmp_path: Path) -> None:
     result = videos(tmp_path, folder, "--output=removed", "--keep=min:seconds")
     gone = {row[0]: row[1] for row in rows(result, folder)}
     assert "clip.mp4" not in gone
     assert "clip.mp4" not in gone.values()
     assert len(gone) == 2
     smallest = videos(tmp_path, folder, "--output=kept", "--keep=min:bytes")
-    names = {row[0] for row in rows(smallest, folder)}
-    assert names == {"black.mp4", "mirror.mp4", "other.mp4"}
-
-
-@pytest.mark.slow
-def test_preferred_paths(folder: Path, tmp_path: Path) -> None:
+    assert rows(smallest, folder) == [["black.mp4"], ["mirror.mp4"], ["other.mp4"]]
     kept = videos(tmp_path, folder, "--output=kept", "--keep=prefer:/(small|x),max:pixels")
     assert ["small/long.mp4"] in rows(kept, folder)
     assert ["long.mp4"] not in rows(kept, folder)
@@ -281,25 +278,15 @@ def test_no_video_is_replaced(flag: str, folder: Path, tmp_path: Path) -> None:
         assert name.read_bytes() == before
 
 
-@pytest.fixture(scope="session")
-def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of twenty films, each with a copy and a clip."""
-    top = tmp_path_factory.mktemp("sixty")
-    for k in range(20):
-        frames = film(40 + k)
-        filmed(frames, top / f"{k}.mp4")
-        filmed(frames, top / "copies" / f"{k}.mp4", size=SMALL)
-        filmed(frames[2 * FPS : 8 * FPS], top / "clips" / f"{k}.mp4")
-    return top
-
-
 @pytest.mark.slow
-def test_sixty_files(sixty: Path, tmp_path: Path) -> None:
-    found = pairs(videos(tmp_path, sixty), sixty)
-    three = (("{}", "clips/{}"), ("{}", "copies/{}"), ("clips/{}", "copies/{}"))
-    wanted = {
-        tuple(sorted(f"{name.format(k)}.mp4" for name in two)) for k in range(20) for two in three
-    }
-    assert {tuple(sorted(pair)) for pair in found} == wanted
-    kept = rows(videos(tmp_path, sixty, "--output=kept"), sixty)
+def test_twenty_films_each_with_a_copy_and_a_clip(tmp_path: Path) -> None:
+    top, wanted = tmp_path / "films", set()
+    for k in range(20):
+        frames, names = film(40 + k), [f"{folder}{k}.mp4" for folder in ("", "clips/", "copies/")]
+        filmed(frames, top / names[0])
+        filmed(frames[2 * FPS : 8 * FPS], top / names[1])
+        filmed(frames, top / names[2], size=SMALL)
+        wanted |= set(map(frozenset, combinations(names, 2)))
+    assert set(map(frozenset, pairs(videos(tmp_path, top), top))) == wanted
+    kept = rows(videos(tmp_path, top, "--output=kept"), top)
     assert sorted(row[0] for row in kept) == sorted(f"{k}.mp4" for k in range(20))

@@ -1,7 +1,5 @@
 """The frames taken every quarter of a second are the expected ones; each shows its number."""
 
-from __future__ import annotations
-
 from math import ceil, floor
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,8 @@ def read(path: Path, fast: bool = False, damaged: int = 0) -> list[tuple[float, 
     shrinker = Shrinker()
     with opened(bytes(path)) as (container, stream):
         decoder = Decoder(container, stream, 4, fast)
-        found = [
-            (round(time, 3), number_of(shrinker.small(frame))) for time, frame in decoder.at_ticks()
-        ]
+        ticks = decoder.at_ticks()
+        found = [(round(time, 3), number_of(shrinker.small(frame))) for time, frame in ticks]
         assert decoder.damaged == damaged
     return found
 

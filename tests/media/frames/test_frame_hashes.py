@@ -1,7 +1,5 @@
 """Frame hashes are within two bits of those of single pictures, and change little after edits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -128,8 +126,7 @@ def test_a_bar_within_a_bar_is_cut() -> None:
 
 
 @pytest.mark.slow
-def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
-    """Bars in bars, also in neighbouring frames, leave at least 1/8 of the width and height."""
+def test_bars_of_neighbours_leave_an_eighth_of_the_width_and_height() -> None:
     banded = np.full((SIDE, SIDE), 120, np.uint8)
     banded[21:44] = 0
     pillars = np.zeros((SIDE, SIDE), np.uint8)
@@ -138,9 +135,8 @@ def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
     random = np.random.default_rng(0)
     films = [np.stack([banded, pillars])]
     for _ in range(60):
-        pictures = (
-            random.choice([0, 8, 120, 240], (4, 8, 8)).astype(np.uint8).repeat(8, 1).repeat(8, 2)
-        )
+        cells = random.choice([0, 8, 120, 240], (4, 8, 8)).astype(np.uint8)
+        pictures = cells.repeat(8, 1).repeat(8, 2)
         for picture in pictures:
             for rows in (picture, picture.T):
                 first, last = random.integers(0, 27, 2)
@@ -152,9 +148,14 @@ def test_bars_of_neighbours_leave_something_of_a_picture() -> None:
         assert hashes(pictures)[0].shape == (len(pictures), len(VARIANTS), 4)
 
 
-def test_an_object_on_a_plain_ground_has_no_bars_but_a_tight_box() -> None:
+def discs() -> np.ndarray:
+    """Return frames of a moving texture in a circle, on a dark ground."""
     row, column = np.mgrid[:SIDE, :SIDE] - 31.5
-    disc = np.where(np.hypot(row, column) < 18, film(), 8).astype(np.uint8)
+    return np.where(np.hypot(row, column) < 18, film(), 8).astype(np.uint8)
+
+
+def test_an_object_on_a_plain_ground_has_no_bars_but_a_tight_box() -> None:
+    disc = discs()
     boxes, tight = borders(disc)
     assert boxes.tolist() == [[0, 256, 0, 256]] * len(disc)
     assert np.abs(tight - [56, 200, 56, 200]).max() <= 8
@@ -165,9 +166,7 @@ def test_an_object_on_a_plain_ground_has_no_bars_but_a_tight_box() -> None:
 
 
 def test_flat_frames_do_not_change_the_tight_boxes_around_them() -> None:
-    row, column = np.mgrid[:SIDE, :SIDE] - 31.5
-    disc = np.where(np.hypot(row, column) < 18, film(), 8).astype(np.uint8)
-    cut_to = disc.copy()
+    disc, cut_to = discs(), discs()
     cut_to[::6] = 8
     seen = np.arange(len(disc)) % 6 > 0
     assert (borders(cut_to)[1][seen] == borders(disc)[1][seen]).all()

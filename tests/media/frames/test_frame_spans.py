@@ -1,7 +1,5 @@
 """Spans of similar frames equal those of a slow definition, in one batch and in several."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

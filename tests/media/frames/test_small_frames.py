@@ -1,7 +1,5 @@
 """Frames of any colour range, depth, size or rotation become correct small pictures."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path
@@ -47,10 +45,8 @@ def test_black_is_0_and_white_is_255(format: str, black: int, white: int) -> Non
     assert small(flat(format, black)).max() <= 1
     assert small(flat(format, white)).min() >= 254
     grey = small(flat(format, (black + white) // 2))
-    assert grey.shape == (64, 64)
-    assert grey.dtype == np.uint8
-    assert grey.min() >= 125
-    assert grey.max() <= 130
+    assert (grey.shape, grey.dtype) == ((64, 64), np.uint8)
+    assert 125 <= grey.min() <= grey.max() <= 130
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs /proc")
@@ -110,11 +106,7 @@ def test_both_fields_of_an_interlaced_frame_count() -> None:
 def displayed(matrix: tuple[int, int, int, int], source: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the displayed picture by the definition: (x, y) is shown at (ax + cy, bx + dy)."""
     a, b, c, d = matrix
-    points = {
-        (b * x + d * y, a * x + c * y): source[y, x]
-        for y in range(source.shape[0])
-        for x in range(source.shape[1])
-    }
+    points = {(b * x + d * y, a * x + c * y): value for (y, x), value in np.ndenumerate(source)}
     rows, columns = (sorted({point[k] for point in points}) for k in (0, 1))
     return np.array([[points[row, column] for column in columns] for row in rows], np.uint8)
 

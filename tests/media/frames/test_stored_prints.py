@@ -1,7 +1,5 @@
 """Video fingerprints as bytes, lines and rows of a table; other content is refused."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path
@@ -15,6 +13,7 @@ from neardup.media.frames.print_files import is_print_file, prints_in, write_pri
 from neardup.media.frames.stored_prints import PrintSpool, from_bytes, to_bytes
 from neardup.media.frames.video_prints import VideoPrint, to_line
 from neardup.runtime.program import StageError
+from tests.support.made_up_prints import same
 
 
 def made_up(seed: int, frames: int = 5, variants: int = 3) -> VideoPrint:
@@ -24,12 +23,6 @@ def made_up(seed: int, frames: int = 5, variants: int = 3) -> VideoPrint:
     hashes = draw.integers(0, 2**64, (frames, variants, 4), np.uint64)
     names = tuple(f"v{k}" for k in range(variants))
     return VideoPrint(f"ä{seed}%20.mp4", {"seconds": 1.5, "codec": "h264"}, names, spans, hashes)
-
-
-def same(x: VideoPrint, y: object) -> bool:
-    assert isinstance(y, VideoPrint)
-    arrays = np.array_equal(x.spans, y.spans) and np.array_equal(x.hashes, y.hashes)
-    return arrays and x[:3] == y[:3] and y.hashes.dtype == np.uint64 and y.spans.dtype == np.int64
 
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 300])
@@ -44,8 +37,7 @@ def test_as_bytes(frames: int) -> None:
 @example(b"[" * 100_000)
 @example(b'{"id":"a","facts":{},"variants":[],"spans":%d}\n' % 10**30 + zlib.compress(b""))
 def test_other_bytes(value: bytes) -> None:
-    found = from_bytes(value)
-    assert found is None
+    assert from_bytes(value) is None
 
 
 @given(st.integers(0, 500), st.integers(0, 255))
@@ -75,10 +67,7 @@ def test_a_spool(tmp_path: Path) -> None:
     spool.close()
 
 
-NAMES = ["p.index", "p.jsonl", "p.jsonl.gz", "p.txt.xz", "p.parquet"]
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["p.index", "p.jsonl", "p.jsonl.gz", "p.txt.xz", "p.parquet"])
 def test_files(name: str, tmp_path: Path) -> None:
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
@@ -119,14 +108,11 @@ def test_bad_rows(tmp_path: Path) -> None:
     with open(path, "wb") as sink:
         write_prints(sink, "p.parquet", [made_up(seed) for seed in range(11)])
     table = parquet.read_table(path).to_pylist()
-    table[1]["facts"] = "x"
-    table[2]["hashes"] = table[2]["hashes"][:-1]
-    table[3]["starts"] = table[3]["starts"][::-1]
-    table[4]["id"] = None
-    table[5]["variants"] = []
-    table[6]["facts"] = None
-    table[7]["id"] = "a\tb"
-    table[8]["variants"] = [None] * len(table[8]["variants"])
+    changes = [{"facts": "x"}, {"facts": None}, {"id": None}, {"id": "a\tb"}, {"variants": []}]
+    changes += [{"hashes": table[6]["hashes"][:-1]}, {"starts": table[7]["starts"][::-1]}]
+    changes += [{"variants": [None] * len(table[8]["variants"])}]
+    for row, change in zip(table[1:], changes):
+        row.update(change)
     parquet.write_table(arrow.Table.from_pylist(table, parquet.read_schema(path)), path)
     bad: list[str] = []
     assert [video.id for video in prints_in(path, bad.append)] == [

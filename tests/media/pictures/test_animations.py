@@ -1,7 +1,5 @@
 """Animations are compared by five of their frames, and are never a pair with a still."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

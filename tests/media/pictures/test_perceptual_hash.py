@@ -1,7 +1,5 @@
 """Hashes of pictures have the right symmetries, crops and bit order, and are close to PDQ's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Openings and other stretches that occur in many different videos are found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

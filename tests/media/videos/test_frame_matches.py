@@ -1,7 +1,5 @@
 """Exact matches of frames are those of all pairs; masks find a stated share of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +37,11 @@ def some_prints(random: np.random.Generator) -> list[VideoPrint]:
     return [*first, *copies, mirrored(first[1], "m1"), calm, copied(random, calm, "calm copy", 3)]
 
 
+def written(folder: Path, prints: list[VideoPrint]) -> FrameStore:
+    folder.mkdir()
+    return FrameStore.write(folder, prints)
+
+
 def by_all_pairs(store: FrameStore, distance: int) -> Found:
     found = set()
     own = store.hashes_of(0)
@@ -67,8 +70,7 @@ def searched(folder: Path, store: FrameStore, exact: bool, jobs: int = 1, old: i
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_exact_seeds_are_those_of_all_pairs(tmp_path: Path, jobs: int) -> None:
-    (tmp_path / "store").mkdir()
-    store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
+    store = written(tmp_path / "store", some_prints(np.random.default_rng(0)))
     expected = by_all_pairs(store, 31)
     assert {flipped for *_, flipped in expected} == {False, True}
     assert len(expected) < store.frames**2 / 4
@@ -82,8 +84,7 @@ def test_exact_seeds_have_all_that_masks_find(tmp_path: Path) -> None:
     made[1, np.arange(200), b] = made[0, np.arange(200), a]
     made ^= SALT
     prints = [filmed(name, hashes)._replace(variants=VARIANTS) for name, hashes in zip("ab", made)]
-    (tmp_path / "store").mkdir()
-    store = FrameStore.write(tmp_path / "store", prints)
+    store = written(tmp_path / "store", prints)
     by_masks = searched(tmp_path / "masks", store, exact=False)
     assert len(by_masks) > 20
     assert by_masks <= searched(tmp_path / "exact", store, exact=True)
@@ -91,11 +92,10 @@ def test_exact_seeds_have_all_that_masks_find(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_masks_find_a_stated_share_of_them(tmp_path: Path) -> None:
-    (tmp_path / "store").mkdir()
     random = np.random.default_rng(1)
     video = made_up(random, "v", 200)
     prints = [video, *(copied(random, video, f"c{bits}", bits) for bits in (12, 24))]
-    store = FrameStore.write(tmp_path / "store", prints)
+    store = written(tmp_path / "store", prints)
     n, hashes = len(video.spans), store.hashes_of(0)
     found = searched(tmp_path / "seeds", store, exact=False)
     assert found <= by_all_pairs(store, 31)
@@ -117,8 +117,7 @@ def test_nothing_depends_on_the_order_of_videos_or_on_the_processes(
     prints = some_prints(random)
 
     def of(name: str, order: list[int], jobs: int) -> set[tuple[str, int, str, int, bool]]:
-        (tmp_path / name).mkdir()
-        store = FrameStore.write(tmp_path / name, [prints[k] for k in order])
+        store = written(tmp_path / name, [prints[k] for k in order])
         found = searched(tmp_path / f"{name}.seeds", store, exact, jobs)
         at = [(store.ids[k], int(start)) for k, start in zip(store.owner, store.spans[:, 0])]
         return {(*at[a], *at[b], flipped) for a, b, flipped in found}
@@ -133,8 +132,7 @@ def test_nothing_depends_on_the_order_of_videos_or_on_the_processes(
 
 @pytest.mark.slow
 def test_pairs_of_old_videos_are_not_looked_for(tmp_path: Path) -> None:
-    (tmp_path / "store").mkdir()
-    store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
+    store = written(tmp_path / "store", some_prints(np.random.default_rng(0)))
     every = searched(tmp_path / "all", store, exact=False)
     new = {seed for seed in every if max(store.owner[seed[0]], store.owner[seed[1]]) >= 7}
     assert searched(tmp_path / "new", store, exact=False, old=7) == new
@@ -142,8 +140,7 @@ def test_pairs_of_old_videos_are_not_looked_for(tmp_path: Path) -> None:
 
 
 def test_seeds_come_by_pairs_of_videos(tmp_path: Path) -> None:
-    (tmp_path / "store").mkdir()
-    store = FrameStore.write(tmp_path / "store", some_prints(np.random.default_rng(0)))
+    store = written(tmp_path / "store", some_prints(np.random.default_rng(0)))
     expected = searched(tmp_path / "seeds", store, exact=False)
     found, pairs = set(), []
     for part in range(PARTS):
@@ -202,13 +199,11 @@ def test_a_frame_of_very_many_videos_costs_no_square() -> None:
 
 
 def test_masks_are_the_same_on_every_machine() -> None:
-    """Masks are the same on every machine, since each may search by some of them."""
+    """Each machine may search by some of them."""
     hashes = np.arange(8, dtype=np.uint64).reshape(2, 4) * np.uint64(0x9E3779B97F4A7C15)
-    assert [keys_by(hashes, mask).tolist() for mask in (0, 39)] == KEYS
+    keys = [[3399644, 5358349], [7424211, 16161621]]
+    assert [keys_by(hashes, mask).tolist() for mask in (0, 39)] == keys
     assert frame_matches.MASK_BITS == 24
-
-
-KEYS = [[3399644, 5358349], [7424211, 16161621]]
 
 
 @pytest.mark.parametrize("own", [CALM, CALM + 1])

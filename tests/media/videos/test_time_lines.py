@@ -1,7 +1,5 @@
 """The line in time for matching frames is about as good as one found by exhaustive search."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

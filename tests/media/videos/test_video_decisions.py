@@ -1,7 +1,5 @@
 """Which of several similar videos is the original, where that is in doubt, and what is removed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

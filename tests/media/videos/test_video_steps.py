@@ -1,7 +1,5 @@
 """Pairs of videos found in steps are those of `find`, which holds all fingerprints in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -45,6 +43,13 @@ def at_once(prints: list[VideoPrint], options: JoinOptions, folder: Path) -> set
     return {format_run(run) for pair in pairs for run in pair_runs(pair, store.ids)}
 
 
+def found(prints: list[VideoPrint], tmp: Path, options: JoinOptions = DEFAULT) -> set[bytes]:
+    """Return the lines that both `find` and the steps give."""
+    expected = at_once(prints, options, tmp / "frames")
+    assert in_steps(list(map(to_line, prints)), options) == expected
+    return expected
+
+
 @pytest.fixture(scope="module")
 def prints() -> list[VideoPrint]:
     """Return fingerprints of copies, clips, mirror images, other rates, and twelve episodes."""
@@ -81,10 +86,9 @@ def prints() -> list[VideoPrint]:
 def test_steps_give_the_pairs_of_one_process(
     prints: list[VideoPrint], options: JoinOptions, tmp_path: Path
 ) -> None:
-    expected = at_once(prints, options, tmp_path / "frames")
+    expected = found(prints, tmp_path, options)
     assert any(line.startswith(b"a.copy0\ta.copy1\t") for line in expected)
     assert not any(line.startswith(b"episode0\tepisode1\t") for line in expected)
-    assert in_steps(list(map(to_line, prints)), options) == expected
 
 
 def stills(random: np.random.Generator) -> list[VideoPrint]:
@@ -120,16 +124,14 @@ MOVING = made.made_up(np.random.default_rng(9), "", 8)
 
 def test_one_picture_is_no_evidence_for_a_copy(tmp_path: Path) -> None:
     """Episodes with one cover are pairs "of one picture", at speed 1; equal files are copies."""
-    prints = stills(np.random.default_rng(5))
-    expected = at_once(prints, DEFAULT, tmp_path / "frames")
-    assert in_steps(list(map(to_line, prints))) == expected
-    found = {tuple(fields[:2]): fields[2:] for fields in (x.split(b"\t") for x in expected)}
-    one = {pair for pair, fields in found.items() if fields[-1] == b"one picture\n"}
+    expected = found(stills(np.random.default_rng(5)), tmp_path)
+    pairs = {tuple(fields[:2]): fields[2:] for fields in (x.split(b"\t") for x in expected)}
+    one = {pair for pair, fields in pairs.items() if fields[-1] == b"one picture\n"}
     assert {(b"ep1", b"ep2"), (b"sym1", b"sym2")} <= one
-    assert found[b"ep1", b"ep2"][1:5] == [b"0.0-100.0", b"0.0-100.0", b"1.00", b"1.000"]
+    assert pairs[b"ep1", b"ep2"][1:5] == [b"0.0-100.0", b"0.0-100.0", b"1.00", b"1.000"]
     copies = {(b"same1", b"same2"), (b"slides1", b"slides2"), (b"open1", b"open2")}
-    assert found.keys() - one == copies
-    assert len(found) == len(expected)  # no mirrored pair beside a plain one
+    assert pairs.keys() - one == copies
+    assert len(pairs) == len(expected)  # no mirrored pair beside a plain one
 
 
 def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
@@ -139,10 +141,8 @@ def test_takes_of_a_camera_count_as_one_video(tmp_path: Path) -> None:
         made.filmed(f"take{k}", made.noisy(random, parts[random.permutation(20)], 6), tick=1000)
         for k in range(9)
     ]
-    prints = [*takes, made.copied(random, takes[0], "copy", 3)]
-    expected = at_once(prints, DEFAULT, tmp_path / "frames")
+    expected = found([*takes, made.copied(random, takes[0], "copy", 3)], tmp_path)
     assert {line.split(b"\t")[1] for line in expected if line.startswith(b"copy")} == {b"take0"}
-    assert in_steps(list(map(to_line, prints))) == expected
 
 
 @pytest.mark.slow
@@ -151,10 +151,8 @@ def test_a_whole_copy_of_common_frames(tmp_path: Path) -> None:
     decks = made.slides(random, 7)
     more = np.concatenate((decks[1].hashes, made.frames(random, 2)))
     longer = made.filmed("longer", made.noisy(random, more, 3), tick=5000)
-    prints = [*decks, made.copied(random, decks[0], "copy", 3), longer]
-    expected = at_once(prints, DEFAULT, tmp_path / "frames")
+    expected = found([*decks, made.copied(random, decks[0], "copy", 3), longer], tmp_path)
     assert {line.split(b"\t")[1] for line in expected if line.startswith(b"copy")} == {b"slides0"}
-    assert in_steps(list(map(to_line, prints))) == expected
 
 
 @pytest.mark.slow
@@ -173,10 +171,8 @@ def test_a_whole_copy_with_few_frames_of_its_own(options: JoinOptions, tmp_path:
     video = made.joined("a", opening, made.made_up(random, "", 4))
     changed = made.joined("changed", made.cut(video, "", 0, 22.5), made.made_up(random, "", 1.5))
     prints = [*hosts, video, made.copied(random, video, "same"), made.copied(random, changed, "c")]
-    expected = at_once(prints, options, tmp_path / "frames")
-    pairs = {tuple(line.split(b"\t")[:2]) for line in expected}
+    pairs = {tuple(line.split(b"\t")[:2]) for line in found(prints, tmp_path, options)}
     assert {(b"a", b"same"), (b"a", b"c"), (b"c", b"same")} <= pairs
-    assert in_steps(list(map(to_line, prints)), options) == expected
 
 
 @pytest.mark.slow
@@ -189,8 +185,7 @@ def test_a_repeated_opening_is_not_a_whole_copy(tmp_path: Path) -> None:
     ]
     episode = made.joined("episode", opening, made.made_up(random, "", 32))
     prints = [*hosts, made.joined("loop", *[opening] * 6), made.copied(random, episode, "episode")]
-    assert at_once(prints, DEFAULT, tmp_path / "frames") == set()
-    assert in_steps(list(map(to_line, prints))) == set()
+    assert found(prints, tmp_path) == set()
 
 
 @pytest.mark.slow
@@ -214,10 +209,7 @@ def test_very_short_videos_that_match_in_one_frame_count_as_one(tmp_path: Path) 
     frame, other = made.frames(random, 1), made.frames(random, 20)
     clips = [made.filmed(f"clip{k}", made.noisy(random, frame, 3), tick=1500) for k in range(7)]
     twins = [made.filmed(id_, np.concatenate((frame, other)), tick=1500) for id_ in "ab"]
-    prints = [*clips, *twins]
-    expected = at_once(prints, DEFAULT, tmp_path / "frames")
-    lines = list(map(to_line, prints))
-    assert in_steps(lines) == expected
+    expected = found([*clips, *twins], tmp_path)
     assert [line.split(b"\t")[2:4] for line in expected] == [[b"31.5", b"0.0-31.5"]]
 
 
@@ -230,16 +222,17 @@ def test_what_does_not_fit_together_is_refused() -> None:
     a, b = made.made_up(random, "a", 5), made.made_up(random, "a\tb", 5)
     with pytest.raises(StageError, match="two prints have the id a"):
         list(video_steps.copies(spread_and_sorted(to_line(a), to_line(a)), DEFAULT))
+    other = made.made_up(random, "b", 5)._replace(variants=("x", "y"))
+    with pytest.raises(StageError, match="prints of b and a have different variants"):
+        list(video_steps.seeds(spread_and_sorted(to_line(a), to_line(other)), DEFAULT))
     starts = format_numbers(np.array([[0, 0]]))
     seeds = line(b"0.1", SEEDS, b"a", b"b", starts)
     with pytest.raises(StageError, match="b has no print of these frames"):
         list(video_steps.pairs(spread_and_sorted(to_line(a), seeds), DEFAULT))
-    later = (
-        line(b"0.1", SEEDS, b"a", b"a", starts),
-        line(COMMON, b"a", format_numbers(np.array([1]))),
-    )
+    common = line(COMMON, b"a", format_numbers(np.array([1])))
+    every = to_line(a), line(b"0.1", SEEDS, b"a", b"a", starts), common
     with pytest.raises(StageError, match="a has no print of these frames"):
-        list(video_steps.pairs(spread_and_sorted(to_line(a), *later), DEFAULT))
+        list(video_steps.pairs(spread_and_sorted(*every), DEFAULT))
     with pytest.raises(StageError, match="not sorted"):
         list(video_steps.seeds(video_steps.spread([to_line(a), to_line(a)], 2), DEFAULT))
     with pytest.raises(WireError, match="expected a print, seeds or common frames"):
@@ -248,20 +241,17 @@ def test_what_does_not_fit_together_is_refused() -> None:
         list(video_steps.spread([to_line(b)]))
     with pytest.raises(WireError, match="base 64"):
         list(video_steps.shown([line(b"0.1", SEEDS, b"a", b"b", b"?")]))
-    with pytest.raises(WireError, match="clusters"):
-        Clusters.read([b"a\t1\n"])
 
 
 def test_lines_that_are_not_sorted_are_refused() -> None:
     """A step would overlook common frames, by which videos that share an opening are no pair."""
     random = np.random.default_rng(2)
     opening = made.made_up(random, "", 6)
-    prints = [
-        to_line(
-            made.joined(f"host{k}", made.copied(random, opening, ""), made.made_up(random, "", 20))
-        )
+    hosts = [
+        made.joined(f"host{k}", made.copied(random, opening, ""), made.made_up(random, "", 20))
         for k in range(8)
     ]
+    prints = list(map(to_line, hosts))
     seeds = list(video_steps.seeds(spread_and_sorted(*prints), DEFAULT))
     clusters = Clusters.read([line(b"", b"8")])
     shown = list(video_steps.shown(seeds))
@@ -274,13 +264,6 @@ def test_lines_that_are_not_sorted_are_refused() -> None:
         lines = video_steps.spread([*first, *second, *third], 1)
         with pytest.raises(StageError, match="not sorted"):
             list(video_steps.pairs(lines, DEFAULT))
-
-
-def test_prints_of_other_variants_are_refused() -> None:
-    random = np.random.default_rng(6)
-    a, b = made.made_up(random, "a", 5), made.made_up(random, "b", 5)._replace(variants=("x", "y"))
-    with pytest.raises(StageError, match="prints of b and a have different variants"):
-        list(video_steps.seeds(spread_and_sorted(to_line(a), to_line(b)), DEFAULT))
 
 
 def test_damaged_lines_are_refused() -> None:
@@ -327,13 +310,10 @@ def test_damaged_lines_are_refused() -> None:
     assert min(refused.values()) > 5, refused
 
 
-@pytest.mark.parametrize("number", [b"9" * 5000, b"-1", b"1_0", b"1.0", b""])
-def test_wrong_numbers_of_clusters_are_refused(number: bytes) -> None:
-    with pytest.raises(WireError, match="expected the clusters of videos"):
-        Clusters.read([b"\t" + number + b"\n"])
-
-
-@pytest.mark.parametrize("key", [b"9" * 5000 + b".1", b"1.1", b"0.", b"0", b"-1.0"])
-def test_wrong_keys_of_shares_are_refused(key: bytes) -> None:
-    with pytest.raises(WireError, match=r"expected the lines that `step\.py videos spread`"):
-        list(video_steps.seeds([line(key, PRINT, b"a", b"")], DEFAULT))
+def test_wrong_numbers_are_refused() -> None:
+    for text in (b"a\t1", b"\t" + b"9" * 5000, b"\t-1", b"\t1_0", b"\t1.0", b"\t"):
+        with pytest.raises(WireError, match="expected the clusters of videos"):
+            Clusters.read([text + b"\n"])
+    for key in (b"9" * 5000 + b".1", b"1.1", b"0.", b"0", b"-1.0"):
+        with pytest.raises(WireError, match=r"expected the lines that `step\.py videos spread`"):
+            list(video_steps.seeds([line(key, PRINT, b"a", b"")], DEFAULT))
