@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bench.machine import machine
 from bench.report.tables import markdown
@@ -34,9 +35,10 @@ from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
 from neardup.files.folder_walk import FoundFile
 from neardup.files.results import Failure
+from neardup.media.frames.frame_hashes import VARIANTS
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_files import Reading, print_of
-from neardup.media.frames.video_prints import VideoPrint
+from neardup.media.frames.video_prints import MIRROR, REGIONS, WORDS, VideoPrint
 from neardup.media.videos.runs import VideoPair
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.similarity.intervals import clopper_pearson
@@ -363,17 +365,33 @@ def growth_table(hours: Sequence[int]) -> str:
 
 
 def made_up(hours: int) -> Iterable[VideoPrint]:
-    """Yield fingerprints of one-hour videos with random hashes; one in ten is a noisy copy."""
+    """Yield prints of one-hour videos with random frames; one in ten is a noisy copy.
+
+    As in a real video without bars, the variants without bars are those with them, centres differ
+    from the whole in one bit in eight, and mirror images are other frames.
+    """
     rng = np.random.default_rng(1)
     spans = (np.arange(12_000, dtype=np.int64)[:, np.newaxis] + np.arange(2)) * 300
-    last = np.empty((0, 1, 4), np.uint64)
+    last = np.empty((0, len(VARIANTS), WORDS), np.uint64)
     for number in range(hours):
-        hashes = rng.integers(0, 2**64, (len(spans), 1, 4), np.uint64)
+        hashes = random_hashes(rng, 0)
+        for v, name in enumerate(VARIANTS):
+            if not name.startswith(REGIONS):
+                hashes[:, v] = hashes[:, VARIANTS.index("whole" + MIRROR * name.endswith(MIRROR))]
+            if name.startswith("centre"):
+                hashes[:, v] ^= random_hashes(rng, 2)[:, v]
         if number % 10 == 1:
-            flips = [rng.integers(0, 2**64, hashes.shape, np.uint64) for _ in range(4)]
-            hashes = last ^ (flips[0] & flips[1] & flips[2] & flips[3])  # a bit in sixteen
-        yield VideoPrint(f"{number:06}", {"seconds": 3600.0}, ("whole",), spans, hashes)
+            hashes = last ^ random_hashes(rng, 3)
+        yield VideoPrint(f"{number:06}", {"seconds": 3600.0}, VARIANTS, spans, hashes)
         last = hashes
+
+
+def random_hashes(rng: np.random.Generator, halvings: int) -> NDArray[np.uint64]:
+    """Return hashes (12,000, V, 4) of random bits; each halving clears half of the bits set."""
+    hashes = rng.integers(0, 2**64, (12_000, len(VARIANTS), WORDS), np.uint64)
+    for _ in range(halvings):
+        hashes &= rng.integers(0, 2**64, hashes.shape, np.uint64)
+    return hashes
 
 
 if __name__ == "__main__":
