@@ -19,8 +19,8 @@ from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson, exact_interval
 from neardup.similarity.measures import Threshold
-from neardup.tools.sketches import similar_pairs, sketch_file
-from neardup.tools.sketches.similar_pairs import Search, shown
+from neardup.tools.sketches import similar, sketch_file, sketch_kinds
+from neardup.tools.sketches.similar import Search, shown
 from neardup.tools.sketches.sketch_file import SketchFile, write_sketches
 from neardup.tools.sketches.sketch_kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
@@ -115,15 +115,15 @@ def all_pairs(
 def pieces(request, monkeypatch) -> None:
     if request.param:
         monkeypatch.setattr(sketch_file, "NUMBERS_AT_ONCE", 300)
-        monkeypatch.setattr(similar_pairs, "NUMBERS_AT_ONCE", 300)
+        monkeypatch.setattr(similar, "NUMBERS_AT_ONCE", 300)
         monkeypatch.setattr(inverted_index, "STEP", 50)
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "two and two"])
 def paired(request, monkeypatch) -> None:
     """Choose, by the fixture's parameter, whether records meet by single hashes or by pairs."""
-    monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", -1 if request.param else 10**9)
-    monkeypatch.setattr(similar_pairs, "MAX_PAIRED", 10**6)
+    monkeypatch.setattr(sketch_kinds, "MANY_COLLISIONS", -1 if request.param else 10**9)
+    monkeypatch.setattr(sketch_kinds, "MAX_PAIRED", 10**6)
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
     sets = drawn(seed, 24)
     file = written(tmp_path_factory.getbasetemp() / "any", sets, kind)
     sketches = sketched(sets, file.kind)
-    with patch.object(similar_pairs, "MANY_COLLISIONS", many):
+    with patch.object(sketch_kinds, "MANY_COLLISIONS", many):
         assert search(file, t) == all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
 
 
@@ -193,7 +193,7 @@ def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
     file = written(tmp_path / "s", sets, "min:64")
     compared = []
     for many in (10**9, 10):
-        monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", many)
+        monkeypatch.setattr(sketch_kinds, "MANY_COLLISIONS", many)
         counters = Counters("test")
         found = Search(file, None, Threshold.parse("0.9"), JACCARD, None, counters).pairs()
         pairs = sum(len(each.asked) for each in found)
