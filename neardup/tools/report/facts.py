@@ -124,6 +124,7 @@ class Chains:
     possible: int  # pairs in a cluster
     searched: int  # clusters
     longest: list[Found]  # the pairs of the longest chain found
+    path: list[Node]  # the records along it
 
 
 @dataclass(frozen=True)
@@ -281,6 +282,7 @@ def _chains(graph: PairGraph) -> Chains:
         int(possible.sum()),
         len(searched),
         [graph.pair(links[a][b]) for a, b in zip(longest, longest[1:])],
+        [graph.nodes[record] for record in longest],
     )
 
 

@@ -123,11 +123,9 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} seconds"
     minutes = int(seconds) // 60
-    return (
-        f"{minutes} min {int(seconds) % 60} s"
-        if minutes < 60
-        else f"{minutes // 60} h {minutes % 60} min"
-    )
+    if minutes < 60:
+        return f"{minutes} min {int(seconds) % 60} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def comma(count: int) -> str:

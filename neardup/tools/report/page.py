@@ -13,7 +13,7 @@ from neardup.media.pictures.pictures import RefusedError, thumbnail
 from neardup.reading import shingling
 from neardup.runtime.summary import many
 from neardup.tools.report import html_page
-from neardup.tools.report.facts import MILLION, Found, Node, bits_apart
+from neardup.tools.report.facts import MILLION, Found, bits_apart
 from neardup.tools.report.html_page import data_uri, filled
 from neardup.tools.report.material import Material, Parts
 
@@ -90,15 +90,6 @@ def same(parts: Parts) -> bool:
 def distinct(pairs: Sequence[Found]) -> bool:
     """Return True if no record is in two of the pairs."""
     return len({node for pair in pairs for node in (pair.a, pair.b)}) == 2 * len(pairs)
-
-
-def along(links: Sequence[Found]) -> list[Node]:
-    """Return the records along a chain of pairs, in order."""
-    first, second = links[0], links[1]
-    nodes = [first.a if first.b in (second.a, second.b) else first.b]
-    for link in links:
-        nodes.append(link.b if link.a == nodes[-1] else link.a)
-    return nodes
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
@@ -183,4 +174,4 @@ def is_code(parts: Parts) -> bool:
     return any("\n  " in words for _, words in parts)
 
 
-CALLS = (along, distinct, in_lines, is_code, likeness, passages, same, similar)
+CALLS = (distinct, in_lines, is_code, likeness, passages, same, similar)
