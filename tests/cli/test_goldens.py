@@ -245,6 +245,7 @@ curve --scheme fingerprints --exact
 curve --scheme fingerprints --bits 64 --distance 3
 curve --threshold 0.3 --max-bands 16
 curve --svg curve.svg
+dedup
 documents --output=groups FILE
 documents --scheme=fingerprints FILE
 documents --input=text FILE
@@ -264,6 +265,10 @@ folders --by=size index
 folders --measure=dice index
 folders --threshold=0 index
 folders --cache x --no-cache index
+folders -0 index
+folders index --keep a --removed b
+folders index --report a
+folders index --against FILE
 index --scheme=imatch FILE --to new
 index --weights=idf FILE --to new
 leaks FILE
@@ -273,6 +278,9 @@ leaks FILE --test=FILE --measure=dice
 leaks FILE --test=FILE --output=kept
 leaks FILE --test=FILE --threshold=2
 leaks FILE --test=FILE -o out/
+leaks FILE --test=FILE -0
+leaks FILE --test=FILE --report new
+leaks FILE --test=FILE --removed new
 report PAIRS -o new
 report PAIRS -o - --records FILE
 report PAIRS -o FILE --records FILE
@@ -285,6 +293,7 @@ report --videos PAIRS -o new --threshold 0.5
 report --videos PAIRS -o new --pictures
 report --videos PAIRS -o new --folder nowhere
 report --videos PAIRS -o new --folder=
+run -0 FILE
 similar FILE --threshold 0
 similar FILE --confidence 1
 similar FILE --measure dice
