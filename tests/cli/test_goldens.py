@@ -302,6 +302,7 @@ sketch FILE --to=
 sketch FILE --to new --kind min:0
 sketch FILE --to new --kind signature:8:1
 sketch --input fingerprints FILE --to new
+trth FILE
 truth --join fast FILE
 truth --join ppjoin_plus --measure overlap FILE
 truth --join ppjoin_plus --weights tf FILE

@@ -19,10 +19,8 @@ from neardup.tools.documents import folders
 from tests.support.cases import crossed
 from tests.support.drawn_pictures import drawing, saved
 from tests.support.drawn_videos import write_scene
-from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
-
-GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
-PAIRS = b"a\tb\t1.000000\n"
+from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, refuse, run, succeed
+from tests.support.failing import GOOD, PAIRS
 
 # Each command with inputs that it does well with; {records}, {pairs} and {sketches} are files, and
 # {new} is the name of none, written so that it is not taken for an input.
@@ -96,8 +94,7 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
     assert bool(files) == (command not in ("curve", "example"))
     for file in files:
         missing = [f"{file}.gone" if part == file else part for part in good]
-        result = run(missing, tmp_path)
-        assert (result.code, result.out) == (1, b"")
+        result = refuse(missing, tmp_path, code=1)
         assert result.err == f"neardup {command}: {file}.gone: no such file\n"
 
 
@@ -110,24 +107,16 @@ def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged.write_bytes(gzip.compress(b"a\tb\t1.000000\n" * 1000)[:-9])
     for i, part in enumerate(good := call(command, tmp_path)):
         if part.startswith(str(tmp_path)) and not os.path.isdir(part):
-            result = run([*good[:i], str(damaged), *good[i + 1 :]], tmp_path)
-            assert (result.code, result.out) == (1, b"")
-            assert f"neardup {command}: {damaged}: damaged: " in result.err
+            said = f"neardup {command}: {damaged}: damaged: "
+            refuse([*good[:i], str(damaged), *good[i + 1 :]], tmp_path, said, code=1)
 
 
 @pytest.mark.parametrize("command", ["truth", "audit", "why"])
 def test_bad_lines_are_shown_once_and_counted(command: str, tmp_path: Path) -> None:
     good = call(command, tmp_path, records=GOOD + b"d 1 x\n")
-    result = succeed(good, tmp_path)
-    assert result.messages() == [
-        f"{command}: {tmp_path}/records.txt: line 4: not an integer: 'd 1 x'"
-    ]
-    result = run([*good, "--strict"], tmp_path)
-    assert result.code == 1
-    assert (
-        result.err
-        == f"neardup {command}: {tmp_path}/records.txt: line 4: not an integer: 'd 1 x'\n"
-    )
+    told = f"{command}: {tmp_path}/records.txt: line 4: not an integer: 'd 1 x'"
+    assert succeed(good, tmp_path).messages() == [told]
+    assert refuse([*good, "--strict"], tmp_path, code=1).err == f"neardup {told}\n"
 
 
 @pytest.mark.parametrize("command", ["evaluate", "audit", "report"])
@@ -141,26 +130,22 @@ def test_bad_lines_are_shown_once_and_counted(command: str, tmp_path: Path) -> N
     ],
 )
 def test_a_line_that_is_no_pair(command: str, line: bytes, shown: str, tmp_path: Path) -> None:
-    result = run(call(command, tmp_path, pairs=PAIRS + b"\n" + line + b"\n"), tmp_path)
-    assert result.code == 1
+    words = call(command, tmp_path, pairs=PAIRS + b"\n" + line + b"\n")
     place = f"{tmp_path}/pairs.tsv: line 3"
     expected = "expected A B SIMILARITY, as reducer.py writes them"
-    message = f"neardup {command}: {place}: {expected}, got {shown}"
-    assert result.err.splitlines()[-1] == message
+    refuse(words, tmp_path, f"neardup {command}: {place}: {expected}, got {shown}\n", code=1)
+    assert not (tmp_path / "new").exists()
 
 
 @every_command
 def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
-    result = run([*NEARDUP, command, "--treshold", "0.9", "gone"], tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    assert result.err.startswith(f"neardup {command}: ")
+    refuse([*NEARDUP, command, "--treshold", "0.9", "gone"], tmp_path, f"neardup {command}: ")
 
 
 def test_standard_input_comes_once(tmp_path: Path) -> None:
     for parts in ["truth - -", "evaluate - -", "why - - a b", "tune - -"]:
-        result = run([*NEARDUP, *parts.split()], tmp_path, GOOD)
-        assert (result.code, result.out) == (2, b"")
-        assert result.err.endswith(": -: standard input can be read only once\n")
+        said = ": -: standard input can be read only once\n"
+        refuse([*NEARDUP, *parts.split()], tmp_path, said, stdin=GOOD)
 
 
 @pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "example", "--help"])
@@ -178,20 +163,12 @@ def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
         for command in ("truth", "curve", "tune", "example"):
-            result = run(call(command, tmp_path), tmp_path, stdout=full.fileno())
-            assert result.code == 1
-            assert f"neardup {command}: " in result.err
-            assert "No space left" in result.err
+            said = f"neardup {command}: ", "No space left"
+            refuse(call(command, tmp_path), tmp_path, *said, code=1, stdout=full.fileno())
 
 
 def test_no_command(tmp_path: Path) -> None:
     assert run(NEARDUP, tmp_path).out == run([*NEARDUP, "--help"], tmp_path).out != b""
-    result = run([*NEARDUP, "trth", "x"], tmp_path)
-    message = (
-        "neardup: 'trth' is not a command; did you mean truth?; "
-        "python3 -m neardup --help lists the commands\n"
-    )
-    assert (result.code, result.out, result.err) == (2, b"", message)
 
 
 @pytest.mark.slow
@@ -206,12 +183,8 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     (tmp_path / "new.txt").write_bytes(b"VIDEO_4 1 2 3 4 5 6 7 8 9\n")
     (tmp_path / "python3").symlink_to(sys.executable)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    outputs = [
-        succeed(
-            ["bash", "-c", f"cd {tmp_path} && {line}"], tmp_path, PATH=path, PYTHONPATH=str(ROOT)
-        )
-        for line in commands
-    ]
+    typed = [["bash", "-c", f"cd {tmp_path} && {line}"] for line in commands]
+    outputs = [succeed(each, tmp_path, PATH=path, PYTHONPATH=str(ROOT)) for each in typed]
     assert b"recall                              1.000000" in outputs[5].out
     assert b"a pair: printed at" in outputs[8].out
     assert (tmp_path / "report.html").stat().st_size > 5000
@@ -272,12 +245,6 @@ def test_an_answer_in_a_file(command: str, name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_clean_data_in_a_file(tmp_path: Path) -> None:
-    words = call("leaks", tmp_path)
-    result = run([*words, "-o", tmp_path / "clean.txt.gz"], tmp_path)
-    assert (result.code, result.out) == (0, b"")
-    assert (
-        gzip.decompress((tmp_path / "clean.txt.gz").read_bytes()) == b"a 1 2 3 4 5\nb 1 2 3 4 5\n"
-    )
-    result = run([*words, "-o", tmp_path / "clean.csv"], tmp_path)
-    assert (result.code, result.out, result.left) == (2, b"", [])
-    assert "clean.csv: records are written as shingles, as in TRAIN; leave out this" in result.err
+    path = tmp_path / "clean.txt.gz"
+    assert succeed([*call("leaks", tmp_path), "-o", path], tmp_path).out == b""
+    assert gzip.decompress(path.read_bytes()) == b"a 1 2 3 4 5\nb 1 2 3 4 5\n"
