@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from fractions import Fraction
 from math import cos, pi
 from pathlib import Path
@@ -24,13 +23,12 @@ from tests.support.cases import some
 from tests.support.drawn import OF_SETS, settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
-    COUNT_TOKENS,
     MAPPER,
     NEARDUP,
     RUN_LOCAL,
     VIDEOS,
-    in_order,
-    run,
+    counts_of,
+    refuse,
     succeed,
 )
 
@@ -124,6 +122,9 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
     assert len(missed) > 3 < len(printed)
     for line in [*missed[:3], *sorted(printed)[:3]]:
         a, b, similarity = line.decode().split()
+        found = why(tmp_path, "--exact", a, b, data=VIDEOS.read_bytes())  # as is advised
+        assert found["verdict"].startswith("a pair: printed at ")
+        assert found["promise"].startswith("exact: ")
         rows = why(tmp_path, *flags, a, b, data=VIDEOS.read_bytes())
         found = f"'{a}  {b}  {similarity}'"
         if line in printed:
@@ -232,25 +233,10 @@ def test_bits_that_agree(flags: list[str], bits: int, least: int, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
-    flags = ["--bands", "2", "--rows", "10"]
-    printed = succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).lines()
-    line = next(line for line in ANSWER.read_bytes().splitlines(True) if line not in printed)
-    a, b, _ = line.decode().split()
-    rows = why(tmp_path, "--exact", a, b, data=VIDEOS.read_bytes())
-    assert rows["verdict"].startswith("a pair: printed at ")
-    assert rows["promise"].startswith("exact: ")
-
-
-@pytest.mark.slow
 @some("flags", {name: ["--scheme", name] for name in ("prefix", "exact", "partition")}, "exact")
 def test_keys_of_schemes_that_count_tokens(flags: list[str], tmp_path: Path) -> None:
     """`why` shows the mapper's keys, with counts from the file itself and from --counts."""
-    counted = succeed([*COUNT_TOKENS, "map", *flags], tmp_path, VIDEOS.read_bytes()).out
-    sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(counted)).out
-    counts = tmp_path / "counts.tsv"
-    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums)).out)
-    given = [f"--counts={counts}", "--own-counts", *flags]
+    given = [counts_of([str(VIDEOS)], flags, tmp_path), "--own-counts", *flags]
     mapped = succeed([*MAPPER, *given], tmp_path, VIDEOS.read_bytes()).out
     a, b, _ = ANSWER.read_text().splitlines()[0].split("\t")
     one, two = keys_of(mapped, a.encode()), keys_of(mapped, b.encode())
@@ -289,21 +275,11 @@ def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> No
     assert rows_said["verdict"].endswith("the smallest key in both, as 'a  b  0.600000'")
 
 
-NEEDS = "give the run's options, such as --input, or --run PAIRS if it had -o PAIRS"
-
-
 def test_ids_that_are_not_there(tmp_path: Path) -> None:
-    for ids, code, message in [
-        (("one", "zwei"), 1, f"none of 8 records has the id 'zwei' (bad lines: 0); {NEEDS}"),
-        (("eins", "zwei"), 1, f"none of 8 records has the id 'eins' (bad lines: 0); {NEEDS}"),
-        (
-            ("one", "one"),
-            2,
-            "A and B are both 'one': an id is never paired with itself; name two different ids",
-        ),
-    ]:
-        result = run([*WHY, "-", *ids], tmp_path, DEMO)
-        assert (result.code, result.out, result.err) == (code, b"", f"neardup why: {message}\n")
+    needs = "give the run's options, such as --input, or --run PAIRS if it had -o PAIRS"
+    for ids in ("one", "zwei"), ("zwei", "one"), ("zwei", "drei"):
+        said = f"neardup why: none of 8 records has the id 'zwei' (bad lines: 0); {needs}\n"
+        refuse([*WHY, "-", *ids], tmp_path, said, code=1, stdin=DEMO)
 
 
 TEXTS = """\
@@ -312,13 +288,6 @@ b\tto be, or not to be, THAT is the question ox
 c\t<p>to be, or not</p>
 é 1\tanother text of that id
 """.encode()
-
-
-def test_texts_without_input_text(tmp_path: Path) -> None:
-    result = run([*WHY, "-", "b", "c"], tmp_path, TEXTS)
-    assert (result.code, result.out) == (1, b"")
-    assert result.err == "neardup why: standard input: looks like text; add: --input text\n"
-    assert why(tmp_path, "--input", "text", "b", "c", data=TEXTS)["A"] == "'b' of 9 shingles"
 
 
 def test_texts_in_words(tmp_path: Path) -> None:
@@ -337,22 +306,15 @@ def test_texts_in_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "both", "only"),
     [
-        (["--shingle=char:3"], "'to ', 'o b', ' be', 'be,', 'e, ' …", "', t', 'on ', 'n o', ' ox'"),
-        (["--shingle=word:1:bag"], "'to', 'be,', 'or', 'not', 'to #2' …", "'be, #2', 'ox'"),
-        (
-            ["--shingle=word:1", "--weights=tf", "--scheme=projection"],
-            "'to', 'be,', 'or', 'not', 'that' …",
-            "'ox'",
-        ),
-        (
-            ["--shingle=spot:1:2", "--scheme=spotsigs"],
-            "'be question', 'that question', 'is question'",
-            "'the ox'",
-        ),
+        ("char:3", "'to ', 'o b', ' be', 'be,', 'e, ' …", "', t', 'on ', 'n o', ' ox'"),
+        ("word:1:bag", "'to', 'be,', 'or', 'not', 'to #2' …", "'be, #2', 'ox'"),
+        ("word:1 --weights=tf --scheme=projection", "'to', 'be,', 'or', 'not', 'that' …", "'ox'"),
+        ("spot:1:2 --scheme=spotsigs", "'be question', 'that question', 'is question'", "'the ox'"),
     ],
 )
-def test_every_kind_of_shingle(flags: list[str], both: str, only: str, tmp_path: Path) -> None:
-    rows = why(tmp_path, "--input=text", *flags, "é 1", "b", data=TEXTS)
+def test_every_kind_of_shingle(flags: str, both: str, only: str, tmp_path: Path) -> None:
+    words = ["--input=text", "--shingle", *flags.split()]
+    rows = why(tmp_path, *words, "é 1", "b", data=TEXTS)
     common = int(rows["jaccard"].split("/")[0])
     only_b = len(only.split("', '"))
     assert (rows["in both"], rows["only in B"]) == (f"{common}: {both}", f"{only_b}: {only}")
@@ -366,12 +328,8 @@ def test_of_several_texts_the_one_that_is_compared(tmp_path: Path) -> None:
     assert rows["difference"] == "another text of that [-one-] {+id+}"
 
 
-def write(told: RunFile, answer: Path) -> None:
-    Path(run_file_name(answer)).write_bytes(told.format())
-
-
-def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
-    """Write the .neardup.json of a run with these options beside its answer; return its content."""
+def run_of(answer: Path, options: list[str], files: list[str]) -> None:
+    """Write the .neardup.json of a run with these options beside its answer."""
     args = Options.from_arguments(options)
     told = RunFile(
         options=args.arguments(),
@@ -388,8 +346,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
         program="run_local.sh",
         version="0.1.0",
     )
-    write(told, answer)
-    return told
+    Path(run_file_name(answer)).write_bytes(told.format())
 
 
 @pytest.fixture
@@ -415,86 +372,43 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.txt"
     moved.write_bytes(old.read_bytes() + texts.read_bytes())
     old.unlink()
-    given = [*WHY, "--run", str(answer), "b", "old"]
-    result = run(given, tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert result.err == (
+    given = [*WHY, "--run", str(answer)]
+    said = (
         f"neardup why: {old}: no longer exists, for --run {answer}; name the file that has its "
         f"records: python3 -m neardup why --run {answer} FILE A B\n"
     )
-    assert succeed([*given[:-2], moved, "b", "old"], tmp_path).out == expected
+    refuse([*given, "b", "old"], tmp_path, said, code=1)
+    assert succeed([*given, moved, "b", "old"], tmp_path).out == expected
 
 
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        (
-            "--threshold=0.8",
-            "--threshold=0.8: differs from the options in --run {}; leave --threshold out",
-        ),
-        (
-            "--input=shingles",
-            "--input=shingles: differs from the options in --run {}; leave --input out",
-        ),
-        ("--exact", "--exact: differs from the options in --run {}; leave --exact out"),
-    ],
-)
-def test_other_options_than_those_of_the_run(
-    flag: str, message: str, answer: Path, tmp_path: Path
-) -> None:
-    result = run([*WHY, "--run", answer, flag, "b", "old"], tmp_path)
-    assert (result.code, result.out) == (2, b"")
-    assert result.err == f"neardup why: {message.format(answer)}\n"
+@pytest.mark.parametrize("flag", ["--threshold=0.8", "--input=shingles", "--exact"])
+def test_other_options_than_those_of_the_run(flag: str, answer: Path, tmp_path: Path) -> None:
+    name = flag.partition("=")[0]
+    said = f"{flag}: differs from the options in --run {answer}; leave {name} out\n"
+    refuse([*WHY, "--run", answer, flag, "b", "old"], tmp_path, f"neardup why: {said}")
 
 
 @pytest.mark.slow
 def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
-    result = run([*WHY, "--run", answer, "b", "d"], tmp_path)
-    assert result.err == (
-        "neardup why: none of 5 records has the id 'd' (bad lines: 0); have the files changed "
-        f"since the run of {answer}?\n"
-    )
-    run_of(answer, [], [str(tmp_path / "texts.txt")])
-    result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
-    assert "texts.txt: looks like text; add: --input text" in result.err
+    said = "none of 5 records has the id 'd' (bad lines: 0); have the files changed since the run "
+    refuse([*WHY, "--run", answer, "b", "d"], tmp_path, f"{said}of {answer}?\n", code=1)
     old, other = tmp_path / "old.txt", tmp_path / "other"
     index = tmp_path / "old.index"
     succeed([*NEARDUP, "index", old, "--input=text", "--to", index], tmp_path)
     run_of(other, ["--input=text", f"--against={index}"], [str(tmp_path / "texts.txt")])
     assert succeed([*WHY, "--run", other, "b", "c"], tmp_path).out
-    result = run([*WHY, "--run", other, "b", "old"], tmp_path)
-    assert result.err == (
-        "neardup why: none of 4 records has the id 'old' (bad lines: 0); an index has no "
-        f"records to show: name the files of {index}\n"
-    )
+    said = "none of 4 records has the id 'old' (bad lines: 0); an index has no records to show: "
+    command = [*WHY, "--run", other, "b", "old"]
+    refuse(command, tmp_path, f"{said}name the files of {index}\n", code=1)
 
 
 def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
-    told = run_of(answer, ["--input=text"], ["-"])
-    told_in = answer.with_name(f".{answer.name}.neardup.json")
-    for options, files, message in [
-        (["--input=text"], ["-"], "-: was standard input, for --run "),
-        (
-            ["--new=1"],
-            ["-"],
-            f"{told_in}: written by neardup 0.1.0: '--new=1' is not an option of",
-        ),
-        (
-            ["--exact=1"],
-            ["-"],
-            f"{told_in}: written by neardup 0.1.0: '--exact=1' is not an option",
-        ),
-    ]:
-        write(replace(told, options=options, files=files), answer)
-        result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
-        assert (result.code, result.out) == (1, b"")
-        assert result.err.startswith(f"neardup why: {message}")
-    for name, code, message in [
-        ("", 2, "--run: expected the name of a file, got ''"),
-        ("gone", 1, "gone: .gone.neardup.json not found; run_local.sh -o FILE writes it"),
-    ]:
-        result = run([*WHY, "--run", name, "b", "c"], tmp_path)
-        assert (result.code, result.err) == (code, f"neardup why: {message}\n")
+    run_of(answer, ["--input=text"], ["-"])
+    for name, said in {
+        answer: "-: was standard input, for --run ",
+        "gone": "gone: .gone.neardup.json not found; run_local.sh -o FILE writes it\n",
+    }.items():
+        refuse([*WHY, "--run", name, "b", "c"], tmp_path, f"neardup why: {said}", code=1)
 
 
 @pytest.mark.slow
