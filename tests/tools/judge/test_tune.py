@@ -29,7 +29,7 @@ from neardup.tools.judge.choices import choices as settings
 from neardup.tools.judge.estimates import Survey, Weights, candidate_counts, likeness
 from neardup.tools.judge.line_sample import MAX_BYTES, MAX_LINE_BYTES, draw
 from tests.support.drawn import mapped, settings_of
-from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, run, succeed
+from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, refuse, succeed
 
 TUNE = [*NEARDUP, "tune"]
 MEASURE = Jaccard(NINE_TENTHS)
@@ -66,13 +66,6 @@ def word_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def large_word_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("words") / "words.txt"
-    path.write_bytes(words(60_000))
-    return path
-
-
 def surveyed(path: Path, size: int = 2000, seed: int = 0) -> Survey:
     return Survey.of(draw([str(path)], size, seed), parse_shingle_lines, MEASURE, seed)
 
@@ -88,10 +81,11 @@ def test_texts_without_spots_are_records_that_meet_nobody(tmp_path: Path) -> Non
 
 def costs_of(survey: Survey, *names: str) -> dict[str, Cost]:
     """Return the cost of each named setting, or of every setting if none is named."""
-    found = [
-        each for each in settings(MEASURE, "jaccard", 0.9999) if each.name in names or not names
-    ]
-    return {each.name: cost(survey, each, ["--threshold=0.9"]) for each in found}
+    return {
+        each.name: cost(survey, each, ["--threshold=0.9"])
+        for each in settings(MEASURE, "jaccard", 0.9999)
+        if each.name in names or not names
+    }
 
 
 def counted(path: Path, *flags: str) -> int:
@@ -210,9 +204,7 @@ def test_packed_files_and_pipes_are_read_from_the_start(tmp_path: Path, video_fi
     packed.write_bytes(packed.read_bytes()[:-9000])
     short = tmp_path / "short.gz"
     short.write_bytes(gzip.compress(data[:100_000])[:-50])
-    result = run([*TUNE, short], tmp_path)
-    assert result.code == 1
-    assert result.err.startswith(f"neardup tune: {short}: damaged: ")
+    refuse([*TUNE, short], tmp_path, f"neardup tune: {short}: damaged: ", code=1)
 
 
 # The estimates.
@@ -235,10 +227,7 @@ def test_a_whole_file_is_no_estimate(measure: SetMeasure) -> None:
     assert matches > 0
     assert known.matches.sum() == matches
     assert known.seen == matches
-    small, large = (
-        np.minimum(sets.sizes[left], sets.sizes[right]),
-        np.maximum(sets.sizes[left], sets.sizes[right]),
-    )
+    small, large = np.sort([sets.sizes[left], sets.sizes[right]], axis=0)
     near = large <= measure.largest_partner(small)
     assert not near.all()
     s = np.array(list(similarity.values()))[near]
@@ -280,9 +269,8 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
             bands, rows = name.split(" × ")
             truth = counted(path, f"--bands={bands}", f"--rows={rows}")
             assert truth / 2 < found[name].candidates < 2 * truth
-            assert (
-                truth > 9 * 10**4 or path == video_file
-            )  # dissimilar records are alike among words
+            # Dissimilar records are alike among words.
+            assert truth > 9 * 10**4 or path == video_file
 
 
 @pytest.mark.slow
@@ -290,10 +278,8 @@ def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
     """Estimates of the pairs left by pruning are within a factor of five of their true number."""
     found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
     for bands, rows in (11, 5), (15, 7):
-        truth = succeed(
-            [*RUN_LOCAL, "-v", f"--bands={bands}", f"--rows={rows}", word_file], tmp_path
-        )
-        verified = truth.count("candidate pairs")
+        flags = ["-v", f"--bands={bands}", f"--rows={rows}"]
+        verified = succeed([*RUN_LOCAL, *flags, word_file], tmp_path).count("candidate pairs")
         assert verified / 5 < found[f"{bands} × {rows}"].verified < 5 * verified
 
 
@@ -322,8 +308,9 @@ def test_every_setting_keeps_the_promise(word_file: Path) -> None:
 
 
 @pytest.mark.slow
-def test_similar_dissimilar_records_get_no_setting_of_millions(large_word_file: Path) -> None:
-    found = costs_of(surveyed(large_word_file))
+def test_similar_dissimilar_records_get_no_setting_of_millions(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_bytes(words(60_000))
+    found = costs_of(surveyed(tmp_path / "words.txt"))
     assert found["8 × 3"].candidates > 10**7
     chosen = best(list(found.values()))
     assert chosen.choice.name not in ("4 × 1", "6 × 2", "8 × 3")
@@ -372,20 +359,14 @@ def test_the_command(video_file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_text_and_odd_names(tmp_path: Path) -> None:
-    (tmp_path / "my texts.txt").write_bytes(
-        b"".join(
-            b"t%d\tto be %d or not to be that is the question\n" % (i, i % 7) for i in range(99)
-        )
-    )
-    flags = ["--input=text", "--shingle=word:2", "--threshold=4/5", "--measure=dice"]
-    result = succeed([*TUNE, *flags, tmp_path / "my texts.txt"], tmp_path)
+    line = "t{}\tto be {} or not to be that is the question\n"
+    path = tmp_path / "my texts.txt"
+    path.write_text("".join(line.format(i, i % 7) for i in range(99)))
+    flags = ["--threshold", "4/5", "--measure", "dice", "--input", "text", "--shingle", "word:2"]
+    result = succeed([*TUNE, *flags, path], tmp_path)
     pasted = shlex.split(RECOMMENDED.search(result.out)[1].decode())
-    assert pasted[1:9] == [word for flag in flags_in_order(flags) for word in flag.split("=")]
+    assert pasted[1:9] == flags
     assert succeed([*RUN_LOCAL, *pasted[1:]], tmp_path).count("pairs") > 100
-
-
-def flags_in_order(flags: list[str]) -> list[str]:
-    return [flags[2], flags[3], flags[0], flags[1]]
 
 
 def test_containment_is_for_prefix(tmp_path: Path) -> None:
@@ -395,26 +376,23 @@ def test_containment_is_for_prefix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("flags", "data", "message"),
     [
-        (b"", "no record in a sample of 0 lines; at least two are needed"),
-        (b"\n \n", "no record in a sample of 0 lines; at least two are needed"),
-        (b"a 1 2 3\n", "one record in a sample of 1 lines; at least two are needed"),
-        (
-            b"a\nb x\nc -1\n",
-            "none of 3 lines could be read; a line is an id and its shingles, or "
-            "with --input text an id, a tab and the text",
-        ),
+        ("", b"", "no record in a sample of 0 lines; at least two are needed"),
+        ("", b"\n \n", "no record in a sample of 0 lines; at least two are needed"),
+        ("", b"a 1 2 3\n", "one record in a sample of 1 lines; at least two are needed"),
+        ("", b"a\nb x\nc -1\n", "none of 3 lines could be read; a line is an id and its shingles,"),
+        # Without --shingle, texts are compared by all lengths.
+        ("--input=text", b"", "no record in a sample of 0 lines; at least two are needed"),
+        ("--input=text --clean=html", b"a\t<p>\nb\t<br>\n", "no record in a sample of 2 lines; at"),
+        ("--input=text", b"a\tto be\nb\n", "one record in a sample of 2 lines; at least two"),
     ],
 )
-@pytest.mark.parametrize("piped", [False, True])
-def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool) -> None:
+@pytest.mark.parametrize("name", ["few.txt", "-"])
+def test_nothing_to_tune(flags: str, data: bytes, message: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "few.txt").write_bytes(data)
-    name = "-" if piped else "few.txt"
-    result = run([*TUNE, tmp_path / name if not piped else "-"], tmp_path, data)
-    assert result.code == 1
-    assert result.out == b""
-    assert result.err == f"neardup tune: {message}\n"
+    command = [*TUNE, *flags.split(), name]
+    refuse(command, tmp_path, f"tune: {message}", code=1, stdin=data, cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -430,9 +408,10 @@ def test_what_it_says_of_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_two_records_and_bad_lines(tmp_path: Path) -> None:
-    result = succeed([*TUNE, "-"], tmp_path, b"a 1 2 3\nb\nc 1 2 3\n")
-    assert "bad lines                                  1  in the sample" in result.out.decode()
-    assert "similar pairs                              1  1 in the sample" in result.out.decode()
+    out = succeed([*TUNE, "-"], tmp_path, "é 1 2 3\nb\ne 1 2 3\n".encode()).out
+    assert b"bad lines                                  1  in the sample" in out
+    assert b"similar pairs                              1  1 in the sample" in out
+    assert b"--clean" not in out  # for shingles, there is no advice on cleaning
 
 
 @pytest.mark.slow
@@ -474,12 +453,6 @@ def test_what_more_a_cleaning_or_a_lower_threshold_would_find(tmp_path: Path) ->
     assert min(found.values()) > usual
 
 
-def test_shingles_get_no_advice_on_cleaning(tmp_path: Path) -> None:
-    (tmp_path / "sets.txt").write_text("é 1 2 3 3\ne 1 2 3 3\n", "utf-8")
-    out = succeed([*TUNE, "--shingle", "bag", "sets.txt"], tmp_path, cwd=tmp_path).out
-    assert b"--clean" not in out
-
-
 @pytest.mark.slow
 def test_it_costs_at_most_half_of_the_run(tmp_path: Path) -> None:
     """The processor time of children: of a run of 100,000 short texts, and of `tune`."""
@@ -490,12 +463,9 @@ def test_it_costs_at_most_half_of_the_run(tmp_path: Path) -> None:
             file.write(json.dumps({"id": i, "text": " ".join(draw.choices(words, k=30))}) + "\n")
 
     def seconds(*command: str) -> float:
-        def spent() -> float:
-            used = resource.getrusage(resource.RUSAGE_CHILDREN)
-            return used.ru_utime + used.ru_stime
-
-        before = spent()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         succeed([*NEARDUP, *command], tmp_path, cwd=tmp_path, process=True)
-        return spent() - before
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return sum(after[:2]) - sum(before[:2])  # user and system
 
     assert seconds("tune", "rows.jsonl") <= seconds("run", "rows.jsonl") / 2

@@ -12,7 +12,6 @@ import pytest
 
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import canonical
-from neardup.runtime.program import StageError
 from neardup.schemes import banding
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import (
@@ -33,7 +32,7 @@ from neardup.tools.judge.shingle_lengths import (
     compared,
     in_words,
 )
-from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
+from tests.support.engines import NEARDUP, RUN_LOCAL, succeed
 
 TUNE = [*NEARDUP, "tune"]
 MEASURE, HALF = Jaccard(NINE_TENTHS), Jaccard(Threshold(1, 2))
@@ -81,10 +80,8 @@ def shingles_by_hand(text: str, name: str) -> set[tuple[str, ...]]:
 def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: Jaccard) -> None:
     texts = made_up(60, 12, seed=3, copies=0.4)
     found = lengths_of(written(tmp_path / "texts", texts), measure)
-    assert [each.name for each in found] == [
-        *(f"word:{k}" for k in range(1, 6)),
-        *(f"char:{k}" for k in range(3, 13)),
-    ]
+    words, chars = ([f"word:{k}" for k in range(1, 6)], [f"char:{k}" for k in range(3, 13)])
+    assert [each.name for each in found] == [*words, *chars]
     t = measure.threshold
     bands, rows = banding.choose(float(t), 0.9999, 16)
     pairs_found = set()
@@ -181,9 +178,8 @@ def test_texts_that_are_all_alike(tmp_path: Path) -> None:
     best = best_length(lengths)
     assert not best.parts_dissimilar
     assert best.dissimilar == min(each.dissimilar for each in lengths)
-    assert "--clean may remove what texts have in common" in " ".join(
-        " ".join(in_words(lengths, MEASURE, 50)).split()
-    )
+    text = " ".join(" ".join(in_words(lengths, MEASURE, 50)).split())
+    assert "--clean may remove what texts have in common" in text
 
 
 # The command.
@@ -227,31 +223,11 @@ def test_by_other_measures(measure: str, tmp_path: Path) -> None:
         assert isinstance(MEASURES[measure](NINE_TENTHS), Containment)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ("", "no record in a sample of 0 lines; at least two are needed"),
-        ("a\t<p>\nb\t<br>\n", "no record in a sample of 2 lines; at least two are needed"),
-        ("a\tto be\nb\n", "one record in a sample of 2 lines; at least two are needed"),
-    ],
-)
-def test_nothing_to_compare(data: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "few.txt").write_text(data)
-    command = [*TUNE, "--input=text", "--clean=html", tmp_path / "few.txt"]
-    result = run(command, tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert result.err == f"neardup tune: {message}\n"
-    with pytest.raises(StageError):
-        Texts.of_sample(
-            draw([str(tmp_path / "few.txt")], 9, 0), InputFormat.of("text", None, "html"), 0
-        )
-
-
 def test_two_records_are_enough(tmp_path: Path) -> None:
-    result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto be\nb\tor not\n")
-    assert b"\nRecommended, from only 2 texts: --shingle word:1\n" in result.out
-    assert b"\nRecommended, by least work, from only 2 records:\n" in result.out
-    assert b"; add --output kept for the records without near-duplicates.\n" in result.out
+    out = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto be\nb\tor not\n").out
+    assert b"\nRecommended, from only 2 texts: --shingle word:1\n" in out
+    assert b"\nRecommended, by least work, from only 2 records:\n" in out
+    assert b"; add --output kept for the records without near-duplicates.\n" in out
 
 
 def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:
