@@ -12,7 +12,7 @@ from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
-from neardup.reading.parquet_rows import plain_value
+from neardup.reading.table_rows import plain_value
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
@@ -22,10 +22,10 @@ FLAGS = (*table.READING, "--max-line", "--max-bad", "--strict")
 OWN = (FILES, *VERBOSITY)
 TEXTS = {
     "--input": "format of the files: text (lines of an ID, a tab or else a blank, and a text), or "
-    "rows: jsonl, csv, tsv, parquet (default: by the extension)",
+    "rows: jsonl, csv, tsv, parquet, arrow (default: by the extension)",
     "--encoding": table.OF_READERS["--encoding"],
 }
-DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
+DESCRIPTION = """Write rows of CSV, TSV, Parquet and Arrow files, or lines of text, as JSON lines.
 
 All columns are written, or those that --id and --text name by number in a table without a header.
 A row without an id gets its number, as in a run on this machine.  A cluster can read the result:

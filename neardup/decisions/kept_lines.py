@@ -1,4 +1,4 @@
-"""Write the kept records of a file in its own format: lines, rows with their header, or Parquet.
+"""Write the kept records of a file in its own format: lines, rows with a header, or typed tables.
 
 Blank lines, bad ones and records without keys are kept.  Every line ends with LF, since a task of
 Hadoop cannot know how it ended in the input.  A line may be of any length: it is not held in
@@ -22,8 +22,9 @@ from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.parquet_rows import kept_batches, write_batches
 from neardup.reading.separated_rows import kept_rows, opened_table
+from neardup.reading.table_files import TABLES
+from neardup.reading.table_rows import kept_batches, write_kept
 from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
 LF = ord("\n")
@@ -144,8 +145,9 @@ def keep_files(
         kept_of(form, file, max_line, Places(decided, file.first), header, partial(in_all, i))
         for i, file in enumerate(files)
     )
-    if form.kind_of(files[0].name) == "parquet":
-        write_batches(chain.from_iterable(kept), *files[0][:2], sink)
+    kind = form.kind_of(files[0].name)
+    if kind in TABLES:
+        write_kept(kind, chain.from_iterable(kept), *files[0][:2], sink)
         return
     for piece in chain.from_iterable(kept):
         sink.write(piece)
@@ -160,11 +162,11 @@ def kept_of(
     with_header: bool = True,
     passed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Any]:
-    """Yield what is kept of a file: pieces of bytes, or the record batches of Parquet."""
+    """Yield what is kept of a file: pieces of bytes, or the record batches of a typed table."""
     kind, (path, name, first) = form.kind_of(file.name), file
     gone = iter(places)
-    if kind == "parquet":
-        yield from kept_batches(*file, gone, passed)
+    if kind in TABLES:
+        yield from kept_batches(kind, *file, gone, passed)
     else:
         with form.dialect.opened(path, name, exactly=True) as text:
             stream = text.stream
@@ -235,9 +237,10 @@ def check_one_answer(
     """Raise UsageError if the kept records of the files cannot be written to one output."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
-    if "parquet" in kinds and os.isatty(descriptor):
+    for kind in kinds & {*TABLES} if os.isatty(descriptor) else ():
         raise UsageError(
-            "--output kept cannot print Parquet on a terminal; write a file: > FILE.parquet"
+            f"--output kept cannot print {TABLES[kind].title} on a terminal; write a file: "
+            f"> FILE.{kind}"
         )
     several = files if len(files) > 1 else ()
     in_encodings = (form.dialect.encoding_of(path, name) or "utf-8" for path, name, _ in several)
@@ -251,3 +254,5 @@ def check_one_answer(
         first = first or ((name, columns) if columns else None)
         if first and columns and columns != first[1]:
             raise UsageError(f"{first[0]} and {name} have different columns; {instead}")
+        if "arrow" in kinds and any("dictionary<" in str(each.type) for each in columns):
+            raise UsageError(f"{name} has a dictionary, and an Arrow file has but one; {instead}")

@@ -1,14 +1,14 @@
-"""Write the kept rows of tables in another format: JSON lines, CSV or Parquet.
+"""Write the kept rows of tables in another format: JSON lines, CSV, Parquet or Arrow.
 
     files ─ without removed rows ─┬─▶ -o clean.jsonl
-                                  └─ columns of all rows, rows ─▶ clean.csv, clean.parquet
+                                  └─ columns of all rows, rows ─▶ clean.csv, .parquet, .arrow
 
 JSON lines need no columns.  For the others the files are read twice: first for the columns of all
 rows, and then to write them.
 
-A value keeps its type where the format has one: numbers, texts, nulls, lists and objects in JSON
-and Parquet.  Dates, decimals and bytes of Parquet become text, as `neardup convert` writes them,
-and everything in CSV is text.  What a format cannot express ends the run with a message.
+A value keeps its type where the format has one: numbers, texts, nulls, lists and objects in JSON,
+Parquet and Arrow.  Dates, decimals and bytes become text, as `neardup convert` writes them, and
+everything in CSV is text.  What a format cannot express ends the run with a message.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _kept(
 
 
 class Columns:
-    """The columns of the headers and of the rows added so far and, for Parquet, their types."""
+    """The columns of the headers and of the rows added so far, with Arrow types unless for CSV."""
 
     def __init__(self, name: str, kind: str, names: Sequence[str]):
         self._name, self._kind, self._field = name, kind, ""

@@ -1,4 +1,4 @@
-"""Fields of answers in JSON lines, CSV or Parquet, and a reader of answers in any format.
+"""Fields of answers in JSON lines, CSV, Parquet or Arrow, and a reader of answers in any format.
 
     a, b, similarity                                pairs and links
     a, b, low, high[, estimate]                     pairs with --verify sketch, or of `similar`
@@ -18,15 +18,15 @@ from functools import partial
 from typing import Callable, TypeVar
 
 from neardup.reading.blocks import Pieces, line_pieces, read_files
-from neardup.reading.compressed import kind_by_name, opened
-from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
-from neardup.reading.row_files import CSV, PARQUET, LineTable, fields_table, line_of_row
+from neardup.reading.compressed import kind_by_name, opened, table_kind
+from neardup.reading.row_files import CSV, LineTable, fields_table, line_of_row
 from neardup.reading.separated_rows import separated_pieces
+from neardup.reading.table_files import TABLES, check_pyarrow
+from neardup.reading.table_rows import typed_pieces
 from neardup.reading.text_rows import Fields, FlawError, Line, Row, json_line, lines_in, row_of
 from neardup.runtime.program import StageError, WireError, shown
 
 MAX_LINE = 64 << 20  # of two ids
-PARQUET_START = b"PAR1\x15"
 ALL_FIELDS = Fields("", (), needs_id=False)
 Parsed = TypeVar("Parsed")
 
@@ -97,14 +97,15 @@ def parsed_lines(
 
 
 def _pieces(name: str) -> Pieces:
-    """Return the function that reads an answer's file as rows of CSV or Parquet, or as lines."""
+    """Return the function that reads an answer's file as rows of a table, or as lines."""
     kind, start = kind_by_name(name), b""
     if os.path.isfile(name):
         with opened(name, name) as file:
             start = file.readline(MAX_LINE)
-    if kind == PARQUET or start.startswith(PARQUET_START):
-        check_pyarrow()
-        return partial(parquet_pieces, ALL_FIELDS)
+    typed = table_kind(start) or (kind if kind in TABLES else "")
+    if typed:
+        check_pyarrow(typed)
+        return partial(typed_pieces, typed, ALL_FIELDS)
     if kind == CSV and b"\t" not in start:  # else lines with tabs under this name
         return partial(separated_pieces, CSV, ALL_FIELDS)
     return line_pieces

@@ -122,8 +122,8 @@ def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
 # Options with the same meaning in all programs that have them.
 _SHARED = """
     -o FILE             write the answer to FILE when it is complete, instead of standard output;
-                        JSON lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; lines
-                        are compressed if it ends with .gz, .bz2, .xz or .zst
+                        JSON lines, CSV, Parquet or Arrow if it ends with .jsonl, .csv, .parquet or
+                        .arrow; lines are compressed if it ends with .gz, .bz2, .xz or .zst
                         -h: write the answer to this file when it is complete
     --removed FILE      with --output kept: also write to FILE what --output removed prints
                         -h: with --output kept: also write the removed records, with this name

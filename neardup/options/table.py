@@ -122,10 +122,11 @@ class Options:
         "format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
         "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
         "and a text), fingerprints (lines of an ID and bits in hexadecimal), or rows: jsonl, csv, "
-        "tsv, parquet; inferred from the extension .jsonl "
-        ".ndjson .json .csv .tsv or .parquet, also before .gz .bz2 .xz or .zst (default: "
-        "by the extension, else shingles)",
-        short="shingles, text, fingerprints, jsonl, csv, tsv, parquet (default: by extension)",
+        "tsv, parquet, arrow; inferred from the extension .jsonl .ndjson .json .csv .tsv .parquet "
+        ".arrow or .feather, also before .gz .bz2 .xz or .zst (default: by the extension, else "
+        "shingles)",
+        short="shingles, text, fingerprints, jsonl, csv, tsv, parquet, arrow (default: by the "
+        "extension)",
     )
     delimiter: str | None = _option(
         "CHAR", "for CSV: character between fields, such as ';', or '\\t' for tab (default: comma)"

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Callable
 
+from neardup.reading.table_files import TABLES
 from neardup.runtime.program import TASK, StageError, UsageError
 
 READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # from Python 3.14 on, and for older ones
 
-LINES, ROWS = ("shingles", "text", "fingerprints"), ("jsonl", "csv", "tsv", "parquet")
+LINES, ROWS = ("shingles", "text", "fingerprints"), ("jsonl", "csv", "tsv", *TABLES)
 INPUTS = (*LINES, *ROWS)
 BY_SUFFIX = {
     ".jsonl": "jsonl",
@@ -27,8 +28,7 @@ BY_SUFFIX = {
     ".json": "jsonl",
     ".csv": "csv",
     ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+    **{suffix: kind for kind, table in TABLES.items() for suffix in table.suffixes},
 }
 CONVERT = "python3 -m neardup convert FILE… > records.jsonl"
 MAGIC_BYTES = 16  # enough for each of SIGNATURES
@@ -213,7 +213,6 @@ def check_names(given: "str | None", names: Iterable[str]) -> None:
         )
 
 
-PARQUET = rb"PAR1[\x00-\x08\x0e-\x1f]"
 UNNAMED = "; for a cluster, its name must end in "
 # First bytes that no text has, and what such a file is; the first ones are those of OPENERS.
 SIGNATURES = (
@@ -227,12 +226,8 @@ SIGNATURES = (
     ),
     (rb"7z\xbc\xaf\x27\x1c", "a 7z archive, to unpack"),
     (rb"\xff\xfe|\xfe\xff", "text in UTF-16, to write in UTF-8"),
-    # Not by PAR1 alone, which may be an id: Thrift's first byte behind it is not white space.
-    (PARQUET, "a Parquet file, for --input parquet"),
-    (
-        rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff",
-        "an Arrow file, to write as Parquet",
-    ),
+    *((each.start, f"{each.file}, for --input {kind}") for kind, each in TABLES.items()),
+    (rb"FEA1[\x00-\x08\x0e-\x1f]", "a Feather file of version 1, to write as Parquet"),
 )
 
 
@@ -244,6 +239,11 @@ def packed_as(start: bytes) -> str:
     """
     pairs = zip(OPENERS, SIGNATURES)
     return next((suffix for suffix, (known, _) in pairs if re.match(known, start)), "")
+
+
+def table_kind(start: bytes) -> str:
+    """Return the kind of a typed table by its first bytes, or "" for other files."""
+    return next((kind for kind, table in TABLES.items() if re.match(table.start, start)), "")
 
 
 def refuse_no_lines(start: bytes, name: str) -> None:

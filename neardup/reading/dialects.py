@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 from neardup.reading.compressed import MAGIC_BYTES, READ_BYTES, opened
+from neardup.reading.table_files import TABLES
 from neardup.runtime.program import TASK, StageError, UsageError, to_add
 
 COMMA, QUOTE = ",", '"'
@@ -76,9 +77,10 @@ class Dialect(NamedTuple):
             if value is not None and "csv" not in kinds:
                 given = " and ".join(sorted(kinds))
                 raise UsageError(f"{flag} needs --input csv, but --input is {given}")
-        if encoding is not None and {*kinds} == {"parquet"}:
+        if encoding is not None and {*kinds} <= {*TABLES}:
             raise UsageError(
-                "--encoding is for files of text, and Parquet is always UTF-8; leave it out"
+                "--encoding is for files of text, and Parquet and Arrow are always UTF-8; leave it "
+                "out"
             )
         comma = COMMA if delimiter is None else _character("--delimiter", delimiter)
         mark = QUOTE if quote is None else _character("--quote", quote)

@@ -1,12 +1,12 @@
 """Input formats (--input and the options that describe the input): how to read and parse files.
 
-A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
+A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`;
+one that pyarrow reads is a class in `table_files`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -18,10 +18,10 @@ from neardup.reading.compressed import (
     CONVERT,
     INPUTS,
     LINES,
-    PARQUET,
     ROWS,
     check_names,
     kind_by_name,
+    table_kind,
 )
 from neardup.reading.dialects import AS_USUAL, Dialect
 from neardup.reading.field_ranks import with_ranks
@@ -34,10 +34,11 @@ from neardup.reading.fingerprint_lines import (
 from neardup.reading.input_check import Parser
 from neardup.reading.looks import seen
 from neardup.reading.missing_fields import checked, options_for
-from neardup.reading.parquet_rows import check_pyarrow, first_rows, opened_parquet, parquet_pieces
 from neardup.reading.separated_rows import header_of, separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
+from neardup.reading.table_files import TABLES, check_pyarrow, opened_typed
+from neardup.reading.table_rows import first_rows, typed_pieces
 from neardup.reading.text_rows import Fields, Record, row_records, text_lines, text_parser
 from neardup.runtime.program import NUMBER_ROWS, StageError, UsageError, not_one_of, to_add
 from neardup.runtime.summary import DOCUMENTS
@@ -75,22 +76,22 @@ def _fields(
 
 
 def refuse_other(path: str, name: str, kind: str) -> None:
-    """Raise StageError for Parquet that is read as something else, or the reverse, with advice."""
+    """Raise StageError for a typed table read as something else, or the reverse, with advice."""
     with open(path, "rb") as file:
         start = file.read(BLOCK_BYTES)
-    if bool(re.match(PARQUET, start)) == (kind == "parquet"):
-        return
-    if kind == "parquet":
+    table = table_kind(start)
+    if not table and kind in TABLES:
         other = seen(start.rpartition(b"\n")[0], kind)
         if other.options:
-            raise StageError(f"{name}: is not a Parquet file, or damaged; it {other.message()}")
-        return
-    check_pyarrow()
-    with opened_parquet(path, name) as parquet:
-        rows = [row for row in first_rows(parquet, Fields.of(None, None)) if isinstance(row, dict)]
-    options = options_for(rows, ["--input", "parquet"])
-    advice = f"; {to_add(*options)}" if options else ", but no column has a text"
-    raise StageError(f"{name}: is a Parquet file{advice}")
+            what = f"is not {TABLES[kind].file}, or damaged"
+            raise StageError(f"{name}: {what}; it {other.message()}")
+    elif table != kind and table:
+        check_pyarrow(table)
+        with opened_typed(table, path, name) as file:
+            rows = [row for row in first_rows(file, Fields.of(None, None)) if isinstance(row, dict)]
+        options = options_for(rows, ["--input", table])
+        advice = f"; {to_add(*options)}" if options else ", but no column has a text"
+        raise StageError(f"{name}: is {TABLES[table].file}{advice}")
 
 
 class InputFormat(NamedTuple):
@@ -128,14 +129,14 @@ class InputFormat(NamedTuple):
         """Make the format from options; without `input_`, the kind is inferred from file names."""
         if input_ in ("files", "documents"):
             raise UsageError(f"--input {input_}: {DOCUMENTS.format('FOLDER')}")
-        if input_ not in (None, *INPUTS):
+        if input_ is not None and input_ not in INPUTS:
             raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
         if names:
             check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
-        if "parquet" in (kind, *kinds):
-            check_pyarrow()
+        for table in TABLES.keys() & {kind, *kinds}:
+            check_pyarrow(table)
         dialect = Dialect.of(delimiter, encoding, {kind} if kind else kinds, quote, escape)
         fields = _fields(kind, id_, text, fingerprint, ranked)
         if kind == FINGERPRINTS or fingerprint is not None:
@@ -172,9 +173,9 @@ class InputFormat(NamedTuple):
     def columns(self, path: str, name: str) -> Sequence[Any]:
         """Return the names of a table's columns, or the fields of an Arrow schema; [] for lines."""
         kind = self.kind_of(name)
-        if kind == "parquet":
-            with opened_parquet(path, name) as file:
-                return [*file.schema_arrow]
+        if kind in TABLES:
+            with opened_typed(kind, path, name) as file:
+                return [*file.schema]
         return header_of(kind, path, name, self.dialect) if kind in ("csv", "tsv") else []
 
     def is_of_lines(self, name: str) -> bool:
@@ -189,8 +190,8 @@ class InputFormat(NamedTuple):
         kind = self.kind_of(name)
         if name != "-" and start.of_file and not in_task() and os.path.isfile(path):
             refuse_other(path, name, kind)
-        if kind == "parquet" and self.fields:
-            return parquet_pieces(self.fields, path, name, max_line, start)
+        if kind in TABLES and self.fields:
+            return typed_pieces(kind, self.fields, path, name, max_line, start)
         if kind in ("csv", "tsv") and self.fields:
             return separated_pieces(kind, self.fields, path, name, max_line, start, self.dialect)
         pieces = line_pieces(path, name, max_line, start, self.dialect)
@@ -263,7 +264,7 @@ class InputFormat(NamedTuple):
                 f"--encoding {self.dialect.encoding}: tasks split a file, and read UTF-8 only; "
                 f"convert it: {CONVERT}"
             )
-        if self.input in ("csv", "parquet"):
+        if self.input in ("csv", *TABLES):
             raise UsageError(
                 f"--input {self.input}: tasks split a file at line ends, which may cut its rows; "
                 f"convert it: {CONVERT}"

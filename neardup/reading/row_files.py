@@ -1,9 +1,9 @@
-r"""Write rows (dictionaries) as JSON lines, CSV or Parquet, depending on the name of the file.
+r"""Write rows (dictionaries) as JSON lines, CSV, Parquet or Arrow, by the name of the file.
 
     {"a": "x", "b": "y", "similarity": 0.9}
         ─▶ {"a":"x","b":"y","similarity":0.9}⏎      .jsonl .ndjson .json
         ─▶ a,b,similarity⏎x,y,0.9⏎                  .csv, with a header
-        ─▶ a row of a table with typed columns      .parquet .pq
+        ─▶ a row of a table with typed columns      .parquet .pq .arrow .feather
 
 An answer is made as lines with tabs.  If its file has such a name, each line is written as a row,
 and each row is read as that line.
@@ -20,16 +20,18 @@ from itertools import chain, islice
 from typing import IO, Any, Callable, NamedTuple
 
 from neardup.reading.compressed import kind_by_name, plain_name
-from neardup.reading.parquet_rows import check_pyarrow, plain_value, write_parquet
+from neardup.reading.table_files import TABLES, check_pyarrow
+from neardup.reading.table_rows import plain_value
 from neardup.reading.text_rows import Row
 from neardup.runtime.program import UsageError, WireError, naming, shown, write_to
 
-FORMATS = (JSON, CSV, PARQUET) = ("jsonl", "csv", "parquet")
+JSON, CSV = "jsonl", "csv"
+FORMATS = (JSON, CSV, *TABLES)
 BATCH_ROWS = 1 << 12
 SPECIAL = re.compile('[",\r\n]')
 BOOLEANS = {"true": True, "false": False}
 
-Columns = Mapping[str, Any]  # name: str, float, int or bool, or for Parquet an Arrow type
+Columns = Mapping[str, Any]  # name: str, float, int or bool, or an Arrow type
 
 
 class LineTable(NamedTuple):
@@ -94,11 +96,13 @@ def _value(value: Any, kind: type) -> Any:
 
 def check_row_file(option: str, name: str) -> None:
     """Raise UsageError or StageError if the format that the name implies cannot be written."""
-    if kind_by_name(name) == PARQUET:
-        check_pyarrow()
+    kind = kind_by_name(name)
+    if kind in TABLES:
+        check_pyarrow(kind)
         if plain_name(name) != name:
             raise UsageError(
-                f"{option} {name}: Parquet is compressed inside; name it {plain_name(name)}"
+                f"{option} {name}: {TABLES[kind].title} is compressed inside; name it "
+                f"{plain_name(name)}"
             )
 
 
@@ -106,9 +110,9 @@ def write_rows(
     sink: IO[bytes], name: str, form: str, rows: Iterable[Row], columns: Columns
 ) -> None:
     """Write rows in one of FORMATS; an OSError names the file `name`."""
-    if form == PARQUET:
+    if form in TABLES:
         with naming(name):
-            _write_parquet(sink, rows, columns)
+            _write_typed(sink, form, rows, columns)
     elif form == CSV:
         header = [csv_row(columns)] if columns else []
         write_to(sink, chain(header, (csv_row(map(row.get, columns)) for row in rows)), name)
@@ -139,11 +143,11 @@ def _csv_field(value: Any) -> str:
     return "" if plain_value(value) is None else json.dumps(value)  # 1e400 is infinite
 
 
-def _write_parquet(sink: IO[bytes], rows: Iterable[Row], columns: Columns) -> None:
+def _write_typed(sink: IO[bytes], form: str, rows: Iterable[Row], columns: Columns) -> None:
     arrow = import_module("pyarrow")
     kinds = {str: arrow.string(), float: arrow.float64(), int: arrow.int64(), bool: arrow.bool_()}
     schema = arrow.schema([(name, kinds.get(kind, kind)) for name, kind in columns.items()])
     rows = iter(rows)
     pieces = iter(lambda: list(islice(rows, BATCH_ROWS)), [])
     batches = (arrow.RecordBatch.from_pylist(some, schema) for some in pieces)
-    write_parquet(batches, schema, sink)
+    TABLES[form].write(sink, batches, schema)

@@ -30,6 +30,7 @@ from neardup.reading.blocks import NEW, Block, blocks_of, in_task
 from neardup.reading.dialects import as_in_file
 from neardup.reading.input_check import NOT_UTF8, BadLine
 from neardup.reading.looks import misencoded, misread
+from neardup.reading.table_files import TABLES
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
@@ -141,7 +142,7 @@ def check_start(
     kind, place = settings.form.input or "jsonl", block.place.removesuffix("line ")
     if not isinstance(block.data, bytes):
         foreign = [line.text for line in bad if line.reason == NOT_UTF8 and not block.encoding]
-        if len(foreign) > good and kind != "parquet":
+        if len(foreign) > good and kind not in TABLES:
             counters.add(f"{SEEMS}{place.removesuffix('row ')}{misencoded(foreign)}", 1)
         return
     by_tasks = in_task() or counters.stage in ("mapper", "keys")

@@ -77,10 +77,10 @@ def test_evaluate_says_what_else_differs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv", "x.parquet"])
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv", "x.parquet", "x.arrow"])
 def test_pairs_as_rows(name: str, tmp_path: Path) -> None:
     """Pairs that -o wrote as rows give the same counts as lines in evaluate and audit."""
-    if name == "x.parquet":
+    if name in ("x.parquet", "x.arrow"):
         pytest.importorskip("pyarrow")
     succeed([*RUN_LOCAL, "-o", tmp_path / name, VIDEOS], tmp_path)
     lines, rows = damaged(TRUE, missing=40, extra=30), tmp_path / name

@@ -146,10 +146,9 @@ def csv_ids(path: Path, field: str) -> list[str]:
         return [row[field] for row in csv.DictReader(file)]
 
 
-def parquet_ids(path: Path, field: str) -> list[str]:
-    from pyarrow import parquet
-
-    return [row[field] for row in parquet.read_table(path).to_pylist()]
+def table_ids(path: Path, field: str) -> list[str]:
+    table = pytest.importorskip("tests.support.typed_tables").read_table(path)
+    return [row[field] for row in table.to_pylist()]
 
 
 def line_ids(path: Path, field: str) -> list[str]:
@@ -161,7 +160,8 @@ def line_ids(path: Path, field: str) -> list[str]:
 READERS: dict[str, Callable[[Path, str], list[str]]] = {
     "x.jsonl": json_ids,
     "x.csv": csv_ids,
-    "x.parquet": parquet_ids,
+    "x.parquet": table_ids,
+    "x.arrow": table_ids,
     "x.tsv": line_ids,
     "x.txt.gz": line_ids,
 }

@@ -202,17 +202,20 @@ def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -
 
 @pytest.mark.first_case
 @some("to", ["stdout", "-", "its name", "step.py keep"], "stdout", "its name", "step.py keep")
-def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Path) -> None:
-    parquet_files = pytest.importorskip("tests.support.parquet_files")
-    corpus, decided = tmp_path / "corpus.parquet", tmp_path / "decided.tsv"
-    parquet_files.by_pyarrow(corpus)
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_tables_are_refused_by_a_terminal_before_the_work(
+    to: str, kind: str, tmp_path: Path
+) -> None:
+    files = pytest.importorskip("tests.support.typed_tables")
+    corpus, decided = tmp_path / f"corpus.{kind}", tmp_path / "decided.tsv"
+    files.by_pyarrow(corpus)
     decided.write_bytes(b"")
     master, terminal = pty.openpty()
     try:
         name = {"stdout": [], "-": ["-o", "-"], "its name": ["-o", os.ttyname(terminal)]}
         command = [*RUN_LOCAL, "--output=kept", *name.get(to, []), corpus]
         if to == "step.py keep":
-            command = [*KEEP, "--decided", decided, "--input=parquet", corpus]
+            command = [*KEEP, "--decided", decided, f"--input={kind}", corpus]
         result = subprocess.run(
             list(map(str, command)),
             stdout=subprocess.DEVNULL if to == "its name" else terminal,
@@ -224,6 +227,7 @@ def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Pat
         os.close(terminal)
         os.close(master)
     assert result.returncode == 2
-    assert b"cannot print Parquet on a terminal; write a file: > FILE.parquet" in result.stderr
+    told = f"cannot print {kind.title()} on a terminal; write a file: > FILE.{kind}"
+    assert told.encode() in result.stderr
     assert b"records" not in result.stderr
     assert not shown

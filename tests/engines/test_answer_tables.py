@@ -47,10 +47,9 @@ def of_csv(data: bytes) -> list[dict[str, Any]]:
     return rows
 
 
-def of_parquet(data: bytes) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = (
-        pytest.importorskip("pyarrow.parquet").read_table(io.BytesIO(data)).to_pylist()
-    )
+def of_table(data: bytes) -> list[dict[str, Any]]:
+    table = pytest.importorskip("tests.support.typed_tables").read_table(data)
+    rows: list[dict[str, Any]] = table.to_pylist()
     return rows
 
 
@@ -59,7 +58,8 @@ READERS: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
     "x.ndjson.gz": of_json,
     "x.csv": of_csv,
     "x.csv.xz": of_csv,
-    "x.parquet": of_parquet,
+    "x.parquet": of_table,
+    "x.arrow": of_table,
 }
 
 
@@ -137,9 +137,9 @@ def test_no_rows(name: str, lines: bytes, tmp_path: Path) -> None:
     assert READERS[name](data) == []
     if name == "x.csv":
         assert data == b"a,b,similarity\n"
-    if name == "x.parquet":
-        parquet = pytest.importorskip("pyarrow.parquet")
-        kinds = {field.name: str(field.type) for field in parquet.read_schema(io.BytesIO(data))}
+    if name in ("x.parquet", "x.arrow"):
+        schema = pytest.importorskip("tests.support.typed_tables").read_table(data).schema
+        kinds = {field.name: str(field.type) for field in schema}
         assert kinds == {"a": "string", "b": "string", "similarity": "double"}
 
 

@@ -24,7 +24,7 @@ from tests.support.corpus_in_forms import (
     TEXT,
     forms,
     made,
-    parquet_of,
+    typed_table,
 )
 from tests.support.engines import (
     DECIDING,
@@ -43,12 +43,13 @@ from tests.support.engines import (
 )
 from tests.support.fake_hadoop import listing
 
+TYPED = ("a.parquet", "a.arrow", "stream.feather")
+
 
 def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
     """Return the (id, text) of each kept row, read without the project's parsers."""
-    if "parquet" in name:
-        files = pytest.importorskip("pyarrow.parquet")
-        rows = files.read_table(io.BytesIO(data)).to_pylist()
+    if name in TYPED:
+        rows = pytest.importorskip("tests.support.typed_tables").read_table(data).to_pylist()
     elif "json" in name:
         rows = [json.loads(line) for line in data.splitlines()]
     else:
@@ -96,7 +97,7 @@ def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
 
 
 @pytest.mark.first_case
-@some("name", list(FORMS), "a.ndjson.gz", "a.csv", "a.tsv", "a.parquet")
+@some("name", list(FORMS), "a.ndjson.gz", "a.csv", "a.tsv", "a.parquet", "a.arrow")
 def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path) -> None:
     path, folder = made(name, tmp_path), tmp_path / "out"
     printed = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path).out
@@ -118,13 +119,13 @@ def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path
 
 def parts(name: str) -> list[bytes]:
     """Return the corpus as three files of one format."""
-    if "parquet" in name:
-        return [parquet_of(CORPUS[i : i + 150]) for i in (0, 150, 300)]
+    if name in TYPED:
+        return [typed_table(name, CORPUS[i : i + 150]) for i in (0, 150, 300)]
     header, rows = ROWS[name][: "sv" in name], ROWS[name]["sv" in name :]
     return [b"".join([*header, *cut]) for cut in (rows[:150], rows[150:300], rows[300:])]
 
 
-SEVERAL = ["a.jsonl", "a.csv", "a.tsv", "a.parquet"]
+SEVERAL = ["a.jsonl", "a.csv", "a.tsv", *TYPED]
 
 
 @pytest.mark.first_case
@@ -154,23 +155,36 @@ def test_a_file_for_each(file: str, expected: dict, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_other_types_are_not_one_file_of_parquet(tmp_path: Path) -> None:
-    """Parquet files for one output need equal column types; the output has the first's metadata."""
-    arrow, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
-    one, two, three = (tmp_path / f"{i}.parquet" for i in (1, 2, 3))
-    for path, number, codec in ((one, 1, "gzip"), (two, 1.5, "snappy"), (three, 2, "none")):
-        rows = arrow.table({"id": [path.stem, "x"], "text": ["to be"] * 2, "n": [number] * 2})
-        parquet.write_table(
-            rows.replace_schema_metadata({"of": path.stem}), path, compression=codec
-        )
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_other_types_are_not_one_typed_table(suffix: str, tmp_path: Path) -> None:
+    """Tables for one output need equal column types; the output has the first one's metadata."""
+    files = pytest.importorskip("tests.support.typed_tables")
+    one, two, three = (tmp_path / f"{i}.{suffix}" for i in (1, 2, 3))
+    for path, number, codec in ((one, 1, "zstd"), (two, 1.5, "lz4"), (three, 2, "none")):
+        rows = files.arrow.table({"id": [path.stem, "x"], "text": ["to be"] * 2, "n": [number] * 2})
+        files.write_table(rows.replace_schema_metadata({"of": path.stem}), path, codec=codec)
     result = run([*RUN_LOCAL, "--output=kept", one, two], tmp_path)
     assert (result.code, result.out, result.left) == (2, b"", [])
     assert f"{one} and {two} have different columns; write a file for each" in result.err
-    words = [*RUN_LOCAL, "--output=kept", "--threshold=1", "-o", tmp_path / "x.parquet", three, one]
-    succeed(words, tmp_path)
-    found = parquet.read_table(tmp_path / "x.parquet")
+    kept = tmp_path / f"x.{suffix}"
+    succeed([*RUN_LOCAL, "--output=kept", "--threshold=1", "-o", kept, three, one], tmp_path)
+    found = files.read_table(kept)
     assert found.to_pylist() == [{"id": "3", "text": "to be", "n": 2}]
     assert found.schema.metadata[b"of"] == b"3"
+
+
+def test_dictionaries_are_not_one_arrow_file(tmp_path: Path) -> None:
+    """An Arrow file has one dictionary for a column, so several files are written one by one."""
+    files = pytest.importorskip("tests.support.typed_tables")
+    one, two = tmp_path / "1.arrow", tmp_path / "2.arrow"
+    for path in (one, two):
+        files.by_dictionary(path)
+    result = run([*RUN_LOCAL, "--output=kept", one, two], tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert f"{one} has a dictionary, and an Arrow file has but one; write a file" in result.err
+    succeed([*RUN_LOCAL, "--output=kept", "-o", f"{tmp_path}/kept/", one, two], tmp_path)
+    kept = [files.read_table(tmp_path / "kept" / path.name) for path in (one, two)]
+    assert [table.schema for table in kept] == [files.read_table(one).schema] * 2
 
 
 @pytest.mark.slow
@@ -226,7 +240,7 @@ def test_a_folder_for_files_with_one_name_or_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@some("old", ["a.jsonl", "a.csv", "a.parquet"], "a.csv", "a.parquet")
+@some("old", ["a.jsonl", "a.csv", "a.parquet", "a.arrow"], "a.csv", "a.arrow")
 def test_against(old: str, tmp_path: Path) -> None:
     path, new = made(old, tmp_path), tmp_path / "new.tsv"
     new.write_text("id\ttext\n" + f"x\t{CORPUS[0][1]}\ny\tnothing like it at all\n")
@@ -298,7 +312,7 @@ def test_a_row_without_an_id_is_bad_in_a_task(tmp_path: Path) -> None:
     assert "no id" in result.err
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.tsv"])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.arrow", "a.tsv"])
 def test_what_tasks_cannot_read(name: str, tmp_path: Path) -> None:
     path = made(name, tmp_path)
     hadoop = [*RUN_HADOOP, "--show", path, "/out"]

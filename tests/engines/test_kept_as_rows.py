@@ -18,17 +18,17 @@ from tests.support.cases import crossed
 from tests.support.corpus_in_forms import CORPUS, FLAGS, TEXT, made
 from tests.support.engines import RUN_LOCAL, run, succeed
 
-arrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
+typed_tables = pytest.importorskip("tests.support.typed_tables")
+arrow, parquet = typed_tables.arrow, typed_tables.parquet
 
 Rows = list[dict[str, Any]]
-TARGETS = ["x.jsonl", "x.csv", "x.parquet", "x.ndjson.gz", "x.csv.xz"]
+TARGETS = ["x.jsonl", "x.csv", "x.parquet", "x.arrow", "x.ndjson.gz", "x.csv.xz"]
 
 
 def read(name: str, data: bytes) -> Rows:
     """Return the rows of a file, read without the project's parsers."""
-    if "parquet" in name:
-        rows: Rows = parquet.read_table(io.BytesIO(data)).to_pylist()
+    if "parquet" in name or "arrow" in name:
+        rows: Rows = typed_tables.read_table(data).to_pylist()
         return rows
     if "json" in name:
         return [json.loads(line) for line in data.splitlines()]
@@ -54,7 +54,9 @@ def stays(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
 
 
 @pytest.mark.first_case
-@crossed(source=["a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.ndjson.gz"], target=TARGETS)
+@crossed(
+    source=["a.jsonl", "a.csv", "a.tsv", "a.parquet", "a.arrow", "a.ndjson.gz"], target=TARGETS
+)
 def test_the_same_rows_stay(source: str, target: str, stays: list, tmp_path: Path) -> None:
     made(source, tmp_path)
     rows = kept(tmp_path, [source], target, *FLAGS)
@@ -98,7 +100,8 @@ def test_values_survive_a_round_trip(value: Any, tmp_path: Path) -> None:
     rows = [{"id": "a", "text": "to", "x": value}, {"id": "b", "text": "be", "x": None}]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert kept(tmp_path, ["a.jsonl"], "x.parquet") == rows
-    back = kept(tmp_path, ["out/x.parquet"], "y.jsonl")
+    assert kept(tmp_path, ["out/x.parquet"], "x.arrow") == rows
+    back = kept(tmp_path, ["out/x.arrow"], "y.jsonl")
     assert back == rows
     assert repr(back) == repr(rows)
     if isinstance(value, (list, dict)):
@@ -110,8 +113,9 @@ def test_values_survive_a_round_trip(value: Any, tmp_path: Path) -> None:
     assert (b'""' in data) == (value == "" or value == 'a,"b"\r\nc\n')  # null is not the empty text
 
 
+@typed_tables.names
 @pytest.mark.slow
-def test_types_of_parquet_become_text(tmp_path: Path) -> None:
+def test_types_of_tables_become_text(name: str, tmp_path: Path) -> None:
     day, now = date(2024, 2, 29), datetime(2024, 2, 29, 12, 30, 0, 5, timezone.utc)
     table = arrow.table(
         {
@@ -125,13 +129,13 @@ def test_types_of_parquet_become_text(tmp_path: Path) -> None:
             "none": arrow.array([None, None], arrow.string()),
         }
     )
-    parquet.write_table(table, tmp_path / "a.parquet")
+    typed_tables.write_table(table, tmp_path / name)
     full = {"day": str(day), "now": str(now), "price": "1.10", "data": "/wA=", "ratio": 0.5}
     first = {"id": 1, "text": "to be", **full, "none": None}
     second = {**dict.fromkeys(first), "id": 2, "text": "or not"}
-    assert kept(tmp_path, ["a.parquet"], "x.jsonl") == [first, second]
+    assert kept(tmp_path, [name], "x.jsonl") == [first, second]
     as_text = [{k: "" if v is None else str(v) for k, v in row.items()} for row in (first, second)]
-    assert kept(tmp_path, ["a.parquet"], "x.csv") == as_text
+    assert kept(tmp_path, [name], "x.csv") == as_text
     back = kept(tmp_path, ["out/x.jsonl"], "y.parquet")
     assert back == [first, second]
 
@@ -216,9 +220,10 @@ def test_refused_values(rows: str, name: str, tmp_path: Path) -> None:
     assert (tmp_path / name).read_bytes() == b"of yesterday"
 
 
-def test_packed_parquet_is_refused(tmp_path: Path) -> None:
-    parquet.write_table(arrow.table({"text": ["to"]}), tmp_path / "a.parquet")
-    words = [*RUN_LOCAL, "--output=kept", "-o", "x.parquet.gz", "a.parquet"]
+@typed_tables.names
+def test_packed_tables_are_refused(name: str, tmp_path: Path) -> None:
+    typed_tables.write_table(arrow.table({"text": ["to"]}), tmp_path / name)
+    words = [*RUN_LOCAL, "--output=kept", "-o", f"{name}.gz", name]
     result = run(words, tmp_path, cwd=tmp_path)
     assert (result.code, result.out, result.left) == (2, b"", [])
-    assert "Parquet is compressed inside; name it x.parquet" in result.err
+    assert f"{typed_tables.title_of(name)} is compressed inside; name it {name}" in result.err

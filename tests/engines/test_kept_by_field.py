@@ -24,7 +24,7 @@ from tests.support.engines import (
     run,
     succeed,
 )
-from tests.support.parquet_files import arrow, parquet
+from tests.support.typed_tables import arrow, write_table
 
 
 class Row(NamedTuple):
@@ -95,9 +95,9 @@ def test_every_engine(keep: str, engine: Deciding, rule: str, rows: Path, tmp_pa
 
 
 @pytest.mark.first_case
-@crossed(keep=KEEPS, kind=["csv", "parquet"])
+@crossed(keep=KEEPS, kind=["csv", "parquet", "arrow"])
 def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
-    """--keep by fields of CSV or Parquet removes the rows that the oracle removes."""
+    """--keep by fields of a table removes the rows that the oracle removes."""
     path = tmp_path / f"rows.{kind}"
     if kind == "csv":
         with path.open("w", newline="") as file:
@@ -107,7 +107,7 @@ def test_tables(keep: str, kind: str, tmp_path: Path) -> None:
     else:
         columns = list(zip(*((row.id, " ".join(row.words), row.stars, row.date) for row in ROWS)))
         names = ["id", "text", "stars", "date"]
-        parquet.write_table(arrow.table(dict(zip(names, map(list, columns)))), path)
+        write_table(arrow.table(dict(zip(names, map(list, columns)))), path)
     found = succeed([*RUN_LOCAL, *FLAGS, f"--keep={keep}", path], tmp_path)
     assert found.out == removed(keep)
 

@@ -25,11 +25,10 @@ def drawn() -> list[tuple[int | None, str]]:
 
 
 def written(rows: list[tuple[int | None, str]], path: Path) -> Path:
-    if path.suffix == ".parquet":
-        arrow = pytest.importorskip("pyarrow")
+    if path.suffix in (".parquet", ".arrow"):
+        files = pytest.importorskip("tests.support.typed_tables")
         ids, texts = map(list, zip(*rows))
-        columns = arrow.table({"id": ids, "text": texts})
-        pytest.importorskip("pyarrow.parquet").write_table(columns, path)
+        files.write_table(files.arrow.table({"id": ids, "text": texts}), path)
     elif path.suffix == ".csv":
         file = io.StringIO()
         csv.writer(file).writerows([("id", "text"), *rows])
@@ -41,7 +40,7 @@ def written(rows: list[tuple[int | None, str]], path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet", "arrow"])
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_no_text_is_lost(kind: str, jobs: str, tmp_path: Path) -> None:
     rows = drawn()

@@ -21,7 +21,7 @@ from neardup.runtime.program import StageError
 
 IDS = ["a", "007", '"q", x', "{x}", '{"a":1}', " blanks  ", "%FF", "é", "e\u0301", "\u2028"]
 IDS += ["\x0b\x1c\x85", "\\t", "null", "-", "\U0001f600", "'", "a;b", "\ufeff", "\x7f\x01"]
-NAMES = ["x.tsv", "x.jsonl", "x.ndjson.gz", "x.csv", "x.csv.xz", "x.parquet"]
+NAMES = ["x.tsv", "x.jsonl", "x.ndjson.gz", "x.csv", "x.csv.xz", "x.parquet", "x.arrow"]
 SIMILARITIES = ["1.000000", "0.900000", "0.000001", "0.333333", "0.666667", "0.912345"]
 ENDS = {  # of lines, behind two ids
     "pairs": (PAIRS, SIMILARITIES),
@@ -39,7 +39,7 @@ def lines_of(ends: list[str]) -> list[bytes]:
 
 
 def written(path: Path, lines: list[bytes], table: LineTable) -> str:
-    if path.suffix == ".parquet":
+    if path.suffix in (".parquet", ".arrow"):
         pytest.importorskip("pyarrow")
     with path.open("wb") as file:
         Answer(str(path), table=table, descriptor=file.fileno()).write(lines)
@@ -74,8 +74,9 @@ def test_lines_under_any_name(name: str, tmp_path: Path) -> None:
         assert found == [(b"a", b"b", b"0.900000", b"")]
 
 
-def test_parquet_without_its_name(tmp_path: Path) -> None:
-    file = Path(written(tmp_path / "x.parquet", [b"a\tb\t0.900000\n"], PAIRS))
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
+def test_a_table_without_its_name(name: str, tmp_path: Path) -> None:
+    file = Path(written(tmp_path / name, [b"a\tb\t0.900000\n"], PAIRS))
     found = list(parsed_lines([str(file.rename(tmp_path / "x"))], parse_pair, ALL_PAIRS))
     assert found == [(b"a", b"b", b"0.900000", b"")]
 
@@ -114,6 +115,7 @@ REFUSED = {
         (b"a,b,similarity\nx,\xff,0.5\n", "row 1: not UTF-8"),
     ],
     "x.parquet": [(b"oops", "is not a Parquet file, or damaged")],
+    "x.arrow": [(b"oops", "is not an Arrow file, or damaged")],
 }
 
 
@@ -121,7 +123,7 @@ REFUSED = {
     ("name", "data", "told"), [(name, *case) for name, cases in REFUSED.items() for case in cases]
 )
 def test_a_wrong_row_is_named(name: str, data: bytes, told: str, tmp_path: Path) -> None:
-    if name == "x.parquet":
+    if name in ("x.parquet", "x.arrow"):
         pytest.importorskip("pyarrow")
     file = tmp_path / name
     file.write_bytes(data)

@@ -179,12 +179,13 @@ def test_names(packed: str) -> None:
         (["a.txt", "b"], "shingles"),
         (["a.jsonl", "b.ndjson.gz", "c.json"], "jsonl"),
         (["a.pq", "b.parquet"], "parquet"),
+        (["a.arrow", "b.feather"], "arrow"),
         (["a.csv", "b.parquet"], None),
         (["old.parquet", "new.jsonl"], None),
     ],
 )
 def test_what_is_read_where_nothing_is_said(names: list[str], kind: str | None) -> None:
-    if "b.parquet" in names or "old.parquet" in names:
+    if {"b.parquet", "old.parquet", "a.arrow"} & {*names}:
         pytest.importorskip("pyarrow")
     form = InputFormat.of(None, None, None, names=names)
     assert form.input == kind

@@ -28,14 +28,14 @@ ROWS: Rows = [
 ]
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".arrow"])
 @pytest.mark.parametrize("text", ["messages.content", "turns", "doc.parts.content"])
 def test_texts_in_lists_are_joined(suffix: str, text: str, tmp_path: Path) -> None:
     path = written(tmp_path / f"my chats{suffix}", ROWS)
     assert succeed([*RUN_LOCAL, "--text", text, path], tmp_path).out == PAIR
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".arrow"])
 @pytest.mark.parametrize("text", ["text", "doc.parts", "nothing"])
 def test_the_message_names_the_field_in_the_list(suffix: str, text: str, tmp_path: Path) -> None:
     rows = [{"id": row["id"], "text": row["messages"], "doc": row["doc"]} for row in ROWS]

@@ -52,6 +52,7 @@ WRONG = [
     *(("apostrophes", flag, "a.csv") for flag in ("", "--input=jsonl", "--input=text")),
     *((form, "", "a.jsonl") for form in ("csv", "other csv", "semicolons", "tabs")),
     *((form, "", "a.parquet") for form in ("json lines", "other csv", "semicolons")),
+    *((form, "", "a.arrow") for form in ("json lines", "other csv")),
     *((form, "--input=fingerprints", "a.txt") for form in ("other json lines", "csv")),
 ]
 
@@ -66,7 +67,7 @@ def options_in(told: Result) -> list[str]:
 def test_the_options_in_the_message_read_the_file(
     form: str, flag: str, name: str, tmp_path: Path
 ) -> None:
-    if name.endswith("parquet"):
+    if name.endswith(("parquet", "arrow")):
         pytest.importorskip("pyarrow")
     (tmp_path / name).write_bytes(FORMS[form])
     words = [*RUN_LOCAL, *filter(None, [flag]), name]
@@ -220,18 +221,19 @@ def test_tasks_are_told_to_convert_what_they_refuse(tmp_path: Path) -> None:
     assert made.count(b"body") == len(OTHER)
 
 
-def test_parquet_under_another_name_is_read_with_its_fields(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_table_under_another_name_is_read_with_its_fields(suffix: str, tmp_path: Path) -> None:
+    files = pytest.importorskip("tests.support.typed_tables")
     for name in "a.jsonl", "a.csv", "a b.txt":
-        parquet.write_table(arrow.Table.from_pylist(OTHER), tmp_path / name)
+        files.write_table(files.arrow.Table.from_pylist(OTHER), tmp_path / f"x.{suffix}")
+        (tmp_path / f"x.{suffix}").rename(tmp_path / name)
         told = run([*RUN_LOCAL, name], tmp_path, cwd=tmp_path)
-        assert "is a Parquet file; add: " in told.err
+        assert re.search(f"is an? {suffix.title()} file; add: ", told.err)
         words = [*RUN_LOCAL, *options_in(told), name]
         assert succeed(words, tmp_path, cwd=tmp_path).out == PAIR, told.err
-    parquet.write_table(arrow.Table.from_pylist([{"n": 7}]), tmp_path / "n.txt")
-    told = run([*RUN_LOCAL, "n.txt"], tmp_path, cwd=tmp_path)
-    assert told.err.endswith("n.txt: is a Parquet file, but no column has a text\n")
+    files.write_table(files.arrow.Table.from_pylist([{"n": 7}]), tmp_path / f"x.{suffix}")
+    told = run([*RUN_LOCAL, "--input=csv", f"x.{suffix}"], tmp_path, cwd=tmp_path)
+    assert told.err.endswith(f" {suffix.title()} file, but no column has a text\n")
 
 
 @pytest.mark.parametrize("words", ["--shingle bag", "--weights own"])

@@ -29,9 +29,9 @@ def rows(count: int = 40) -> Rows:
 
 
 def written(path: Path, some: Rows) -> Path:
-    if path.suffix == ".parquet":
-        arrow = pytest.importorskip("pyarrow")
-        pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(some), path)
+    if path.suffix in (".parquet", ".arrow"):
+        files = pytest.importorskip("tests.support.typed_tables")
+        files.write_table(files.arrow.Table.from_pylist(some), path)
     elif path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in some))
     else:
@@ -46,7 +46,7 @@ def plain(some: Rows) -> Rows:
 
 
 @pytest.mark.first_case
-@crossed(suffix=[".jsonl", ".csv", ".tsv", ".parquet"], flags=["", "--text=titel"])
+@crossed(suffix=[".jsonl", ".csv", ".tsv", ".parquet", ".arrow"], flags=["", "--text=titel"])
 def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path) -> None:
     path = written(tmp_path / f"rows{suffix}", plain(rows()))
     told = run([*RUN_LOCAL, *flags.split(), path], tmp_path)

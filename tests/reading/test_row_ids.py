@@ -34,11 +34,11 @@ def jsonl(path: Path, *ids: object) -> Path:
 
 
 def table(path: Path, *ids: str | int | None) -> Path:
-    """Write a row for each id to a CSV, TSV or Parquet file; None is an empty field or null."""
-    if path.suffix == ".parquet":
-        arrow = pytest.importorskip("pyarrow")
-        parquet = pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(arrow.table({"id": list(ids), "text": ["t"] * len(ids)}), path)
+    """Write a row for each id to a table; None is an empty field or null."""
+    if path.suffix in (".parquet", ".arrow"):
+        files = pytest.importorskip("tests.support.typed_tables")
+        rows = files.arrow.table({"id": list(ids), "text": ["t"] * len(ids)})
+        files.write_table(rows, path)
         return path
     comma = "," if path.suffix == ".csv" else "\t"
     lines = [f"{'' if id_ is None else id_}{comma}t\n" for id_ in ids]
@@ -53,7 +53,7 @@ def test_a_made_up_id_is_not_a_number_beside_real_ids(missing: object, tmp_path:
     assert ids_of(jsonl(tmp_path / "x.jsonl", missing, 1)) == ["x.jsonl:1", "1"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "arrow"])
 def test_so_in_tables(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"x.{kind}"
     assert ids_of(table(path, 3, None, 7)) == ["3", "x." + kind + ":2", "7"]

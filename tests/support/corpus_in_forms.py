@@ -1,4 +1,4 @@
-"""One corpus as text lines, JSON lines, CSV, TSV and Parquet, some of them compressed."""
+"""One corpus as text lines, JSON lines, CSV, TSV, Parquet and Arrow, some of them compressed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import gzip
 import io
 import json
 import random
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Callable
 
@@ -51,15 +53,14 @@ def rows_of_table(separator: str, end: str, quoting: int = csv.QUOTE_MINIMAL) ->
     return found
 
 
-def parquet_of(rows: list[tuple[str, str]]) -> bytes:
-    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+def typed_table(name: str, rows: list[tuple[str, str]] = CORPUS) -> bytes:
+    files = pytest.importorskip("tests.support.typed_tables")
     ids, texts = zip(*rows)
-    sink = arrow.BufferOutputStream()
     numbers = list(range(len(rows)))
-    made = arrow.table({"n": numbers, "id": ids, "text": texts})
-    files.write_table(made, sink, row_group_size=150)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        files.write_table(files.arrow.table({"n": numbers, "id": ids, "text": texts}), path, 150)
+        return path.read_bytes()
 
 
 ROWS = {
@@ -78,7 +79,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "b.csv": lambda: b"\xef\xbb\xbf" + b"".join(ROWS["b.csv"]),
     "a.csv.bz2": lambda: bz2.compress(b"".join(ROWS["a.csv.bz2"])),
     "a.tsv": lambda: b"".join(ROWS["a.tsv"]),
-    "a.parquet": lambda: parquet_of(CORPUS),
+    **{name: partial(typed_table, name) for name in ("a.parquet", "a.arrow", "stream.feather")},
 }
 forms = pytest.mark.parametrize("name", FORMS)
 

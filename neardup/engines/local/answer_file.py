@@ -22,7 +22,8 @@ from neardup.options.settings import Settings
 from neardup.options.table import EXACT, Options
 from neardup.reading.compressed import kind_by_name, packing
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_files import FORMATS, PARQUET, LineTable, check_row_file, write_rows
+from neardup.reading.row_files import FORMATS, LineTable, check_row_file, write_rows
+from neardup.reading.table_files import TABLES
 from neardup.runtime import VERSION, atomic_write, manifest, summary
 from neardup.runtime.program import (
     STANDARD_OUTPUT,
@@ -34,9 +35,9 @@ from neardup.runtime.program import (
 
 RUN_HELP = (
     "write the answer to FILE when it is complete; compressed if its name ends with .gz, "
-    ".bz2, .xz or .zst; JSON lines, CSV or Parquet if it ends with .jsonl, .csv or .parquet; "
-    "beside it, .FILE.neardup.json has the options and counts of the run.  With --output kept, "
-    "FILE may be FOLDER/, which gets a file for each input file"
+    ".bz2, .xz or .zst; JSON lines, CSV, Parquet or Arrow if it ends with .jsonl, .csv, .parquet "
+    "or .arrow; beside it, .FILE.neardup.json has the options and counts of the run.  With "
+    "--output kept, FILE may be FOLDER/, which gets a file for each input file"
 )
 PAGE = "neardup.tools.report.report"  # writes --report; above the engines, and slow to import
 OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report", "-o": "answer"}
@@ -139,7 +140,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
             raise UsageError(f"-o {name}: {flag} is written there; name another file")
     if args.output == "kept":
         rows_format(args, form)
-        if not is_folder(name) and kind_by_name(name) == PARQUET:
+        if not is_folder(name) and kind_by_name(name) in TABLES:
             check_row_file("-o", name)
     elif is_folder(name):
         raise UsageError(f"-o {name}: is the name of a folder; name a file in it")

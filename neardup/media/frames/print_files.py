@@ -1,4 +1,4 @@
-"""Files of video fingerprints ("prints"): JSON lines, plain or compressed, or Parquet.
+"""Files of video fingerprints ("prints"): JSON lines, plain or compressed, Parquet or Arrow.
 
 For the lines see `video_prints`.  In a table, each row is a print:
 
@@ -12,7 +12,7 @@ For the lines see `video_prints`.  In a table, each row is a print:
 A file that a user names is a file of prints if it begins like one.  Its name does not matter, but a
 compressed file must have the extension of its compression (.gz, .bz2, .xz, .zst).
 
-Memory: one print, or for Parquet a few, at a time.
+Memory: one print, or of a table a few, at a time.
 """
 
 from __future__ import annotations
@@ -22,23 +22,21 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import count
+from itertools import chain, count
 from typing import IO, Any, Callable
 
 import numpy as np
 
 from neardup.media.frames.video_prints import HEX_DIGITS, VideoPrint, checked, from_line, to_line
-from neardup.reading.compressed import kind_by_name, opened, packing
-from neardup.reading.parquet_rows import check_pyarrow, damage_named, opened_parquet
+from neardup.reading.compressed import MAGIC_BYTES, kind_by_name, opened, packing, table_kind
+from neardup.reading.table_files import TABLES, check_pyarrow, opened_typed
 from neardup.runtime.program import StageError, WireError, write_to
 
 BAD_LINE = "bad line"  # the reason of a failure
-PARQUET = b"PAR1"
 COLUMNS = ("id", "facts", "variants", "starts", "ends", "hashes")
 HASH_BYTES = HEX_DIGITS // 2
 LONGEST = 1 << 30  # bytes of a line: some hundred hours
 ROWS = 4  # of a table that are read at once
-GROUP_BYTES = 64 << 20  # of hashes in a row group
 
 Parse = Callable[[], VideoPrint]
 
@@ -47,14 +45,14 @@ def is_print_file(name: str) -> bool:
     """Return whether a regular file begins like a file of video fingerprints."""
     with opened(os.path.abspath(name), name) as stream:
         first: bytes = stream.read(64)
-    return first.startswith(PARQUET) or first.lstrip().startswith(b"{")
+    return bool(table_kind(first)) or first.lstrip().startswith(b"{")
 
 
 def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
     """Yield the video prints in a file; call `bad` with a message for each invalid line or row."""
     with open(name, "rb") as file:
-        parquet = file.read(len(PARQUET)) == PARQUET
-    for place, parse in _rows(name) if parquet else _lines(name):
+        kind = table_kind(file.read(MAGIC_BYTES))
+    for place, parse in _rows(kind, name) if kind else _lines(name):
         try:
             video = parse()
         except WireError as error:
@@ -75,17 +73,18 @@ def _lines(name: str) -> Iterator[tuple[str, Parse]]:
                 yield f"line {number}", partial(from_line, line)
 
 
-def _rows(name: str) -> Iterator[tuple[str, Parse]]:
-    check_pyarrow()
-    with damage_named(name), opened_parquet(name, name) as file:
-        missing = [column for column in COLUMNS if column not in file.schema_arrow.names]
+def _rows(kind: str, name: str) -> Iterator[tuple[str, Parse]]:
+    check_pyarrow(kind)
+    with opened_typed(kind, name, name) as file:
+        missing = [column for column in COLUMNS if column not in file.schema.names]
         if missing:
             raise StageError(
                 f"{name}: has no column {missing[0]}; expected a table of prints, as "
                 "--output prints -o FILE.parquet writes it"
             )
         number = count(1)
-        for batch in file.iter_batches(ROWS, columns=list(COLUMNS), use_threads=False):
+        groups = file.groups(list(COLUMNS))
+        for batch in chain.from_iterable(group.batches(ROWS, LONGEST) for group in groups):
             for row in zip(*map(batch.column, COLUMNS)):
                 yield f"row {next(number)}", partial(_of_row, row)
 
@@ -109,32 +108,24 @@ def _are(values: object, kind: type) -> bool:
 
 
 def write_prints(sink: IO[bytes], name: str, prints: Iterable[VideoPrint]) -> None:
-    """Write video prints to a file: Parquet if its name has that extension, otherwise lines."""
-    if kind_by_name(name) == "parquet":
-        _write_table(sink, prints)
+    """Write video prints to a file: a table if its name has that extension, otherwise lines."""
+    kind = kind_by_name(name)
+    if kind in TABLES:
+        _write_table(sink, kind, prints)
     else:
         with packing(sink, name) as packed:
             write_to(packed, map(to_line, prints), name)
 
 
-def _write_table(sink: IO[bytes], prints: Iterable[VideoPrint]) -> None:
-    check_pyarrow()
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+def _write_table(sink: IO[bytes], kind: str, prints: Iterable[VideoPrint]) -> None:
+    check_pyarrow(kind)
+    arrow = import_module("pyarrow")
     hashes = arrow.list_(arrow.binary(HASH_BYTES))
     kinds = (arrow.string(), arrow.string(), arrow.list_(arrow.string()))
     types = (*kinds, arrow.list_(arrow.int64()), arrow.list_(arrow.int64()), hashes)
     schema = arrow.schema(list(zip(COLUMNS, types)))
-    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        held: list[dict[str, Any]] = []
-        size = 0
-        for video in prints:
-            held.append(_row(video))
-            size += video.hashes.nbytes
-            if size > GROUP_BYTES:
-                writer.write_table(arrow.Table.from_pylist(held, schema))
-                held, size = [], 0
-        if held:
-            writer.write_table(arrow.Table.from_pylist(held, schema))
+    rows = (arrow.RecordBatch.from_pylist([_row(video)], schema) for video in prints)
+    TABLES[kind].write(sink, rows, schema, "zstd")
 
 
 def _row(video: VideoPrint) -> dict[str, Any]:

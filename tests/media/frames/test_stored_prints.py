@@ -67,9 +67,11 @@ def test_a_spool(tmp_path: Path) -> None:
     spool.close()
 
 
-@pytest.mark.parametrize("name", ["p.index", "p.jsonl", "p.jsonl.gz", "p.txt.xz", "p.parquet"])
+@pytest.mark.parametrize(
+    "name", ["p.index", "p.jsonl", "p.jsonl.gz", "p.txt.xz", "p.parquet", "p.arrow"]
+)
 def test_files(name: str, tmp_path: Path) -> None:
-    if name.endswith("parquet"):
+    if name.endswith(("parquet", "arrow")):
         pytest.importorskip("pyarrow")
     videos = [made_up(seed, 3 * seed) for seed in range(10)]
     path = tmp_path / name
@@ -122,6 +124,6 @@ def test_bad_rows(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"id": ["a"]}), path)
     with pytest.raises(StageError, match="has no column facts; expected a table of prints, as"):
         list(prints_in(path, bad.append))
-    (tmp_path / "p").write_bytes(b"PAR1 and no more")
+    (tmp_path / "p").write_bytes(b"PAR1\x15 and no more")
     with pytest.raises(StageError, match="is not a Parquet file, or damaged"):
         list(prints_in(path, bad.append))

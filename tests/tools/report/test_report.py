@@ -122,10 +122,10 @@ def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet", "arrow"])
 def test_a_run_that_wrote_rows(suffix: str, folder: Path) -> None:
     """Pairs and removed records that were written as rows give the same page as lines."""
-    if suffix == "parquet":
+    if suffix in ("parquet", "arrow"):
         pytest.importorskip("pyarrow")
     options = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
     for name in ("removed.tsv", f"removed.{suffix}"):

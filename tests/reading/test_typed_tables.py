@@ -1,4 +1,4 @@
-"""Parquet files written by other programs are read."""
+"""Parquet and Arrow files written by other programs are read."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from typing import Any, Callable
 import pytest
 
 from neardup.runtime.program import StageError, UsageError
-from tests.support.parquet_files import (
+from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
+from tests.support.typed_tables import (
     IDS,
     LISTS,
     TEXTS,
     arrow,
     by_pyarrow,
     form_of,
-    parquet,
+    names,
+    read_table,
     rows_of,
+    title_of,
+    write_table,
     writers,
 )
-from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 
 @pytest.mark.first_case
 @writers
-def test_all_that_is_in_them(write: Callable[[Path], None], tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+def test_all_that_is_in_them(name: str, write: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / name
     write(path)
     body = rows_of(path, form_of(None, "meta.body"))
     assert [row.get("id") for row in body] == IDS
     meta = [(row.get("meta") or {}).get("body") for row in body]
     assert meta == [None if i == 3 else text for i, text in enumerate(TEXTS)]
     assert "lists" not in body[0]
-    assert "n" not in body[0]["meta"]  # it is not read
+    assert ("n" in body[0]["meta"]) == (title_of(name) == "Arrow")  # of Parquet it is not read
     assert [row.get("text") for row in rows_of(path, form_of())] == TEXTS
     assert [row.get("lists") for row in rows_of(path, form_of(None, "lists"))] == LISTS
 
@@ -46,8 +49,10 @@ def test_all_that_is_in_them(write: Callable[[Path], None], tmp_path: Path) -> N
 @pytest.mark.slow
 @writers
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_run_reads_them(write: Callable[[Path], None], jobs: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+def test_a_run_reads_them(
+    name: str, write: Callable[[Path], None], jobs: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
     write(path)
     for text in ("text", "meta.body", "lists"):
         result = succeed([*RUN_LOCAL, "--jobs", jobs, "--text", text, path], tmp_path)
@@ -110,21 +115,22 @@ IDS_OF_TYPES: dict[str, tuple[Any, list[str | int | None]]] = {
 }
 
 
+@names
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", IDS_OF_TYPES)
-def test_ids(kind: str, tmp_path: Path) -> None:
+def test_ids(name: str, kind: str, tmp_path: Path) -> None:
     if kind == "uuid" and not hasattr(arrow, "uuid"):
         pytest.skip("needs a newer pyarrow")
     column, ids = IDS_OF_TYPES[kind]
-    path = tmp_path / "a.parquet"
-    parquet.write_table(arrow.table({"id": column(), "text": ["a", "a", "b"]}), path)
+    path = tmp_path / name
+    write_table(arrow.table({"id": column(), "text": ["a", "a", "b"]}), path)
     assert [row.get("id") for row in rows_of(path, form_of())] == ids
-    named = [f"a.parquet:{i + 1}" if id_ is None else str(id_) for i, id_ in enumerate(ids)]
+    named = [f"{name}:{i + 1}" if id_ is None else str(id_) for i, id_ in enumerate(ids)]
     out = succeed([*RUN_LOCAL, path], tmp_path).out
     assert out.decode() == "\t".join(sorted(named[:2])) + "\t1.000000\n"
-    kept = tmp_path / "kept.parquet"
+    kept = tmp_path / f"kept-{name}"
     succeed([*RUN_LOCAL, "--output=kept", path, "-o", kept], tmp_path)
-    assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 2]))
+    assert read_table(kept).equals(read_table(path).take([0, 2]))
 
 
 NS = 1577934000123456000  # whole microseconds
@@ -146,26 +152,30 @@ PLACES: dict[str, tuple[Any, Any]] = {
 }
 
 
+@names
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("rows", [[NS, NS + 7], [NS + 7], [NS], [None, NS, NS + 7, None, NS]])
-def test_a_time_does_not_depend_on_other_rows(place: str, rows: list, tmp_path: Path) -> None:
+def test_a_time_does_not_depend_on_other_rows(
+    name: str, place: str, rows: list, tmp_path: Path
+) -> None:
     """Nor on its place in lists and nested fields, nor on pandas."""
     type_of, wrapped = PLACES[place]
-    path = tmp_path / "a.parquet"
+    path = tmp_path / name
     column = arrow.array([wrapped(ns) for ns in rows], type_of(arrow.timestamp("ns")))
     ids = list(map(str, range(len(rows))))
-    parquet.write_table(arrow.table({"id": ids, "text": ids, "t": column}), path)
+    write_table(arrow.table({"id": ids, "text": ids, "t": column}), path)
     expected = json.loads(json.dumps([wrapped(AS_WRITTEN.get(ns)) for ns in rows]))
     assert [row.get("t") for row in rows_of(path, form_of("id", "text,t"))] == expected
 
 
+@names
 @pytest.mark.parametrize("place", PLACES)
-def test_a_date_after_the_year_9999_in_a_list(place: str, tmp_path: Path) -> None:
+def test_a_date_after_the_year_9999_in_a_list(name: str, place: str, tmp_path: Path) -> None:
     type_of, wrapped = PLACES[place]
-    path = tmp_path / "a.parquet"
+    path = tmp_path / name
     days = arrow.array([wrapped(0), wrapped(3_000_000)], type_of(arrow.int32()))
     column = days.cast(type_of(arrow.date32()))
-    parquet.write_table(arrow.table({"id": ["a", "b"], "text": ["a", "b"], "t": column}), path)
+    write_table(arrow.table({"id": ["a", "b"], "text": ["a", "b"], "t": column}), path)
     expected = json.loads(json.dumps([wrapped("1970-01-01"), wrapped("10183-09-21")]))
     assert [row.get("t") for row in rows_of(path, form_of("id", "text,t"))] == expected
 
@@ -181,6 +191,7 @@ def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, path], tmp_path).out == f"{one}\t{two}\t1.000000\n".encode()
 
 
+@names
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
@@ -194,20 +205,21 @@ def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
         (["a\0", "\0"], "NUL byte"),
     ],
 )
-def test_texts_that_are_none(texts: list, why: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    parquet.write_table(arrow.table({"id": ["a", "b"], "text": texts}), path)
+def test_texts_that_are_none(name: str, texts: list, why: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    write_table(arrow.table({"id": ["a", "b"], "text": texts}), path)
     result = run([*MAPPER, "--max-bad=1", path], tmp_path)
     assert result.code == 1
     assert f"{path}: row 1: {why}: " in result.err
     assert f"{path}: row 2: {why}: " in result.err
 
 
+@names
 @pytest.mark.first_case
 @pytest.mark.parametrize(
     "wrapped", ["string", "binary", "large", "fixed", "dictionary", "struct", "string in a struct"]
 )
-def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
+def test_columns_of_bytes_are_texts(name: str, wrapped: str, tmp_path: Path) -> None:
     """Columns of bytes, as Hive and Impala write them, are texts.
 
     Rows whose text is not UTF-8, which writers of strings do not check either, are bad."""
@@ -222,19 +234,20 @@ def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
         "struct": lambda: arrow.StructArray.from_arrays([texts], ["body"]),
         "string in a struct": lambda: arrow.StructArray.from_arrays([strings], ["body"]),
     }[wrapped]()
-    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
-    parquet.write_table(arrow.table({"id": ["a", "b", "c", "d"], "text": column}), path)
+    path, kept = tmp_path / name, tmp_path / f"kept-{name}"
+    write_table(arrow.table({"id": ["a", "b", "c", "d"], "text": column}), path)
     flags = ["--text", "text.body" if "struct" in wrapped else "text"]
     result = succeed([*RUN_LOCAL, "--shingle=char:3", *flags, path], tmp_path)
     assert result.out == b"a\tc\t1.000000\n"
     assert f"{path}: row 2: not UTF-8: " in result.err
     succeed([*RUN_LOCAL, "--output=kept", *flags, path, "-o", kept], tmp_path)
-    assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 1, 3]))
+    assert read_table(kept).equals(read_table(path).take([0, 1, 3]))
 
 
 # Columns.
 
 
+@names
 @pytest.mark.parametrize(
     ("columns", "names", "told"),
     [
@@ -247,45 +260,51 @@ def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
         ({}, (None, None), "no column 'text'.*it has none"),
     ],
 )
-def test_columns_that_are_missing(columns: dict, names: tuple, told: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    parquet.write_table(arrow.table(columns), path)
-    with pytest.raises(StageError, match=f"a.parquet: has {told}"):
+def test_columns_that_are_missing(
+    name: str, columns: dict, names: tuple, told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    write_table(arrow.table(columns), path)
+    with pytest.raises(StageError, match=f"{name}: has {told}"):
         rows_of(path, form_of(*names))
 
 
-def test_columns_that_are_there_twice(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+@names
+def test_columns_that_are_there_twice(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     arrays = [arrow.array([text]) for text in "abcc"]
-    parquet.write_table(arrow.Table.from_arrays(arrays, ["id", "text", "x", "x"]), path)
+    write_table(arrow.Table.from_arrays(arrays, ["id", "text", "x", "x"]), path)
     assert rows_of(path, form_of()) == [{"id": "a", "text": "b"}]
     with pytest.raises(StageError, match="has 2 columns 'x'"):
         rows_of(path, form_of(None, "x"))
 
 
-def test_a_column_with_a_dot_in_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+@names
+def test_a_column_with_a_dot_in_its_name(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     table = {"meta.body": ["b"], "id": ["a"], "meta": [{"x": {"y": "c"}, "id": 7}]}
-    parquet.write_table(arrow.table(table), path)
+    write_table(arrow.table(table), path)
     assert rows_of(path, form_of(None, "meta.body")) == [{"meta.body": "b", "id": "a"}]
     assert rows_of(path, form_of("meta.id", "meta.x.y")) == [{"meta": {"x": {"y": "c"}, "id": 7}}]
 
 
-def test_numbers_of_columns(tmp_path: Path) -> None:
-    by_pyarrow(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="must be column names for Parquet, not numbers"):
-        rows_of(tmp_path / "a.parquet", form_of("1", "2"))
+@names
+def test_numbers_of_columns(name: str, tmp_path: Path) -> None:
+    by_pyarrow(tmp_path / name)
+    with pytest.raises(UsageError, match=f"must be column names for {title_of(name)}, not"):
+        rows_of(tmp_path / name, form_of("1", "2"))
 
 
 # Standard input, and pipes.
 
 
+@names
 @pytest.mark.slow
-def test_standard_input(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+def test_standard_input(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     by_pyarrow(path)
     data = path.read_bytes()
-    flags = ["--input=parquet", "-"]
+    flags = [f"--input={name[2:]}", "-"]
     expected = b"a\te\t1.000000\n"
     assert succeed([*RUN_LOCAL, "--jobs=2", *flags], tmp_path, data).out == expected  # a file
     assert succeed([*RUN_LOCAL, *flags], tmp_path, data, process=True).out == expected  # a pipe
@@ -293,12 +312,14 @@ def test_standard_input(tmp_path: Path) -> None:
     assert succeed([*MAPPER, *flags], tmp_path, data).out == mapped
     result = run([*MAPPER, *flags], tmp_path, data, process=True)
     assert (result.code, result.out) == (1, b"")
-    assert "-: Parquet is read from its end, and a pipe has none; name a file" in result.err
+    told = f"-: {title_of(name)} is read from its end, and a pipe has none; name a file"
+    assert told in result.err
 
 
+@names
 @pytest.mark.slow
-def test_a_pipe_with_a_name(tmp_path: Path) -> None:
-    path, pipe = tmp_path / "a.parquet", tmp_path / "pipe.parquet"
+def test_a_pipe_with_a_name(name: str, tmp_path: Path) -> None:
+    path, pipe = tmp_path / name, tmp_path / f"pipe-{name}"
     by_pyarrow(path)
     os.mkfifo(pipe)
     writer = subprocess.Popen(["timeout", "60", "sh", "-c", f"cat '{path}' > '{pipe}'"])
@@ -307,16 +328,17 @@ def test_a_pipe_with_a_name(tmp_path: Path) -> None:
     assert out == b"a\te\t1.000000\n"
 
 
+@names
 @pytest.mark.slow
-def test_all_columns_are_converted(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
+def test_all_columns_are_converted(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     columns = {
         "key": [datetime.date(2020, 1, 2), None],
         "meta": [{"body": "to be", "at": [b"\xff", None]}, None],
         "score": [float("nan"), 0.1],
         "text": ["caf\u00e9\t\n", "\u2028"],
     }
-    parquet.write_table(arrow.table(columns), path)
+    write_table(arrow.table(columns), path)
     out = succeed([*NEARDUP, "convert", path], tmp_path).out
 
     def none(word: str) -> None:
@@ -339,15 +361,17 @@ def test_all_columns_are_converted(tmp_path: Path) -> None:
         assert "row 2: no id: " in done.err  # as in a run with these options
 
 
+@names
 @pytest.mark.slow
-def test_without_pyarrow(tmp_path: Path) -> None:
-    by_pyarrow(tmp_path / "a.parquet")
+def test_without_pyarrow(name: str, tmp_path: Path) -> None:
+    by_pyarrow(tmp_path / name)
     hide = (
         "import importlib.util as u; find = u.find_spec; "
         "u.find_spec = lambda name, *a: None if name == 'pyarrow' else find(name, *a)"
     )
     (tmp_path / "sitecustomize.py").write_text(hide + "\n")
-    result = run([*RUN_LOCAL, tmp_path / "a.parquet"], tmp_path, PYTHONPATH=str(tmp_path))
+    result = run([*RUN_LOCAL, tmp_path / name], tmp_path, PYTHONPATH=str(tmp_path))
     assert (result.code, result.out, result.left) == (1, b"", [])
     assert result.err.count("\n") == 1
-    assert "Parquet needs the package pyarrow: python3 -m pip install pyarrow" in result.err
+    told = f"{title_of(name)} needs the package pyarrow: python3 -m pip install pyarrow"
+    assert told in result.err
