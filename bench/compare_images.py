@@ -36,8 +36,8 @@ from bench.data.picture_edits import EDITS, Edit, Picture
 from bench.report.plots import new_figure, save, with_grid
 from bench.report.tables import markdown
 from bench.workloads import FOLDER, ROOT
+from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile
-from neardup.files.results import Failure
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.picture_hashes import Variants, fingerprint
 from neardup.sets.bit_vectors import popcount

@@ -33,8 +33,8 @@ from bench.report.tables import markdown
 from bench.video_clips import EACH, LENGTHS, Clip, clips
 from bench.video_edits import EDITS, Kept, edited
 from bench.video_sources import Source, rate_of, sources
+from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile
-from neardup.files.results import Failure
 from neardup.media.frames.frame_hashes import VARIANTS
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_files import Reading, print_of

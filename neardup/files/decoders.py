@@ -2,6 +2,11 @@
 
     for item, outcome in outcomes(paths, fingerprint, jobs=8, seconds=lambda path: 60): …
 
+Pictures, videos and folders use it by `results`, with a cache:
+
+    files ─┬─ those in the cache ─────────────────────────┬─▶ outcomes
+           └─ others ─ task, in a process of its own ─ cache ─┘
+
 If an item is not done after its `seconds` on the clock, its process is killed; a process may also
 die, by a crash in a decoder or for lack of memory.  A new one takes over the next item.
 Either way the outcome of an item is a `Failure` with one of the reasons LOST.  An exception in a
@@ -14,6 +19,7 @@ their parent, whatever ends it.  Memory: one item for each process.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -24,10 +30,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, TypeVar
 
+from neardup.files.folder_walk import FoundFile
 from neardup.runtime.program import PROGRAM_ERRORS, StageError, end_with
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from neardup.files.cache import ResultCache
 
 LOST = TIMED_OUT, CRASHED, FAILED = "time limit", "decoder crashed", "error of the program"
 UNREADABLE, OUT_OF_MEMORY = "cannot be read", "out of memory"  # reasons that tasks give
@@ -37,7 +46,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 DAY = 86400.0  # seconds
 
 Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 
 
 class Failure(NamedTuple):
@@ -53,12 +62,12 @@ class TaskError(RuntimeError):
 
 def outcomes(
     items: Iterable[Item],
-    task: Callable[[Item], Outcome],
+    task: Callable[[Item], Result],
     jobs: int,
     seconds: Callable[[Item], float],
     start: Callable[[], object] = lambda: None,
     fresh: bool = False,
-) -> Iterator[tuple[Item, Outcome | Failure]]:
+) -> Iterator[tuple[Item, Result | Failure]]:
     """Yield each item with its result of `task`, or a Failure, as soon as the item is done.
 
     `seconds` is the time limit of an item.  `start` is called first in each process; with `fresh`,
@@ -94,9 +103,7 @@ def outcomes(
             process.end()
 
 
-def in_order(
-    task: Callable[[Item], Outcome], items: Sequence[Item], jobs: int
-) -> Iterator[Outcome]:
+def in_order(task: Callable[[Item], Result], items: Sequence[Item], jobs: int) -> Iterator[Result]:
     """Yield the result of `task` for each item, in order; tasks may use all that is in memory now.
 
     An OSError or StageError in a task is raised here; StageError if a process is killed.  One job
@@ -106,7 +113,7 @@ def in_order(
     [1, 4, 9]
     """
 
-    def tried(place: int) -> Outcome | Exception:
+    def tried(place: int) -> Result | Exception:
         try:
             return task(items[place])
         except (OSError, StageError) as error:
@@ -238,3 +245,71 @@ def bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (has + MEMORY, hard))
     except (OSError, ValueError):  # no /proc, or a lower limit already
         return
+
+
+# ---- files, with a cache
+
+
+class Outcome(NamedTuple):
+    """A file, and its result or the reason why it has none."""
+
+    file: FoundFile
+    result: Any  # or a Failure
+    cached: bool
+
+
+class Work(NamedTuple):
+    """Functions and limits for computing the results of files and storing them in a cache."""
+
+    task: Callable[[FoundFile], Any]  # returns a result or a Failure
+    seconds: Callable[[FoundFile], float]  # the time limit of a file
+    to_bytes: Callable[[Any], bytes]  # of a result; they do not begin with [" (`failure_in`)
+    from_bytes: Callable[[bytes], Any]  # None, or ValueError, if they cannot be read
+    fresh: bool = False  # each file has a process of its own
+
+    def outcomes(self, files: Iterable[FoundFile], jobs: int) -> Iterator[tuple[FoundFile, Any]]:
+        """Yield each file with its result or a Failure, from processes with bounded memory.
+
+        With 0 jobs they are computed here.
+        """
+        if not jobs:
+            return ((file, self.task(file)) for file in files)
+        return outcomes(files, self.task, jobs, self.seconds, bound_memory, self.fresh)
+
+
+def results(
+    files: Iterable[FoundFile],
+    work: Work,
+    cache: ResultCache,
+    jobs: int,
+    begin: Callable[[list[FoundFile]], object] = lambda _: None,
+) -> Iterator[Outcome]:
+    """Yield the outcome for each file: cached ones first, then new ones as they are computed.
+
+    `begin` is called between the two, with the files that are not cached.
+    """
+    missing = []
+    for file in files:
+        value, found = cache.get(file), None
+        with suppress(ValueError, TypeError):  # of a cache that another version has written
+            found = value and (failure_in(value) or work.from_bytes(value))
+        if found:
+            yield Outcome(file, found, True)
+        else:
+            missing.append(file)
+    begin(missing)
+    for file, result in work.outcomes(missing, jobs):
+        if not isinstance(result, Failure):
+            cache.put(file, work.to_bytes(result))
+        elif result.reason not in PASSING:
+            cache.put(file, json.dumps(result).encode())
+        yield Outcome(file, result, False)
+
+
+def failure_in(value: bytes) -> Failure | None:
+    """Return the failure in a cached value, a JSON list of two texts, or None.
+
+    >>> failure_in(b'["damaged", "cut short"]'), failure_in(b"[9, 640, 480]")
+    (Failure(reason='damaged', detail='cut short'), None)
+    """
+    return Failure(*json.loads(value)) if value.startswith(b'["') else None

@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
+from neardup.files.decoders import Failure, Outcome
 from neardup.files.folder_walk import NO_FILE, path_id
-from neardup.files.results import Failure, Outcome
 from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from neardup.files.decoders import Failure, Outcome
 from neardup.files.folder_walk import FoundFile
-from neardup.files.results import Failure, Outcome
 from neardup.files.tally import FLAT, Rules, Tally, listed
 from neardup.media.pictures import pictures
 from neardup.media.pictures.picture_hashes import Fingerprint

@@ -15,7 +15,7 @@ from neardup.lines.answer_tables import (
     REMOVED,
     parsed_lines,
 )
-from neardup.media.videos.pair_lines import RUNS
+from neardup.media.videos.runs import RUNS
 from neardup.reading.row_files import LineTable
 from neardup.runtime.program import StageError
 

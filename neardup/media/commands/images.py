@@ -21,8 +21,8 @@ from neardup.engines.local.answer_file import (
 )
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.cache import PICTURES, opened_cache
+from neardup.files.decoders import Failure, Outcome
 from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
-from neardup.files.results import Failure, Outcome
 from neardup.files.tally import FLAT, Rules, Tally
 from neardup.lines.answer_tables import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.media.videos.pair_lines import PairRun, parse_run
-from neardup.media.videos.runs import SAME_SPEED, CommonStretch, Run
+from neardup.media.videos.runs import SAME_SPEED, CommonStretch, PairRun, Run, parse_run
 from neardup.reading.row_files import fields_table, json_row
 from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest

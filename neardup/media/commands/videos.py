@@ -6,15 +6,19 @@ folders ── files ── fingerprints ── pairs of videos, with runs ─�
 import argparse
 import os
 import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
+from itertools import chain
+from pathlib import Path
 from typing import Callable
 
 from neardup.engines.local.answer_file import OUTPUT_FILES, PAGE, Answer, check_outputs, file_answer
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.files.cache import opened_cache
-from neardup.files.folder_walk import path_of
+from neardup.files.cache import ResultCache, opened_cache
+from neardup.files.decoders import Outcome, Work, results
+from neardup.files.folder_walk import FoundFile, path_of
 from neardup.files.tally import Rules, Tally
 from neardup.media.commands.video_answer import (
     REMOVED_VIDEOS,
@@ -26,14 +30,15 @@ from neardup.media.commands.video_answer import (
     stretches_of,
 )
 from neardup.media.frames.containers import is_video, require_av
+from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.print_files import is_print_file, write_prints
-from neardup.media.frames.print_sources import VIDEOS, PrintSources, Reader
+from neardup.media.frames.print_sources import VIDEOS, PrintSources, work
 from neardup.media.frames.video_files import Reading
 from neardup.media.pictures import keep_rules
 from neardup.media.videos import video_decisions
-from neardup.media.videos.pair_lines import RUNS, format_run
+from neardup.media.videos.runs import RUNS, format_run
 from neardup.media.videos.video_decisions import FoundPairs
-from neardup.media.videos.video_join import find
+from neardup.media.videos.video_join import JoinOptions, find
 from neardup.media.videos.video_options import (
     AT_LEAST,
     AT_LEAST_HELP,
@@ -43,7 +48,6 @@ from neardup.media.videos.video_options import (
     TICKS,
     join_options,
 )
-from neardup.media.videos.video_run import STAGES, found_in, read_all, work
 from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.reading.compressed import kind_by_name
 from neardup.reading.row_files import JSON, check_row_file, fields_table
@@ -78,6 +82,7 @@ TABLES = {
     "removed": REMOVED_VIDEOS,
     "clusters": fields_table(cluster=str, id=str),
 }
+PARTS = 1000  # units of progress for a whole join
 TO_REMOVE = "0.8"  # the threshold of kept and removed
 DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
 
@@ -165,23 +170,53 @@ def main() -> None:
             files[flag] = stack.enter_context(beside)
         cache = opened_cache(args, VIDEOS, reading.kind())
         stack.callback(cache.close)
-        progress = Progress(NAME, STAGES, 1)
+        progress = Progress(NAME, ["videos", "pairs"], 1)
         tally = Tally(rules, progress.clear)
         sources = PrintSources(args.folders, tally, folder)
         stack.callback(sources.close)
         summary: list[str] = []
         with progress.shown(args.verbosity):
-            read_all(sources, Reader(work(reading, args.time_limit), cache, jobs), progress)
+            sources.read(partial(_outcomes, work(reading, args.time_limit), cache, jobs, progress))
             if args.output == PRINTS:
                 with files["-o"].file() as sink:
                     write_prints(sink, files["-o"].name or STANDARD_OUTPUT, sources.prints())
             else:
-                join = partial(find, options=options, jobs=jobs)
-                found = found_in(sources, args.against, folder, join, progress)
+                found = _found(sources, args.against, folder, options, jobs, progress)
                 progress.clear()
                 knows = sources.walk.knows if args.null else None
                 summary = _answer(args, options.threshold, found, files, knows)
         tally.report(cache.note, summary)
+
+
+def _outcomes(
+    how: Work, cache: ResultCache, jobs: int, progress: Progress, files: list[FoundFile]
+) -> Iterator[Outcome]:
+    """Yield the outcome for each video file; progress is measured by the bytes of the files."""
+
+    def begin(missing: list[FoundFile]) -> None:
+        progress.stage("videos", sum(file.size + 1 for file in missing))
+
+    outcomes = results(files, how, cache, jobs, begin)
+    return progress.counted(0, outcomes, lambda outcome: outcome.file.size + 1)
+
+
+def _found(
+    sources: PrintSources,
+    against: Sequence[str],
+    folder: Path,
+    options: JoinOptions,
+    jobs: int,
+    progress: Progress,
+) -> FoundPairs:
+    """Write all fingerprints to `folder`, old videos first; return pairs and common stretches."""
+    progress.stage("pairs", PARTS)
+    frames = folder / "frames"
+    frames.mkdir()
+    store = FrameStore.write(frames, chain(sources.old_prints(against), sources.prints()))
+    old = len(store) - len(sources)
+    show = progress.of(0)
+    pairs, common = find(store, options, jobs, old, lambda share: show(round(PARTS * share)))
+    return FoundPairs(store.ids, store.facts, store.seconds.tolist(), old, pairs, common)
 
 
 def _answer(

@@ -15,17 +15,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Callable
 
-from neardup.files.cache import ResultCache, Store
+from neardup.files.cache import Store
+from neardup.files.decoders import Failure, Outcome, Work
 from neardup.files.folder_walk import CLOSED_FOLDER, NAMED_TWICE, FoundFile, Walk, path_id, path_of
-from neardup.files.results import Failure, Outcome, Work, results
 from neardup.files.tally import FLAT, Tally
 from neardup.media.frames.print_files import BAD_LINE, is_print_file, prints_in
-from neardup.media.frames.stored_prints import PrintSpool
-from neardup.media.frames.video_prints import VideoPrint
+from neardup.media.frames.video_files import Reading, print_of
+from neardup.media.frames.video_prints import VideoPrint, from_bytes, to_bytes
 from neardup.media.pictures.keep_rules import number
+from neardup.runtime.program import naming
 
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure
@@ -35,12 +37,34 @@ TOO_SHORT = f"below {SHORT_SECONDS} seconds"
 LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 
 
-class Reader(NamedTuple):
-    """How to read video files: the task for each file, the cache, and the number of processes."""
+class PrintSpool:
+    """A temporary file of prints, which are written in any order and read back by their keys.
 
-    work: Work
-    cache: ResultCache
-    jobs: int
+    Memory: about 100 bytes for each print.
+    """
+
+    def __init__(self, path: Path):
+        self._file = path.open("w+b")
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def add(self, key: bytes, video: VideoPrint) -> None:
+        value = to_bytes(video)
+        with naming(self._file.name):
+            self._places[key] = self._file.seek(0, 2), len(value)
+            self._file.write(value)
+
+    def prints(self, keys: Iterable[bytes]) -> Iterator[VideoPrint]:
+        """Yield the prints that were added with these keys, in the order of `keys`."""
+        for key in keys:
+            if key in self._places:
+                place, size = self._places[key]
+                self._file.seek(place)
+                video = from_bytes(self._file.read(size))
+                assert video
+                yield video
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class PrintSources:
@@ -55,25 +79,17 @@ class PrintSources:
         self._ids: dict[str, None] = {}  # in order
         self._variants: tuple[str, ...] = ()
 
-    def read(
-        self,
-        reader: Reader,
-        begin: Callable[[list[FoundFile]], object],
-        counted: Callable[[Iterator[Outcome]], Iterator[Outcome]],
-    ) -> None:
-        """Read all video files and files of prints, and keep the prints in the temporary file.
-
-        begin: as in `results`; counted: wraps the outcomes for the video files.
-        """
+    def read(self, outcomes: Callable[[list[FoundFile]], Iterator[Outcome]]) -> None:
+        """Read all video files, by `outcomes`, and files of prints; keep the prints in a file."""
         files = list(self.walk.files(self._names))
         for path, why in self.walk.closed:
             self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
         ids = [path_id(file.path) for file in files]
         largest_first = sorted(files, key=lambda file: -file.size)  # the end is short then
-        for outcome in counted(results(largest_first, *reader, begin)):
-            found = self._tally.kept(outcome)
-            if found is not None:
-                self._keep(with_file(found, outcome.file))
+        for outcome in outcomes(largest_first):
+            video = self._tally.kept(outcome)
+            if video is not None:
+                self._keep(with_file(video, outcome.file))
         self._ids = dict.fromkeys(id_ for id_ in ids if id_ in self._ids)
         for name in self._prints:
             self._tally.files += 1
@@ -149,3 +165,9 @@ def time_limit(file: FoundFile) -> float:
     800.0
     """
     return LEAST_SECONDS + SECONDS_PER_MEGABYTE * file.size / MEGABYTE
+
+
+def work(how: Reading, seconds: int | None) -> Work:
+    """Return functions and limits for video fingerprints; `seconds`: the user's limit, or None."""
+    limit = time_limit if seconds is None else lambda _: float(seconds)
+    return Work(partial(print_of, how=how), limit, to_bytes, from_bytes, fresh=True)

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile, digest_of, path_id
-from neardup.files.results import Failure
 from neardup.media.frames import frame_hashes
 from neardup.media.frames.containers import (
     ENCRYPTED,

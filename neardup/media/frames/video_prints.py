@@ -9,6 +9,15 @@ As a line, a print is a JSON object, with spans in milliseconds and fingerprints
     {"id": "a.mp4", "facts": {"seconds": 60.0, …}, "variants": ["whole", "mirror"],
      "frames": ["0 250 0123… 89ab…", …]}
 
+As bytes, for the cache, temporary files and lines of steps, a print is a JSON line of everything
+but its numbers, and then the compressed numbers.  A hash is stored as its difference (exclusive or)
+from that of the frame before, which has fewer ones.
+
+    {"id": …, "facts": …, "variants": …, "spans": n}
+    zlib (level 1): spans (n, 2), differences, int64; hashes (n, V, 4), differences, uint64
+
+Size: 3 MB for an hour with 14 variants, half of what it is uncompressed.
+
 Letters: n spans, V variants.
 """
 
@@ -16,6 +25,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from math import floor
 from typing import Any, NamedTuple
@@ -25,6 +35,7 @@ from numpy.typing import NDArray
 
 from neardup.media.pictures.keep_rules import number
 from neardup.runtime.program import StageError, WireError
+from neardup.sets.ragged import chunks
 
 LONGEST = 1e9  # seconds
 WORDS = 4  # of 64 bits, of a fingerprint
@@ -35,6 +46,8 @@ REGIONS = ("upper", "lower")
 DIGEST = "digest"  # the fact that is a hash of the file
 OWN = ("whole", "tight", *REGIONS)  # variants, each of which is compared with the same variant
 MIRROR = " mirror"  # how the names of mirrored variants end
+AT_ONCE = 1 << 12  # spans that are compressed together
+LEVEL = 1  # hashes are nearly random, so that a higher one costs time and gains nothing
 
 
 class VideoPrint(NamedTuple):
@@ -180,3 +193,39 @@ def from_line(line: bytes) -> VideoPrint:
         pass  # reported below
     some = line[:60].decode("utf-8", "replace").rstrip()
     raise WireError(f"expected the print of a video, got {some!r}") from None
+
+
+def to_bytes(result: VideoPrint) -> bytes:
+    """Return a video print as bytes."""
+    fields = {"id": result.id, "facts": result.facts, "variants": result.variants}
+    head = json.dumps({**fields, "spans": len(result.spans)}).encode()
+    spans = np.diff(result.spans, axis=0, prepend=0).astype("<i8")
+    packer = zlib.compressobj(LEVEL)
+    parts = [head, b"\n", packer.compress(spans.tobytes())]
+    for first, last in chunks(np.ones(len(spans), np.int64), AT_ONCE):  # hours are many megabytes
+        hashes = result.hashes[first:last].astype("<u8")
+        hashes[first == 0 :] ^= result.hashes[first - (first > 0) : last - 1]
+        parts.append(packer.compress(hashes.tobytes()))
+    return b"".join((*parts, packer.flush()))
+
+
+def from_bytes(value: bytes) -> VideoPrint | None:
+    """Return the video print in `value`, or None if it is damaged."""
+    head, _, packed = value.partition(b"\n")
+    try:
+        return _print(json.loads(head), zlib.decompress(packed))
+    except (ValueError, TypeError, KeyError, zlib.error, OverflowError, RecursionError):
+        return None
+
+
+def _print(fields: dict[str, object], numbers: bytes) -> VideoPrint:
+    """Make a print from fields and packed numbers; ValueError or KeyError if they are invalid."""
+    n, variants = int(str(fields["spans"])), fields["variants"]
+    if not isinstance(variants, list):
+        raise ValueError("variants")
+    spans = np.frombuffer(numbers, "<i8", 2 * n).reshape(n, 2)
+    shape = n, len(variants), WORDS
+    hashes = np.frombuffer(numbers, "<u8", offset=16 * n).reshape(shape).astype(np.uint64)
+    full: NDArray[np.uint64] = np.bitwise_xor.accumulate(hashes, axis=0)
+    times = spans.astype(np.int64).cumsum(axis=0)
+    return checked(fields["id"], fields["facts"], variants, times, full)

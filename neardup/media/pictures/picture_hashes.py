@@ -35,8 +35,8 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from neardup.files.cache import ResultCache
+from neardup.files.decoders import Failure, Outcome, Work, results
 from neardup.files.folder_walk import FoundFile, path_id
-from neardup.files.results import Failure, Outcome, Work, results
 from neardup.media.pictures import originals, perceptual_hash, pictures
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import WAVES, Bytes, Symmetry

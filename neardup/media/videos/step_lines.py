@@ -22,8 +22,7 @@ from binascii import Error as Base64Error
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.frames.stored_prints import from_bytes, to_bytes
-from neardup.media.frames.video_prints import VideoPrint
+from neardup.media.frames.video_prints import VideoPrint, from_bytes, to_bytes
 from neardup.runtime.program import WireError, shown
 
 SEEDS, MIRRORED, PRINT, COMMON = b"0", b"0m", b"1", b"2"  # second fields of a share's lines

@@ -20,8 +20,14 @@ from neardup.decisions.edge_file import IDENTICAL
 from neardup.decisions.rules import as_decimals
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, number
-from neardup.media.videos.pair_lines import ONE_PICTURE, PairRun, pair_runs
-from neardup.media.videos.runs import SAME_SPEED, CommonStretch, VideoPair
+from neardup.media.videos.runs import (
+    ONE_PICTURE,
+    SAME_SPEED,
+    CommonStretch,
+    PairRun,
+    VideoPair,
+    pair_runs,
+)
 from neardup.runtime.summary import many
 from neardup.sets.ragged import Forest
 

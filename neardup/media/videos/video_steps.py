@@ -36,7 +36,7 @@ from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import VideoPrint, from_line
 from neardup.media.videos import common
 from neardup.media.videos.frame_matches import MASKS
-from neardup.media.videos.pair_lines import format_run, pair_runs
+from neardup.media.videos.runs import format_run, pair_runs
 from neardup.media.videos.seed_files import (
     PARTS,
     Seeds,

@@ -14,11 +14,11 @@ from typing import Callable
 
 from neardup.engines.hadoop.watching import fs
 from neardup.engines.local.workers import working_folder
+from neardup.files.decoders import Failure, Outcome
 from neardup.files.folder_walk import FoundFile, path_id
-from neardup.files.results import Failure, Outcome
 from neardup.files.tally import FLAT, Rules, Tally
 from neardup.media.frames.containers import require_av
-from neardup.media.frames.print_sources import with_file
+from neardup.media.frames.print_sources import with_file, work
 from neardup.media.frames.video_files import Reading
 from neardup.media.frames.video_prints import VideoPrint, to_line
 from neardup.media.pictures.keep_rules import number
@@ -32,7 +32,6 @@ from neardup.media.videos.video_options import (
     TICKS,
     join_options,
 )
-from neardup.media.videos.video_run import work
 from neardup.media.videos.video_steps import SHARES, Clusters
 from neardup.options.command_parser import SHARED, STANDARD_INPUT, VERBOSITY, CommandParser, flags
 from neardup.reading import blocks

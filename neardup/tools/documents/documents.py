@@ -25,8 +25,8 @@ from neardup.engines.local.answer_file import (
     table_of,
 )
 from neardup.engines.local.workers import Progress, working_folder
+from neardup.files.decoders import Failure
 from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
-from neardup.files.results import Failure
 from neardup.files.tally import Rules, Tally
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names

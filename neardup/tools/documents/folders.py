@@ -19,8 +19,8 @@ from neardup.commands.exact_answers import ratio
 from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.files.cache import ResultCache, Store, opened_cache
+from neardup.files.decoders import Failure, Work, results
 from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, digest_of, path_id
-from neardup.files.results import Failure, Work, results
 from neardup.files.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
 from neardup.options.command_parser import CommandParser, flags, plain_names

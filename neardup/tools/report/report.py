@@ -30,7 +30,7 @@ from neardup.media.commands.video_answer import (
 )
 from neardup.media.frames.containers import require_av
 from neardup.media.pictures.pictures import require_pillow
-from neardup.media.videos.pair_lines import RUNS
+from neardup.media.videos.runs import RUNS
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.reading.blocks import NEW

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Callable, NamedTuple
 
-from neardup.files.decoders import bound_memory, outcomes
+from neardup.files.decoders import Failure, bound_memory, outcomes
 from neardup.files.folder_walk import path_of
-from neardup.files.results import Failure
 from neardup.media.commands.video_answer import GROUPS, Paired, Place, Stretch, VideoAnswer, speed
 from neardup.media.frames.moments import Sight, sight_of
 from neardup.media.videos.runs import Run

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.files.results import Failure
+from neardup.files.decoders import Failure
 from neardup.media.frames import moments
 from neardup.media.frames.moments import Sight, sight_of
 

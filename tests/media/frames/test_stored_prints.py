@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.media.frames.print_files import is_print_file, prints_in, write_prints
-from neardup.media.frames.stored_prints import PrintSpool, from_bytes, to_bytes
-from neardup.media.frames.video_prints import VideoPrint, to_line
+from neardup.media.frames.print_sources import PrintSpool
+from neardup.media.frames.video_prints import VideoPrint, from_bytes, to_bytes, to_line
 from neardup.runtime.program import StageError
 from tests.support.made_up_prints import same
 

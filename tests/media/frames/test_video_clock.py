@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neardup.media.frames.video_clock import LONGEST, VideoClock
+from neardup.media.frames.decoding import LONGEST, VideoClock
 
 
 def times(stamps: list[float | None], step: float = 0.5, parts: bool = False) -> list[float]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile
-from neardup.files.results import Failure
 from neardup.media.pictures import pictures
 from neardup.media.pictures.picture_hashes import HASH_BYTES, Fingerprint, Variants, fingerprint
 from tests.support.drawn_pictures import drawing

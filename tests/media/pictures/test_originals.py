@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter, ImageOps
 
+from neardup.files.decoders import Outcome
 from neardup.files.folder_walk import FoundFile
-from neardup.files.results import Outcome
 from neardup.media.pictures import originals, pictures
 from neardup.media.pictures.keep_rules import PICTURES, in_order, keep_rules
 from neardup.media.pictures.originals import Facts, doubt

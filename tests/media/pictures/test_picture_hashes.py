@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from neardup.files.cache import PICTURES, ResultCache
-from neardup.files.decoders import UNREADABLE
+from neardup.files.decoders import UNREADABLE, Failure, Outcome
 from neardup.files.folder_walk import FoundFile, Walk
-from neardup.files.results import Failure, Outcome
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.keep_rules import NAMES, in_order, keep_rules
 from neardup.media.pictures.picture_hashes import (

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from neardup.media.frames.video_prints import end_of
-from neardup.media.videos.pair_lines import (
+from neardup.media.videos.runs import (
     RUNS,
     PairRun,
+    Run,
+    VideoPair,
     format_run,
     pair_runs,
     parse_run,
     row_of,
 )
-from neardup.media.videos.runs import Run, VideoPair
 from neardup.reading.row_files import json_row, line_of_row
 from neardup.runtime.program import WireError
 

@@ -10,7 +10,7 @@ import pytest
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import VideoPrint, to_line
 from neardup.media.videos import video_steps
-from neardup.media.videos.pair_lines import format_run, pair_runs
+from neardup.media.videos.runs import format_run, pair_runs
 from neardup.media.videos.step_lines import COMMON, PRINT, SEEDS, format_numbers, line
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.media.videos.video_steps import Clusters

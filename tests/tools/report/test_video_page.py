@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from neardup.files.decoders import Failure
 from neardup.files.folder_walk import path_id
-from neardup.files.results import Failure
 from neardup.media.commands.video_answer import (
     answer_of,
     found_run,
@@ -22,7 +22,7 @@ from neardup.media.commands.video_answer import (
     parse_removed_video,
     stretches_of,
 )
-from neardup.media.videos.pair_lines import PairRun, format_run, row_of
+from neardup.media.videos.runs import PairRun, format_run, row_of
 from neardup.reading.row_files import json_row
 from neardup.tools.report.video_page import Seen, clock, look, times_of, video_page
 from tests.media.frames.test_moments import EVEN, number_in, write
