@@ -20,15 +20,6 @@ from neardup.files.cache import ResultCache, opened_cache
 from neardup.files.decoders import Outcome, Work, results
 from neardup.files.folder_walk import FoundFile, path_of
 from neardup.files.tally import Rules, Tally
-from neardup.media.commands.video_answer import (
-    REMOVED_VIDEOS,
-    answer_of,
-    common_lines,
-    common_objects,
-    named_stretches,
-    parse_removed_video,
-    stretches_of,
-)
 from neardup.media.frames.containers import is_video, require_av
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.print_files import is_print_file, write_prints
@@ -36,6 +27,7 @@ from neardup.media.frames.print_sources import VIDEOS, PrintSources, work
 from neardup.media.frames.video_files import Reading
 from neardup.media.pictures import keep_rules
 from neardup.media.videos import video_decisions
+from neardup.media.videos.common import common_lines, common_objects, stretches_of
 from neardup.media.videos.runs import RUNS, format_run
 from neardup.media.videos.video_decisions import FoundPairs
 from neardup.media.videos.video_join import JoinOptions, find
@@ -79,7 +71,7 @@ TABLES = {
     "pairs": RUNS,
     "links": RUNS,
     "kept": fields_table(id=str),
-    "removed": REMOVED_VIDEOS,
+    "removed": video_decisions.REMOVED_VIDEOS,
     "clusters": fields_table(cluster=str, id=str),
 }
 PARTS = 1000  # units of progress for a whole join
@@ -231,22 +223,20 @@ def _answer(
     knows: for -0, whether a path is that of a file that was read, and not one in a file of prints
     """
     answer, decision = files["-o"], None
-    common = named_stretches(found.common, found.ids)
     if args.report or args.output in DECISIONS:
         least = threshold if args.output in DECISIONS else float(TO_REMOVE)
         decision = video_decisions.decide(found, args.keep, least, args.one_picture)
     if args.report:
-        gone = dict(map(parse_removed_video, decision.removed)) if decision else {}
-        pairs = answer_of(video_decisions.runs_of(found, linking=False), gone)
-        stretches = stretches_of(enumerate(common, 1))
+        gone = dict(map(video_decisions.parse_removed_video, decision.removed)) if decision else {}
+        runs = video_decisions.runs_of(found, linking=False)
+        stretches = stretches_of(enumerate(found.common, 1))
+        names = ", ".join(args.folders)
         with files["--report"].file() as page:
-            import_module(PAGE).write_videos(
-                page, pairs, stretches, ", ".join(args.folders), args.folders
-            )
+            import_module(PAGE).write_videos(page, runs, gone, stretches, names, args.folders)
     if args.common:
         as_json = kind_by_name(args.common) == JSON
         form = common_objects if as_json else common_lines
-        files["--common"].write_lines(form(common))
+        files["--common"].write_lines(form(found.common))
     if args.output in ("pairs", "links"):
         runs = video_decisions.runs_of(found, linking=args.output == "links")
         answer.write(map(format_run, runs))

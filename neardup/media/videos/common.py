@@ -6,15 +6,20 @@ here: videos are copies if most of the longer one is in the other, on lines in t
 any order.
 
 Common frames that follow each other are a *place*: a video, from, to.  Places with frames that
-match each other are one common stretch.
+match each other are one common stretch.  --common writes a line for each place, with the number of
+its stretch, or a JSON object for each stretch.
 
 Letters: n frames, m seeds; a *cluster* is a video with its copies.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -23,13 +28,33 @@ from numpy.typing import NDArray
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import end_of
 from neardup.media.pictures.keep_rules import number
-from neardup.media.videos.runs import CommonStretch
+from neardup.reading.row_files import json_row
+from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest, distinct, starts_of_runs
 
 HOLE = 2000  # milliseconds: common frames with a shorter hole between them are one place
 LEAST = 1.0  # seconds of a stretch that is reported
+LATEST = 1e7  # seconds
+_COMMON = re.compile(
+    rb"([0-9]{1,9})\t([0-9]+\.[0-9])\t([^\0\t\r\n]+)\t([0-9]+\.[0-9])-([0-9]+\.[0-9])\t?\n?"
+)
 
 Indices = NDArray[np.int64]
+
+
+class Place(NamedTuple):
+    """A place of a common stretch: a video, and the start and end in it, in seconds."""
+
+    id: str
+    start: float
+    end: float
+
+
+class Stretch(NamedTuple):
+    """A stretch that is in many videos of different content, such as an opening."""
+
+    seconds: float  # the median length of its places, in whole tenths
+    places: list[Place]
 
 
 def shown_by(frames: Indices, clusters: Indices) -> tuple[Indices, Indices]:
@@ -100,7 +125,7 @@ class SharedPlaces(NamedTuple):
 
 def stretches(
     store: FrameStore, common: NDArray[np.bool_], matches: Iterable[tuple[Indices, Indices]]
-) -> list[CommonStretch]:
+) -> list[Stretch]:
     """Return the common stretches of LEAST seconds or more that several videos have, longest first.
 
     matches: pairs of matching common frames.
@@ -111,11 +136,20 @@ def stretches(
         x, y = places.number[i], places.number[j]
         linked = (x >= 0) & (y >= 0)
         forest.join_all(x[linked], y[linked])
-    found = [stretch for stretch in _grouped(store, places, forest) if stretch.seconds >= LEAST]
-    return sorted(found, key=lambda stretch: (-stretch.seconds, stretch.places))
+    long = [group for group in _grouped(store, places, forest) if group[0] >= LEAST]
+    return [
+        Stretch(
+            round(seconds, 1),
+            [Place(store.ids[k], round(start, 1), round(end, 1)) for k, start, end in rows],
+        )
+        for seconds, rows in sorted(long, key=lambda group: (-group[0], group[1]))
+    ]
 
 
-def _grouped(store: FrameStore, places: SharedPlaces, forest: Forest) -> Iterator[CommonStretch]:
+def _grouped(
+    store: FrameStore, places: SharedPlaces, forest: Forest
+) -> Iterator[tuple[float, list[tuple[int, float, float]]]]:
+    """Yield the median seconds, and the sorted places (video, from, to), of matching places."""
     roots = forest.roots(np.arange(len(places.first)))
     order = np.argsort(roots, kind="stable")
     starts = starts_of_runs(roots[order])
@@ -127,4 +161,86 @@ def _grouped(store: FrameStore, places: SharedPlaces, forest: Forest) -> Iterato
         ends = np.minimum(ends, [end_of(length) for length in lengths])
         rows = sorted(zip(videos, begins.tolist(), ends.tolist()))
         if len(set(videos)) > 1:
-            yield CommonStretch(float(np.median(ends - begins)), tuple(rows))
+            yield float(np.median(ends - begins)), rows
+
+
+# ---- lines
+
+
+def common_lines(stretches: Iterable[Stretch]) -> Iterator[bytes]:
+    r"""Yield a line for each place of each common stretch: its number, seconds, ID, from-to.
+
+    >>> places = [Place("a", 0.0, 6.0), Place("c", 61.0, 67.0)]
+    >>> list(common_lines([Stretch(6.0, places)]))
+    [b'1\t6.0\ta\t0.0-6.0\n', b'1\t6.0\tc\t61.0-67.0\n']
+    """
+    for k, (seconds, places) in enumerate(stretches, 1):
+        for id_, start, end in places:
+            yield f"{k}\t{seconds:.1f}\t{id_}\t{start:.1f}-{end:.1f}\n".encode()
+
+
+def common_objects(stretches: Iterable[Stretch]) -> Iterator[bytes]:
+    r"""Yield a JSON object for each common stretch.
+
+    >>> next(common_objects([Stretch(6.0, [Place("a", 0.0, 6.0)])]))
+    b'{"seconds":6.0,"places":[{"id":"a","from":0.0,"to":6.0}]}\n'
+    """
+    for seconds, places in stretches:
+        times = [{"id": id_, "from": start, "to": end} for id_, start, end in places]
+        yield json_row({"seconds": seconds, "places": times})
+
+
+def parse_common(line: bytes) -> tuple[int, Stretch]:
+    r"""Parse a line that --common has written: a stretch's number, and one or all of its places.
+
+    As a JSON object, which has all places, the number is 0.  WireError for anything else.
+
+    >>> parse_common(b"1\t6.0\ta.mp4\t3.0-9.1\n")
+    (1, Stretch(seconds=6.0, places=[Place(id='a.mp4', start=3.0, end=9.1)]))
+    """
+    try:
+        if not line.startswith(b"{"):
+            number, seconds, place = _place(line)
+            return number, Stretch(seconds, [place])
+        fields = json.loads(line)
+        places = fields["places"] if isinstance(fields["places"], list) else []
+        parsed = [_place(_line(fields["seconds"], place)) for place in places]
+        return 0, Stretch(parsed[0][1], [place for _, _, place in parsed])
+    except (ValueError, KeyError, IndexError, OverflowError, RecursionError):
+        raise WireError(
+            f"expected a line that `neardup videos --common` wrote, got {shown(line)}"
+        ) from None
+
+
+def _line(seconds: object, place: object) -> bytes:
+    if not isinstance(place, dict):
+        raise ValueError
+    all_, start, end = (float(str(time)) for time in (seconds, place["from"], place["to"]))
+    return f"0\t{all_:.1f}\t{place['id']}\t{start:.1f}-{end:.1f}\n".encode()
+
+
+def _place(line: bytes) -> tuple[int, float, Place]:
+    """Parse a line into the number, seconds and place of a stretch; ValueError if malformed."""
+    found = _COMMON.fullmatch(line)
+    if not found:
+        raise ValueError
+    seconds, start, end = (float(found[k]) for k in (2, 4, 5))
+    if max(seconds, start, end) > LATEST:
+        raise ValueError
+    return int(found[1]), seconds, Place(found[3].decode(), start, end)
+
+
+def stretches_of(lines: Iterable[tuple[int, Stretch]]) -> list[Stretch]:
+    """Join consecutive lines of the same stretch; sort stretches by number of places, descending.
+
+    >>> a, b = (Stretch(6.0, [Place(id_, 0.0, 6.0)]) for id_ in "ab")
+    >>> [len(stretch.places) for stretch in stretches_of([(1, a), (1, b), (2, b)])]
+    [2, 1]
+    """
+    joined = []
+    for line_number, group in groupby(lines, itemgetter(0)):
+        parts = [stretch for _, stretch in group]
+        for same in [parts] if line_number else [[part] for part in parts]:
+            places = [place for part in same for place in part.places]
+            joined.append(Stretch(same[0].seconds, places))
+    return sorted(joined, key=lambda stretch: -len(stretch.places))

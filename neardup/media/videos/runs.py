@@ -83,13 +83,6 @@ class VideoPair(NamedTuple):
         return self.share_b if self.share == self.share_a else self.share_a
 
 
-class CommonStretch(NamedTuple):
-    """A stretch that is in many videos of different content, such as an opening."""
-
-    seconds: float  # the median length of its places
-    places: tuple[tuple[int, float, float], ...]  # number of the video, from, to; in order
-
-
 class PairRun(NamedTuple):
     """A matching stretch with the ids of its videos and the share of the pair, as in a line."""
 

@@ -20,17 +20,14 @@ from neardup.decisions.edge_file import IDENTICAL
 from neardup.decisions.rules import as_decimals
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, number
-from neardup.media.videos.runs import (
-    ONE_PICTURE,
-    SAME_SPEED,
-    CommonStretch,
-    PairRun,
-    VideoPair,
-    pair_runs,
-)
+from neardup.media.videos.common import Stretch
+from neardup.media.videos.runs import ONE_PICTURE, SAME_SPEED, PairRun, VideoPair, pair_runs
+from neardup.reading.row_files import fields_table
+from neardup.runtime.program import WireError, shown
 from neardup.runtime.summary import many
 from neardup.sets.ragged import Forest
 
+REMOVED_VIDEOS = fields_table(id=str, kept=str, share=float, doubt=str)
 SHOWN = 10  # common stretches in the summary
 USUAL = (10, 12, 12.5, 15, 18, 23.976, 24, 25, 29.97, 30, 48, 50, 59.94, 60, 100, 120)  # fps
 RankedPair = tuple[int, int, float]  # a later rank, an earlier one, and the share of the later
@@ -44,7 +41,7 @@ class FoundPairs(NamedTuple):
     shown: Sequence[float]  # seconds of each that are not flat
     old: int  # the first ones, which are those of --against
     pairs: Sequence[VideoPair]
-    common: Sequence[CommonStretch]
+    common: Sequence[Stretch]
 
 
 class Decision(NamedTuple):
@@ -119,6 +116,18 @@ def removed(pairs: Iterable[RankedPair], old: int) -> Iterator[tuple[int, int, s
             _, share, first = min(reasons)
             gone.add(rank)
             yield rank, first, as_decimals(-share).decode()
+
+
+def parse_removed_video(line: bytes) -> tuple[str, tuple[str, str]]:
+    r"""Return (id, (kept, doubt)) of a line that `neardup videos --removed` wrote; else WireError.
+
+    >>> parse_removed_video(b"b.mp4\ta.mp4\t0.912345\tmirrored\n")
+    ('b.mp4', ('a.mp4', 'mirrored'))
+    """
+    fields = line.decode("utf-8", "replace").rstrip("\t\n").split("\t")
+    if len(fields) not in (3, len(REMOVED_VIDEOS.columns)):  # there may be no doubt
+        raise WireError(f"expected a line that `neardup videos --removed` wrote, got {shown(line)}")
+    return fields[0], (fields[1], "".join(fields[3:]))
 
 
 def clusters(found: FoundPairs, keep: Sequence[Rule], one_picture: bool) -> list[bytes]:
@@ -217,7 +226,7 @@ def summary(found: FoundPairs) -> list[str]:
     old = many(found.old, "old ones")
     among = f"found: {new} against {old}" if found.old else f"among {new}"
     pairs = len({(pair.a, pair.b) for pair in found.pairs})
-    lines = [described(each, found.ids) for each in found.common[:SHOWN]]
+    lines = [described(stretch) for stretch in found.common[:SHOWN]]
     more = len(found.common) - len(lines)
     more_of_them = [f"… and {more:,} more; --common FILE has all of them"] * bool(more)
     still = len({(pair.a, pair.b) for pair in found.pairs if pair.one_picture})
@@ -225,13 +234,13 @@ def summary(found: FoundPairs) -> list[str]:
     return [f"{many(pairs, 'pairs')} {among}{stills}", *lines, *more_of_them]
 
 
-def described(stretch: CommonStretch, ids: Sequence[str]) -> str:
+def described(stretch: Stretch) -> str:
     """Describe a common stretch in a line.
 
-    >>> described(CommonStretch(42.0, ((1, 0.0, 42.0), (0, 3.0, 45.0))), ["a", "b"])
+    >>> from neardup.media.videos.common import Place
+    >>> described(Stretch(42.0, [Place("b", 0.0, 42.0), Place("a", 3.0, 45.0)]))
     '42.0 seconds are common to 2 videos, such as b from 0.0 to 42.0'
     """
-    video, start, end = stretch.places[0]
-    count = len({video for video, *_ in stretch.places})
-    where = f"{ids[video]} from {start:.1f} to {end:.1f}"
+    count = len({place.id for place in stretch.places})
+    where = "{} from {:.1f} to {:.1f}".format(*stretch.places[0])
     return f"{stretch.seconds:.1f} seconds are common to {count:,} videos, such as {where}"

@@ -31,8 +31,9 @@ from neardup.files.decoders import in_order
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.videos import common
 from neardup.media.videos.alignment import Frames, pair_of, repeats
+from neardup.media.videos.common import Stretch
 from neardup.media.videos.frame_matches import Indices
-from neardup.media.videos.runs import CommonStretch, VideoPair
+from neardup.media.videos.runs import VideoPair
 from neardup.media.videos.seed_files import (
     PARTS,
     Seeds,
@@ -78,7 +79,7 @@ def find(
     jobs: int,
     old: int = 0,
     done: Callable[[float], object] = lambda share: None,
-) -> tuple[list[VideoPair], list[CommonStretch]]:
+) -> tuple[list[VideoPair], list[Stretch]]:
     """Return pairs in byte order of their ids, and common stretches, the longest first.
 
     The first `old` videos are those of --against; pairs of two of them are left out.  The answer
@@ -243,7 +244,7 @@ class _Parts(NamedTuple):
             yield outcome
 
 
-def _answer(join: Join, parts: _Parts) -> tuple[list[VideoPair], list[CommonStretch]]:
+def _answer(join: Join, parts: _Parts) -> tuple[list[VideoPair], list[Stretch]]:
     store, forest = join.store, Forest(len(join.store))
     for copies, alike in parts.each(0, join.copies_in):
         join.keep(copies)

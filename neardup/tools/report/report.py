@@ -5,7 +5,7 @@
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -18,19 +18,11 @@ from neardup.engines.local.workers import Progress
 from neardup.lines.answer_lines import EDGE, MEMBER, NO_PAIR, parse_edge_lines, parse_removed
 from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.lines.tagged_ids import is_old
-from neardup.media.commands.video_answer import (
-    REMOVED_VIDEOS,
-    Stretch,
-    VideoAnswer,
-    answer_of,
-    found_run,
-    parse_common,
-    parse_removed_video,
-    stretches_of,
-)
 from neardup.media.frames.containers import require_av
 from neardup.media.pictures.pictures import require_pillow
-from neardup.media.videos.runs import RUNS
+from neardup.media.videos.common import LATEST, Stretch, parse_common, stretches_of
+from neardup.media.videos.runs import RUNS, PairRun, parse_run
+from neardup.media.videos.video_decisions import REMOVED_VIDEOS, parse_removed_video
 from neardup.options import table
 from neardup.options.command_parser import flags
 from neardup.reading.blocks import NEW
@@ -40,13 +32,16 @@ from neardup.runtime.program import (
     NOT_FILES,
     StageError,
     UsageError,
+    WireError,
     check_file_name,
     cores,
+    shown,
     write_to,
 )
 from neardup.tools.report import facts, material, page
 from neardup.tools.report.facts import Found, Node
 from neardup.tools.report.html_page import check_jinja
+from neardup.tools.report.video_groups import answer_of
 from neardup.tools.report.video_page import look, times_of, video_page
 from neardup.verification import RECORDS
 
@@ -148,17 +143,31 @@ def _videos(args: argparse.Namespace) -> None:
         kept = parsed_lines(gone, parse_removed_video, (REMOVED_VIDEOS,))
         runs = parsed_lines(pairs, found_run, (RUNS,))
         stretches = stretches_of(parsed_lines(common, parse_common))
-        write_videos(file, answer_of(runs, dict(kept)), stretches, args.pairs, folders)
+        write_videos(file, runs, dict(kept), stretches, args.pairs, folders)
+
+
+def found_run(line: bytes) -> PairRun:
+    """Parse a line of `neardup videos`; WireError for anything else."""
+    run = parse_run(line)
+    if max(run[2:7]) > LATEST:
+        expected = "times in seconds, as `neardup videos` writes them"
+        raise WireError(f"expected {expected}, got {shown(line)}")
+    return run
 
 
 def write_videos(
     file: IO[bytes],
-    answer: VideoAnswer,
+    runs: Iterable[PairRun],
+    kept: Mapping[str, tuple[str, str]],
     stretches: Sequence[Stretch],
     source: str,
     folders: Sequence[str],
 ) -> None:
-    """Write the page of an answer; `source`: its file; only files below `folders` are opened."""
+    """Write the page of an answer; only files below `folders` are opened.
+
+    kept: as in `answer_of`; source: the file of the answer.
+    """
+    answer = answer_of(runs, kept)
     times = times_of(answer.first, stretches)
     progress = Progress("neardup report", ["videos"], 1)
     progress.stage("videos", len(times))

@@ -17,10 +17,11 @@ from typing import Callable, NamedTuple
 
 from neardup.files.decoders import Failure, bound_memory, outcomes
 from neardup.files.folder_walk import path_of
-from neardup.media.commands.video_answer import GROUPS, Paired, Place, Stretch, VideoAnswer, speed
 from neardup.media.frames.moments import Sight, sight_of
+from neardup.media.videos.common import Place, Stretch
 from neardup.media.videos.runs import Run
 from neardup.tools.report.html_page import data_uri, filled
+from neardup.tools.report.video_groups import GROUPS, Paired, VideoAnswer, speed
 
 RUNS = 3  # of a pair, with pictures
 LISTED = 20  # intervals of a pair, and videos that are not shown

@@ -7,12 +7,12 @@ import pytest
 
 from neardup.media.frames.frame_store import FrameStore
 from neardup.media.frames.video_prints import VideoPrint
-from neardup.media.videos.common import limit, shown_by
-from neardup.media.videos.runs import CommonStretch, VideoPair
+from neardup.media.videos.common import Stretch, limit, shown_by
+from neardup.media.videos.runs import VideoPair
 from neardup.media.videos.video_join import JoinOptions, find
 from tests.support.made_up_prints import copied, cut, joined, made_up
 
-Answer = tuple[list[VideoPair], list[CommonStretch]]
+Answer = tuple[list[VideoPair], list[Stretch]]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_an_opening_makes_no_pairs_and_is_reported(
     pairs, (stretch,) = found(tmp_path, prints, measure="common")
     assert pairs == []
     assert stretch.seconds == pytest.approx(12, abs=0.5)
-    assert [video for video, *_ in stretch.places] == [*range(9)]
+    assert [place.id for place in stretch.places] == [f"e{k}" for k in range(9)]
     for k, (_, start, end) in enumerate(stretch.places):
         assert abs(start - 2.5 * k) <= 0.5
         assert abs(end - 2.5 * k - 12) <= 0.5

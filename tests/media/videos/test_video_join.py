@@ -60,7 +60,7 @@ def lines(
     assert not [path for path in folder.iterdir() if path.is_dir()]
     found = [format_run(run) for pair in pairs for run in pair_runs(pair, store.ids)]
     for seconds, places in stretches:
-        rows = sorted((store.ids[video], start, end) for video, start, end in places)
+        rows = sorted(map(tuple, places))
         found.append(f"{seconds} {rows}".encode())
     return found
 

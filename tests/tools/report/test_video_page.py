@@ -15,15 +15,12 @@ import pytest
 
 from neardup.files.decoders import Failure
 from neardup.files.folder_walk import path_id
-from neardup.media.commands.video_answer import (
-    answer_of,
-    found_run,
-    parse_common,
-    parse_removed_video,
-    stretches_of,
-)
+from neardup.media.videos.common import parse_common, stretches_of
 from neardup.media.videos.runs import PairRun, format_run, row_of
+from neardup.media.videos.video_decisions import parse_removed_video
 from neardup.reading.row_files import json_row
+from neardup.tools.report.report import found_run
+from neardup.tools.report.video_groups import answer_of
 from neardup.tools.report.video_page import Seen, clock, look, times_of, video_page
 from tests.media.frames.test_moments import EVEN, number_in, write
 from tests.support.engines import NEARDUP, Result, refuse, run, succeed
