@@ -32,13 +32,11 @@ from neardup.media.videos.runs import RUNS, format_run
 from neardup.media.videos.video_decisions import FoundPairs
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.media.videos.video_options import (
-    AT_LEAST,
-    AT_LEAST_HELP,
-    MEASURE_HELP,
+    JOIN_OPTIONS,
     MOST_TICKS,
-    THRESHOLD,
     TICKS,
     join_options,
+    read_share,
 )
 from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.reading.compressed import kind_by_name
@@ -75,7 +73,7 @@ TABLES = {
     "clusters": fields_table(cluster=str, id=str),
 }
 PARTS = 1000  # units of progress for a whole join
-TO_REMOVE = "0.8"  # the threshold of kept and removed
+TO_REMOVE = 0.8  # the threshold of kept and removed
 DESCRIPTION = """Find videos with the same content, in whole or in part, and the matching times.
 
 Videos are compared by fingerprints of their frames, not by name or sound.  Copies are found even if
@@ -104,7 +102,6 @@ OWN = flags(
                         slower
                         -h: find every pair of similar frames; many times slower
     --one-picture       also remove copies of a still picture, whose sound may differ
-    --measure NAME      {MEASURE_HELP} [copy]  -h: copy, containment or common (default: copy)
     --output KIND       {"; ".join(f"{name}: {about}" for name, about in OUTPUTS.items())} [pairs]
                         -h: pairs, links, kept, removed, clusters or prints (default: pairs)
     --keep RULES        which of several similar videos is kept: {", ".join(keep_rules.NAMES)},
@@ -113,12 +110,10 @@ OWN = flags(
                         -h: which of several similar videos is kept (default: the original)
     {TICKS}
     --threshold T       the minimum share of the shorter video that is in the other; with --output
-                        kept and removed, of the removed video in the kept one (default:
-                        {THRESHOLD}; {TO_REMOVE} with kept and removed)
+                        kept and removed, of the removed video in the kept one (default: 0.5;
+                        {TO_REMOVE} with kept and removed)
                         -h: minimum share of the shorter video (default: 0.5; 0.8 with kept and
                         removed)
-    --at-least TIME     with --measure common: {AT_LEAST_HELP} (default: {AT_LEAST})
-                        -h: with --measure common: the minimum time, such as 10s (default: 3s)
     --common FILE       write to FILE the stretches found in more than 5 videos and more than 1 %%
                         of them (such as an opening); they do not count as matches; JSON lines if
                         FILE ends with .jsonl
@@ -132,6 +127,7 @@ OWN = flags(
                         video
     """,
     keep=keep_rules.keep_rules,
+    threshold=read_share,
     ticks=whole(1, MOST_TICKS),
     time_limit=SHARED["--time-limit"].read,
 )
@@ -141,8 +137,9 @@ def main() -> None:
     args = _command_line()
     rules = Rules(NAME, "video", args.strict, args.verbosity)
     reading, jobs = Reading(args.ticks, args.fast), args.jobs or cores()
-    default = TO_REMOVE if args.output in DECISIONS else THRESHOLD
-    options = join_options(args, default)._replace(exact=args.exact)
+    if args.output in DECISIONS:
+        args.threshold = args.threshold or TO_REMOVE
+    options = join_options(args)._replace(exact=args.exact)
     require_av()
     if args.report:
         import_module(PAGE).check_jinja()
@@ -224,7 +221,7 @@ def _answer(
     """
     answer, decision = files["-o"], None
     if args.report or args.output in DECISIONS:
-        least = threshold if args.output in DECISIONS else float(TO_REMOVE)
+        least = threshold if args.output in DECISIONS else TO_REMOVE
         decision = video_decisions.decide(found, args.keep, least, args.one_picture)
     if args.report:
         gone = dict(map(video_decisions.parse_removed_video, decision.removed)) if decision else {}
@@ -262,7 +259,7 @@ def _answer(
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION)
-    parser.add(*OWN)
+    parser.add(*OWN, *(flag for flag in JOIN_OPTIONS if flag.name != "--threshold"))
     parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
     args = parser.parse_intermixed_args()
     _check(args)

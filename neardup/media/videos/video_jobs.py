@@ -23,17 +23,15 @@ if __name__ == "__main__":  # otherwise the importing program did so
 from neardup.engines.hadoop import hdfs_folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import PROPERTY
 from neardup.media.videos import video_steps
-from neardup.media.videos.video_options import join_options
-from neardup.media.videos.video_tasks import STEP_OPTIONS
+from neardup.media.videos.video_tasks import SHARED_OPTIONS
 from neardup.options.command_parser import CommandParser, flags
 from neardup.runtime.program import StageError, end_on_signals, run, whole
 
 NAME = "video_jobs.py"
 CODE = "neardup-job"  # the archive, in a task's folder
-JOINS = ("--shares", "--measure", "--threshold", "--at-least")
 OPTIONS = (
     *flags("inputs INPUT…\noutput OUTPUT"),
-    *(flag for flag in STEP_OPTIONS if flag.name in JOINS),
+    *SHARED_OPTIONS,
     *flags(
         f"""
         --paths         INPUT lists paths of videos
@@ -72,7 +70,6 @@ def main() -> None:
     asked = CommandParser(NAME, DESCRIPTION)
     asked.add(*OPTIONS)
     args = asked.parse_args()
-    join_options(args)  # refuses what each task would refuse
     if hdfs_folders.exists(args.output):
         raise StageError(f"{args.output} already exists; name a new folder")
     with hdfs_folders.claimed([args.output]):
@@ -146,7 +143,8 @@ class VideoRun:
     def command(self, job: VideoJob) -> list[str]:
         """Return the command line of a job."""
         values = vars(self.args)
-        words = [f"{flag}={values[flag[2:].replace('-', '_')]}" for flag in JOINS]
+        given = {flag.name: values[flag.name[2:].replace("-", "_")] for flag in SHARED_OPTIONS}
+        words = [f"{name}={value}" for name, value in given.items() if value is not None]
         of_clusters = job.reducer == "common"
         files = ["-files", f"{self.clusters}#{CLUSTERS}"] * of_clusters
         own = {**BY_FIRST_FIELD, sizes.REDUCERS: self.args.reducers}

@@ -11,34 +11,13 @@ import math
 import re
 
 from neardup.media.videos.video_join import MEASURES, JoinOptions
-from neardup.options.command_parser import read
-from neardup.runtime.program import UsageError, not_one_of
+from neardup.options.command_parser import flags
+from neardup.runtime.program import one_of
 
-THRESHOLD, AT_LEAST = "0.5", "3s"
 MOST_TICKS = 25  # a second
-MEASURE_HELP = (
-    "which videos are a pair: copy, if enough of the shorter one is in the other (--threshold); "
-    "containment, if one stretch alone covers that share; common, if they have stretches of "
-    "enough time in common (--at-least)"
-)
-AT_LEAST_HELP = "the minimum time that two videos have in common, such as 10s or 2m"
 TICKS = "--ticks N  frames compared per second, twice as many in a short video [4]"
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
-
-
-def join_options(args: argparse.Namespace, threshold: str = THRESHOLD) -> JoinOptions:
-    """Return the options of a video join; UsageError for invalid values.
-
-    args: has `measure`, `threshold` and `at_least`; threshold: used if the user names none.
-    """
-    if args.measure not in MEASURES:
-        raise UsageError(f"--measure: {not_one_of(args.measure, MEASURES)}")
-    return JoinOptions(
-        measure=args.measure,
-        threshold=read("--threshold", read_share, args.threshold or threshold),
-        at_least=read("--at-least", read_time, args.at_least or AT_LEAST),
-    )
 
 
 def read_share(text: str) -> float:
@@ -63,3 +42,26 @@ def read_time(text: str) -> float:
     if not NUMBER.fullmatch(number) or unit not in UNITS or not 0 < float(number) < math.inf:
         raise ValueError(f"expected a time above 0, such as 10s or 2m, got {text!r}")
     return float(number) * UNITS[unit]
+
+
+JOIN_OPTIONS = flags(
+    """
+    --measure NAME      which videos are a pair: copy, if enough of the shorter one is in the other
+                        (--threshold); containment, if one stretch alone covers that share; common,
+                        if they have stretches of enough time in common (--at-least) [copy]
+                        -h: copy, containment or common (default: copy)
+    --threshold T       the minimum share of the shorter video that is in the other (default: 0.5)
+    --at-least TIME     with --measure common: the minimum time that two videos have in common, such
+                        as 10s or 2m (default: 3s)
+                        -h: with --measure common: the minimum time, such as 10s (default: 3s)
+    """,
+    measure=one_of(*MEASURES),
+    threshold=read_share,
+    at_least=read_time,
+)
+
+
+def join_options(args: argparse.Namespace) -> JoinOptions:
+    """Return the options of a video join that JOIN_OPTIONS give."""
+    given = {name: getattr(args, name) for name in ("measure", "threshold", "at_least")}
+    return JoinOptions(**{name: value for name, value in given.items() if value is not None})

@@ -24,11 +24,8 @@ from neardup.media.frames.video_prints import VideoPrint, to_line
 from neardup.media.pictures.keep_rules import number
 from neardup.media.videos import video_steps
 from neardup.media.videos.video_options import (
-    AT_LEAST,
-    AT_LEAST_HELP,
-    MEASURE_HELP,
+    JOIN_OPTIONS,
     MOST_TICKS,
-    THRESHOLD,
     TICKS,
     join_options,
 )
@@ -95,15 +92,13 @@ FRAMES_OPTIONS = flags(
     jobs=SHARED["--jobs"].read,
     time_limit=SHARED["--time-limit"].read,
 )
-STEP_OPTIONS = flags(
-    f"""
-    --clusters FILE  for common: the output of the step clusters
-    --shares N      for spread: number of shares of the work, each with all prints [{SHARES}]
-    --measure NAME  for pairs: {MEASURE_HELP} [copy]
-    --threshold T   for pairs: the minimum share of the shorter video [{THRESHOLD}]
-    --at-least TIME  for pairs: {AT_LEAST_HELP} [{AT_LEAST}]
-    """,
-    shares=whole(1, MOST_SHARES),
+(CLUSTERS_OPTION,) = flags("--clusters FILE  for common: the output of the step clusters")
+SHARED_OPTIONS = (  # of all steps and jobs
+    *flags(
+        f"--shares N  for spread: number of shares of the work, each with all prints [{SHARES}]",
+        shares=whole(1, MOST_SHARES),
+    ),
+    *JOIN_OPTIONS,
 )
 
 
@@ -199,7 +194,7 @@ def videos() -> None:
     asked = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
     asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
     asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
-    asked.add(STANDARD_INPUT, *STEP_OPTIONS)
+    asked.add(STANDARD_INPUT, CLUSTERS_OPTION, *SHARED_OPTIONS)
     args = asked.parse_intermixed_args()
     options = join_options(args)
     steps: dict[str, Step] = {
