@@ -15,11 +15,11 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 from neardup.files.decoders import Failure, Outcome
-from neardup.files.folder_walk import NO_FILE, path_id
+from neardup.files.folder_walk import CLOSED_FOLDER, NO_FILE, path_id
 from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 
@@ -116,6 +116,11 @@ class Tally:
         if few or self._rules.verbosity >= VERBOSE:
             self._clear()
             print(f"{self._rules.program}: {message}", file=sys.stderr)
+
+    def fail_folders(self, closed: Iterable[tuple[bytes, str]]) -> None:
+        """Count the folders of a walk that cannot be read, each with the reason, as failures."""
+        for path, why in closed:
+            self.fail(path_id(path), Failure(CLOSED_FOLDER, why))
 
     def report(self, note: str, found: Sequence[str] = ()) -> None:
         """Print lines `found` and the summary, unless -q; StageError if there is no result."""

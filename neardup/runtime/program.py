@@ -201,13 +201,14 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
 
 @contextmanager
-def interrupted(left: str) -> Iterator[None]:
-    """Context manager: on Ctrl-C, add `left`, such as "a.txt left as before", to the message."""
+def interrupted(names: Sequence[str]) -> Iterator[None]:
+    """Context manager: on Ctrl-C, the message adds that the files `names` are left as before."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
         if isinstance(end, SystemExit) and end.code != INTERRUPTED:
             raise
+        left = f"{' and '.join(names)} left as before" if names else "the answer is not complete"
         raise KeyboardInterrupt(f"interrupted; {left}") from None
 
 

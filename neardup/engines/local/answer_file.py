@@ -14,7 +14,7 @@ from dataclasses import replace
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Callable, NamedTuple
 
 from neardup.files.folder_walk import path_of
 from neardup.lines.answer_tables import PAIRS, answer_table
@@ -83,11 +83,6 @@ class Answer(NamedTuple):
             else:
                 sink.writelines(lines)
 
-    def write_lines(self, lines: Iterable[bytes]) -> None:
-        """Write lines that are no rows of a table."""
-        with self.opened() as sink:
-            sink.writelines(lines)
-
 
 def check_outputs(args: argparse.Namespace, output: str, kept: str = "kept") -> None:
     """Raise UsageError for output files that cannot be written, or options that need others.
@@ -122,6 +117,17 @@ def check_outputs(args: argparse.Namespace, output: str, kept: str = "kept") -> 
                 f"-o {args.answer}: -0 writes paths, not {kind_by_name(args.answer)}; leave out "
                 "-0, or this extension"
             )
+
+
+def names_of_outputs(
+    args: argparse.Namespace, noun: str, is_input: Callable[[bytes], bool]
+) -> "dict[str, str | None]":
+    """Return the output files by option; UsageError for one that is a file to compare, a `noun`."""
+    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
+    for flag, name in names.items():
+        if name and os.path.isfile(name) and is_input(os.fsencode(name)):
+            raise UsageError(f"{flag} {name}: is a {noun}; name another file")
+    return names
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:

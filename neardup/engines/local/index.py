@@ -80,7 +80,7 @@ def build(args: argparse.Namespace) -> None:
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
     with (
-        interrupted(f"{args.to} left as before"),
+        interrupted([args.to]),
         writing(Path(args.to), args.add) as index,
         working_folder() as folder,
     ):

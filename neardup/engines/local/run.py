@@ -95,12 +95,11 @@ def main(
     started = time.time()
     named = [file for file in (args.answer, args.removed, args.report) if file not in (None, "-")]
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
-    left = f"{' and '.join(wrote)} left as before" if wrote else "the answer is not complete"
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
         page = args.report and stack.enter_context(whole_or_not("--report", args.report, read))
-        with interrupted(left), ExitStack() as answers:
+        with interrupted(wrote), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)
             inputs = settings, names, places, folder, args.jobs, segments
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}

@@ -13,16 +13,16 @@ from pathlib import Path
 
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
-    OUTPUT_FILES,
     PATHS,
     Answer,
     check_outputs,
     file_answer,
+    names_of_outputs,
 )
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.cache import PICTURES, opened_cache
-from neardup.files.decoders import Failure, Outcome
-from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Walk, path_id
+from neardup.files.decoders import Outcome, results
+from neardup.files.folder_walk import FoundFile, Walk, path_id
 from neardup.files.tally import FLAT, Rules, Tally
 from neardup.lines.answer_tables import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures
@@ -34,10 +34,10 @@ from neardup.media.pictures.picture_hashes import (
     Variants,
     compared,
     facts_of_file,
-    fingerprints,
+    hashing,
     line,
-    measured,
     measures_kind,
+    measuring,
 )
 from neardup.options.command_parser import SHARED, CommandParser, flags
 from neardup.reading.compressed import kind_by_name
@@ -108,13 +108,8 @@ def main() -> None:
     rules = Rules(NAME, "picture", args.strict, args.verbosity)
     jobs, seconds = args.jobs or cores(), args.time_limit
     pictures.require_pillow()
-    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
-    for flag, name in names.items():
-        if name and os.path.isfile(name) and pictures.is_picture(os.fsencode(name)):
-            raise UsageError(f"{flag} {name}: is a picture; name another file")
-    left = " and ".join(filter(None, names.values()))
-    left = f"{left} left as before" if left else "the answer is not complete"
-    with working_folder() as folder, interrupted(left), ExitStack() as stack:
+    wrote = [*filter(None, names_of_outputs(args, "picture", pictures.is_picture).values())]
+    with working_folder() as folder, interrupted(wrote), ExitStack() as stack:
         cache = opened_cache(args, PICTURES, variants.kind())
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
@@ -123,39 +118,37 @@ def main() -> None:
         files = list(walk.files(args.folders))
         how = "-o", args.answer, args.against, _table(args)
         answer = stack.enter_context(file_answer(*how, null=args.null))
-        for path, why in walk.closed:
-            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        tally.fail_folders(walk.closed)
         old = list(run.others(args.against, walk, _first_word, folder))
         with progress.shown(args.verbosity):
-            found = fingerprints(
+            outcomes = results(
                 files,
-                variants,
+                hashing(variants, seconds),
                 cache,
                 jobs,
-                seconds,
                 begin=lambda missing: progress.stage("pictures", len(missing)),
             )
             flat: list[bytes] = []
-            counted = _kept(progress.counted(0, found, lambda _: 1), tally, args.quality, flat)
-            kept = sorted(counted, key=lambda each: each[0].path)
-            every = [facts_of_file(file, of) for file, of in kept]
+            detailed = _kept(progress.counted(0, outcomes, lambda _: 1), tally, args.quality, flat)
+            kept = sorted(detailed, key=lambda pair: pair[0].path)
+            facts = [facts_of_file(*pair) for pair in kept]
             ids = [path_id(file.path) for file, _ in kept]
             lines = folder / "fingerprints"
 
             def write() -> None:
                 with lines.open("wb") as sink:
-                    order = in_order(every, ids, args.keep)
+                    order = in_order(facts, ids, args.keep)
                     write_to(sink, (line(kept[k][0].path, kept[k][1].hashes) for k in order))
 
             write()
             if args.output in PATHS and kept:
                 more = opened_cache(args, PICTURES, measures_kind())
                 stack.callback(more.close)
-                measure = partial(measured, cache=more, jobs=jobs, seconds=seconds)
+                measure = partial(results, work=measuring(seconds), cache=more, jobs=jobs)
                 for group in _groups(lines, ids, args):
-                    compared([every[k] for k in group], [kept[k] for k in group], variants, measure)
+                    compared([facts[k] for k in group], [kept[k] for k in group], variants, measure)
                 write()
-        said = find(lines, args, old, answer, dict(zip(ids, every)), flat) if tally.results else []
+        said = find(lines, args, old, answer, dict(zip(ids, facts)), flat) if tally.results else []
         tally.report(cache.note, said)
 
 

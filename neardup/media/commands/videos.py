@@ -14,7 +14,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Callable
 
-from neardup.engines.local.answer_file import OUTPUT_FILES, PAGE, Answer, check_outputs, file_answer
+from neardup.engines.local.answer_file import (
+    PAGE,
+    Answer,
+    check_outputs,
+    file_answer,
+    names_of_outputs,
+)
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.cache import ResultCache, opened_cache
 from neardup.files.decoders import Outcome, Work, results
@@ -143,13 +149,9 @@ def main() -> None:
     require_av()
     if args.report:
         import_module(PAGE).check_jinja()
-    names = {flag: getattr(args, dest, None) for flag, dest in OUTPUT_FILES.items()}
-    for flag, name in names.items():
-        if name and os.path.isfile(name) and is_video(os.fsencode(name)):
-            raise UsageError(f"{flag} {name}: is a video; name another file")
-    wrote = " and ".join(filter(None, names.values()))
-    left = f"{wrote} left as before" if wrote else "the answer is not complete"
-    with interrupted(left), working_folder() as folder, ExitStack() as stack:
+    names = names_of_outputs(args, "video", is_video)
+    wrote = [*filter(None, names.values())]
+    with interrupted(wrote), working_folder() as folder, ExitStack() as stack:
         inputs = [name for name in [*args.folders, *args.against] if os.path.isfile(name)]
         how = "-o", args.answer, inputs, TABLES.get(args.output, RUNS)
         answer = file_answer(*how, null=args.null)
@@ -232,8 +234,8 @@ def _answer(
             import_module(PAGE).write_videos(page, runs, gone, stretches, names, args.folders)
     if args.common:
         as_json = kind_by_name(args.common) == JSON
-        form = common_objects if as_json else common_lines
-        files["--common"].write_lines(form(found.common))
+        with files["--common"].opened() as sink:
+            sink.writelines((common_objects if as_json else common_lines)(found.common))
     if args.output in ("pairs", "links"):
         runs = video_decisions.runs_of(found, linking=args.output == "links")
         answer.write(map(format_run, runs))

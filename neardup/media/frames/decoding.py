@@ -73,9 +73,7 @@ class Decoder:
 
     def at_ticks(self) -> Iterator[tuple[float, VideoFrame]]:
         """Yield (time in seconds, frame) for the frames at ticks, in ascending order."""
-        if self._fast:
-            return thinned(self.frames(), self._tick)
-        return at_ticks(self.frames(), self._tick, self.clock)
+        return at_ticks(self.frames(), self._tick, None if self._fast else self.clock)
 
     def frames(self) -> Iterator[tuple[float, VideoFrame]]:
         """Yield (time in seconds, frame) for each decoded frame that is not damaged."""
@@ -209,9 +207,11 @@ def _around(stamps: list[int], stamp: int | None, unit: float) -> tuple[float | 
 
 
 def at_ticks(
-    frames: Iterable[tuple[float, Shown]], tick: float, clock: VideoClock
+    frames: Iterable[tuple[float, Shown]], tick: float, clock: VideoClock | None
 ) -> Iterator[tuple[float, Shown]]:
     """Yield times and frames at ticks; `clock` provides the time at which the last frame ends.
+
+    Without a clock, no frame is held: each is yielded at most once, at or after a tick.
 
     >>> clock = VideoClock(step=0.3)
     >>> frames = [(clock.time(stamp), stamp) for stamp in (0, 0.1, 0.3, 1.4)]
@@ -227,19 +227,10 @@ def at_ticks(
         if time >= due * tick - NEAR:
             yield time, frame
             due = _tick_before(time, tick) + 1
-        last = (frame,)
-    while last and due * tick < clock.end() - NEAR:
+        last = (frame,) if clock else None
+    while clock and last and due * tick < clock.end() - NEAR:
         yield due * tick, last[0]
         due += 1
-
-
-def thinned(frames: Iterable[tuple[float, Shown]], tick: float) -> Iterator[tuple[float, Shown]]:
-    """Yield (time, frame) for the first frame at or after each tick; no frame is repeated."""
-    due = 0
-    for time, frame in frames:
-        if time >= due * tick - NEAR:
-            yield time, frame
-            due = _tick_before(time, tick) + 1
 
 
 def _tick_before(time: float, tick: float) -> int:

@@ -21,7 +21,7 @@ from typing import Callable
 
 from neardup.files.cache import Store
 from neardup.files.decoders import Failure, Outcome, Work
-from neardup.files.folder_walk import CLOSED_FOLDER, NAMED_TWICE, FoundFile, Walk, path_id, path_of
+from neardup.files.folder_walk import NAMED_TWICE, FoundFile, Walk, path_id, path_of
 from neardup.files.tally import FLAT, Tally
 from neardup.media.frames.print_files import BAD_LINE, is_print_file, prints_in
 from neardup.media.frames.video_files import Reading, print_of
@@ -82,8 +82,7 @@ class PrintSources:
     def read(self, outcomes: Callable[[list[FoundFile]], Iterator[Outcome]]) -> None:
         """Read all video files, by `outcomes`, and files of prints; keep the prints in a file."""
         files = list(self.walk.files(self._names))
-        for path, why in self.walk.closed:
-            self._tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        self._tally.fail_folders(self.walk.closed)
         ids = [path_id(file.path) for file in files]
         largest_first = sorted(files, key=lambda file: -file.size)  # the end is short then
         for outcome in outcomes(largest_first):

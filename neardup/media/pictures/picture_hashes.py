@@ -28,14 +28,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.files.cache import ResultCache
-from neardup.files.decoders import Failure, Outcome, Work, results
+from neardup.files.decoders import Failure, Outcome, Work
 from neardup.files.folder_walk import FoundFile, path_id
 from neardup.media.pictures import originals, perceptual_hash, pictures
 from neardup.media.pictures.originals import Facts
@@ -80,26 +79,15 @@ class Fingerprint(NamedTuple):
     frames: int = 1
 
 
-def fingerprints(
-    files: Iterable[FoundFile],
-    variants: Variants,
-    cache: ResultCache,
-    jobs: int,
-    seconds: float,
-    begin: Callable[[list[FoundFile]], object] = lambda _: None,
-) -> Iterator[Outcome]:
-    """Yield the outcome for each file, a `Fingerprint` or a `Failure`, as `results` does."""
+def hashing(variants: Variants, seconds: float) -> Work:
+    """Return how a `Fingerprint` is made of each file; seconds: the time limit of a file."""
     task = partial(fingerprint, variants=variants)
-    how = Work(task, lambda _: seconds, to_cache, from_cache)
-    return results(files, how, cache, jobs, begin)
+    return Work(task, lambda _: seconds, to_cache, from_cache)
 
 
-def measured(
-    files: Iterable[FoundFile], cache: ResultCache, jobs: int, seconds: float
-) -> Iterator[Outcome]:
-    """Yield the outcome for each file, its facts or a `Failure`, as `results` does."""
-    how = Work(facts_in, lambda _: seconds, lambda facts: json.dumps(facts).encode(), json.loads)
-    return results(files, how, cache, jobs)
+def measuring(seconds: float) -> Work:
+    """Return how the facts of each file are measured; seconds: the time limit of a file."""
+    return Work(facts_in, lambda _: seconds, lambda facts: json.dumps(facts).encode(), json.loads)
 
 
 def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:

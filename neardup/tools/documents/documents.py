@@ -26,7 +26,7 @@ from neardup.engines.local.answer_file import (
 )
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.decoders import Failure
-from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, path_id, path_of
+from neardup.files.folder_walk import FoundFile, Patterns, Walk, path_id, path_of
 from neardup.files.tally import Rules, Tally
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names
@@ -135,8 +135,7 @@ def main() -> None:
             walk.check_new(flag, getattr(args, dest, None))
         how = "-o", args.answer, args.against or [], columns
         answer = stack.enter_context(file_answer(*how, null=args.null))
-        for path, why in walk.closed:
-            tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+        tally.fail_folders(walk.closed)
         lines = folder / "documents"
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))

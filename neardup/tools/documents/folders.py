@@ -20,7 +20,7 @@ from neardup.engines.local.answer_file import check_outputs, file_answer
 from neardup.engines.local.workers import Progress
 from neardup.files.cache import ResultCache, Store, opened_cache
 from neardup.files.decoders import Failure, Work, results
-from neardup.files.folder_walk import CLOSED_FOLDER, FoundFile, Patterns, Walk, digest_of, path_id
+from neardup.files.folder_walk import FoundFile, Patterns, Walk, digest_of, path_id
 from neardup.files.tally import SHOWN_NAMES, Rules, Tally, listed
 from neardup.joins.weighted_joins import CONTAINMENT, JACCARD
 from neardup.options.command_parser import CommandParser, flags, plain_names
@@ -193,8 +193,8 @@ def read_tree(
             else:
                 walk.skip(EMPTY, file.path)
                 walk.linked.pop(file.path, None)
-    for path, why in walk.closed:
-        tally.fail(path_id(path), Failure(CLOSED_FOLDER, why))
+    tally.fail_folders(walk.closed)
+    for path, _ in walk.closed:
         tree.add_unknown(path, number_of(path, 0))
     return tree, np.array(sizes, np.int64)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from neardup.files.cache import PICTURES, ResultCache
-from neardup.files.decoders import UNREADABLE, Failure, Outcome
+from neardup.files.decoders import UNREADABLE, Failure, Outcome, results
 from neardup.files.folder_walk import FoundFile, Walk
 from neardup.media.pictures import perceptual_hash, pictures
 from neardup.media.pictures.keep_rules import NAMES, in_order, keep_rules
@@ -21,8 +21,8 @@ from neardup.media.pictures.picture_hashes import (
     Variants,
     facts_of_file,
     fingerprint,
-    fingerprints,
     from_cache,
+    hashing,
     to_cache,
 )
 from tests.support.drawn_pictures import differing, drawing, saved
@@ -39,7 +39,7 @@ def _loaded() -> None:
 
 def found_in(folder: Path, variants: Variants, cache: ResultCache) -> dict[str, Outcome]:
     files = Walk().files([str(folder)])
-    outcomes = fingerprints(files, variants, cache, 2, 60)
+    outcomes = results(files, hashing(variants, 60), cache, 2)
     return {os.path.basename(os.fsdecode(each.file.path)): each for each in outcomes}
 
 
@@ -111,7 +111,7 @@ def test_failures_that_may_pass_are_not_cached(tmp_path: Path) -> None:
     gone = FoundFile(os.fsencode(tmp_path / "gone.png"), 1, 1)
     cache = ResultCache(PICTURES, tmp_path / "c", "k")
     for _ in range(2):
-        (outcome,) = fingerprints([gone], Variants(), cache, 1, 60)
+        (outcome,) = results([gone], hashing(Variants(), 60), cache, 1)
         assert outcome.result == Failure(UNREADABLE, "No such file or directory")
         assert not outcome.cached
 
