@@ -152,7 +152,7 @@ def large_enough(content: bytes, source: Source) -> bool:
     """Return whether Pillow reads a file as a picture, and both sides are as large as required."""
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = pictures.PIXELS
+    Image.MAX_IMAGE_PIXELS = pictures.MAX_PIXELS
     try:
         with Image.open(io.BytesIO(content)) as image:
             return min(image.size) >= LEAST[source.kind]

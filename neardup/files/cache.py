@@ -44,7 +44,7 @@ END_BYTES = 1 << 16  # hashed at each end of a file
 SUM_BYTES, CTIME_BYTES = 16, 8  # of a hash; of a time
 STAMP_BYTES = CTIME_BYTES + SUM_BYTES
 LAYOUT_2 = ", layout 2"  # of values: must change with it
-LARGEST = 16  # a result takes at most a sixteenth of the cache
+MIN_RESULTS = 16  # a result takes at most a sixteenth of the cache
 LAYOUT = """
 create table if not exists results (
     path blob not null, kind text not null, size integer not null, mtime_ns integer not null,
@@ -137,7 +137,7 @@ class ResultCache:
 
     def put(self, file: FoundFile, value: bytes) -> None:
         """Store the value of a file, unless the value is too large."""
-        if not self._connection or len(value) > self._store.most // LARGEST:
+        if not self._connection or len(value) > self._store.most // MIN_RESULTS:
             return
         key = os.path.abspath(file.path), self._kind, file.size, file.mtime_ns
         value = _stamp(file) + value

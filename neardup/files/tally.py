@@ -24,7 +24,7 @@ from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 
 SHOWN_KINDS, SHOWN_NAMES = 4, 3  # of files of other kinds, and of each kind or reason
-LONGEST_NAME = 200  # bytes, as it is shown
+MAX_NAME = 200  # bytes, as it is shown
 HOUR = 3600
 FLAT = "without detail"
 ANIMATED = "animated, never like a still"
@@ -217,4 +217,4 @@ def listed(
 
 def printable(name: str) -> str:
     """Return a shortened name with control characters escaped."""
-    return escaped(name.encode("utf-8", "surrogateescape"), LONGEST_NAME)
+    return escaped(name.encode("utf-8", "surrogateescape"), MAX_NAME)

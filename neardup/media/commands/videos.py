@@ -39,7 +39,7 @@ from neardup.media.videos.video_decisions import FoundPairs
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.media.videos.video_options import (
     JOIN_OPTIONS,
-    MOST_TICKS,
+    MAX_TICKS,
     TICKS,
     join_options,
     read_share,
@@ -134,7 +134,7 @@ OWN = flags(
     """,
     keep=keep_rules.keep_rules,
     threshold=read_share,
-    ticks=whole(1, MOST_TICKS),
+    ticks=whole(1, MAX_TICKS),
     time_limit=SHARED["--time-limit"].read,
 )
 

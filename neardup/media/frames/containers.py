@@ -35,7 +35,7 @@ REASONS = (
     *(DAMAGED, TOO_LARGE, UNREADABLE, OUT_OF_MEMORY),
     *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
 )  # and those of images/decoders.py
-PIXELS = 1 << 28  # of a frame, at most
+MAX_PIXELS = 1 << 28  # of a frame, at most
 # Containers that begin with a signature.
 SIGNED = [
     *["mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "gif", "apng", "mxf", "rm"],
@@ -181,7 +181,7 @@ def _video_stream(container: InputContainer, suffix: str) -> Any:
     if not known:
         raise RefusedError(UNKNOWN_CODEC, "PyAV has no decoder for it")
     stream = max(known, key=lambda each: (_has(each, "default"), _pixels(each)))
-    if _pixels(stream) > PIXELS:
+    if _pixels(stream) > MAX_PIXELS:
         size = f"{stream.codec_context.width} x {stream.codec_context.height}"
         raise RefusedError(TOO_LARGE, f"{size} pixels")
     return stream

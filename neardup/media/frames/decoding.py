@@ -37,7 +37,7 @@ from collections.abc import Iterable, Iterator
 from math import floor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from neardup.media.frames.containers import PIXELS
+from neardup.media.frames.containers import MAX_PIXELS
 
 if TYPE_CHECKING:
     from av import VideoFrame
@@ -50,7 +50,7 @@ PARTS = {"mpegts", "mpeg"}  # containers where time stamps may start again
 AROUND = 24  # packets: frames are reordered within so many of them
 HOPELESS = 200  # packets in a row that cannot be decoded, after which decoding ends
 NEAR = 1e-6  # seconds, by which times may be off
-BACK, AHEAD, LONGEST = 1.0, 10.0, 3600.0  # seconds
+BACK, AHEAD, MAX_JUMP = 1.0, 10.0, 3600.0  # seconds
 USUAL = 0.04  # a frame, in seconds, if the file does not say
 Shown = TypeVar("Shown")
 
@@ -63,7 +63,7 @@ class Decoder:
         self._fast, self._tick = fast, 1 / ticks
         self._context = stream.codec_context
         self._context.thread_count = 1
-        self._context.options = {**self._context.options, "max_pixels": str(PIXELS)}
+        self._context.options = {**self._context.options, "max_pixels": str(MAX_PIXELS)}
         self._unit = float(stream.time_base or 0)
         self.clock = VideoClock(frame_seconds(stream), container.format.name in PARTS)
         self.damaged = 0
@@ -279,8 +279,8 @@ class VideoClock:
 
     def __init__(self, step: float = USUAL, parts: bool = False):
         """Expect frames of `step` seconds; parts: whether time stamps may start again."""
-        self._step = step if 0 < step <= LONGEST else USUAL
-        self._ahead = AHEAD if parts else LONGEST
+        self._step = step if 0 < step <= MAX_JUMP else USUAL
+        self._ahead = AHEAD if parts else MAX_JUMP
         self._last: float | None = None
         self._duration = self._step  # of the last frame
         self._passed = 0.0  # the end of the last frame that is not decoded
@@ -293,7 +293,7 @@ class VideoClock:
         if self._last is not None:
             time = max(time, self._last)
         self._last = time
-        self._duration = duration if 0 < duration <= LONGEST else self._step
+        self._duration = duration if 0 < duration <= MAX_JUMP else self._step
         return time
 
     def _from(self, stamp: float | None, expected: float) -> float:

@@ -62,7 +62,7 @@ for _number, _region in enumerate(REGIONS):
     for _name in (_region, f"{_region}{MIRRORED}"):
         SALT[VARIANTS.index(_name)] = random_words(_number, WORDS, stream=7)
 
-WIDEST = int(0.42 * SIDE)  # rows of a bar
+MAX_BAR = int(0.42 * SIDE)  # rows of a bar
 UNIFORM, BLANK = 0.85, 0.97  # share of a row of a bar that is near its level
 SOLID = 0.6  # share of the rows of a bar that are uniform
 EDGE = 2  # rows from which the level of a bar is taken
@@ -75,7 +75,7 @@ REACH = (NESTED + 1) * 2 * AROUND  # neighbours that a hash can depend on, over 
 
 PARTS = 4  # of a pixel, to which the end of a bar is rounded
 ALL = SIDE * PARTS
-FARTHEST = (WIDEST + 1) * PARTS  # where a bar may end
+MAX_END = (MAX_BAR + 1) * PARTS  # where a bar may end
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -198,13 +198,13 @@ def borders(pictures: Bytes) -> tuple[Integers, Integers]:
 def _cut(boxes: Integers, side: int, bars: Integers) -> Integers:
     """Return boxes (n, 4) without their bars (n, 2): rows if `side` is 0, columns if it is 1.
 
-    A bar that would end beyond WIDEST is left out: it may be a neighbour's, or of any width.
+    A bar that would end beyond MAX_BAR is left out: it may be a neighbour's, or of any width.
     """
     found = boxes.copy()
     low, high = 2 * side, 2 * side + 1
     starts, ends = boxes[:, low] + bars[:, 0], boxes[:, high] - bars[:, 1]
-    found[:, low] = np.where(starts <= FARTHEST, starts, boxes[:, low])
-    found[:, high] = np.where(ends >= ALL - FARTHEST, ends, boxes[:, high])
+    found[:, low] = np.where(starts <= MAX_END, starts, boxes[:, low])
+    found[:, high] = np.where(ends >= ALL - MAX_END, ends, boxes[:, high])
     return found
 
 
@@ -233,7 +233,7 @@ def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[
         lines = inside if side == 0 else inside.transpose(0, 2, 1)
         outside = first, SIDE * PARTS - last
         for k, some in enumerate((lines, lines[:, ::-1])):
-            widest = min(WIDEST - outside[k] // PARTS, some.shape[1] - 3)
+            widest = min(MAX_BAR - outside[k] // PARTS, some.shape[1] - 3)
             found = _bar(some, widest, uniform)
             sure[here, k], most[here, k] = (f + (f > 0) * (-outside[k] % PARTS) for f in found)
     return sure, most

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 SIDE = 240  # pixels: the longest side of a picture
 SECONDS = 20.0  # on the clock, for one file
-LATEST = 1e7  # seconds: no later time is looked for
-LONGEST_PIXEL = 4  # times as wide as high, or as high as wide: more is an error in the file
+MAX_TIME = 1e7  # seconds: no later time is looked for
+MAX_PIXEL_ASPECT = 4  # times as wide as high, or as high as wide: more is an error in the file
 LINGER = 1.0  # seconds that the last frame is shown, where the file does not say
 QUALITY = "5"  # of the JPEG encoder, from 2 (best) to 31
 SLIP = 1e-4  # seconds: times are rounded
@@ -92,7 +92,7 @@ def _sight(path: bytes, times: Sequence[float]) -> Sight | Failure:
 
 def _wanted(times: Sequence[float], seconds: float) -> list[float]:
     """Return the distinct times in order, without those before the start or well after the end."""
-    latest = min(seconds + LINGER if seconds else LATEST, LATEST)
+    latest = min(seconds + LINGER if seconds else MAX_TIME, MAX_TIME)
     return sorted({at for at in times if 0 <= at <= latest})
 
 
@@ -199,7 +199,7 @@ class _View(NamedTuple):
     @classmethod
     def of(cls, frame: VideoFrame, aspect: Fraction | None) -> _View:
         """Return the view of a frame; `aspect` is the width of a pixel divided by its height."""
-        width = round(frame.width * min(max(aspect or 1, 1 / LONGEST_PIXEL), LONGEST_PIXEL))
+        width = round(frame.width * min(max(aspect or 1, 1 / MAX_PIXEL_ASPECT), MAX_PIXEL_ASPECT))
         return cls(width, frame.height, turn_of(frame))
 
     def upright(self) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from neardup.runtime.program import StageError, WireError, write_to
 BAD_LINE = "bad line"  # the reason of a failure
 COLUMNS = ("id", "facts", "variants", "starts", "ends", "hashes")
 HASH_BYTES = HEX_DIGITS // 2
-LONGEST = 1 << 30  # bytes of a line: some hundred hours
+MAX_LINE = 1 << 30  # bytes of a line: some hundred hours
 ROWS = 4  # of a table that are read at once
 
 Parse = Callable[[], VideoPrint]
@@ -63,10 +63,10 @@ def prints_in(name: str, bad: Callable[[str], object]) -> Iterator[VideoPrint]:
 
 def _lines(name: str) -> Iterator[tuple[str, Parse]]:
     with opened(os.path.abspath(name), name) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
-            if len(line) == LONGEST:
+        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE), b""), 1):
+            if len(line) == MAX_LINE:
                 raise StageError(
-                    f"{name}: line {number}: longer than {LONGEST >> 20} MiB; name a file that "
+                    f"{name}: line {number}: longer than {MAX_LINE >> 20} MiB; name a file that "
                     "--output prints wrote"
                 )
             if not line.isspace():

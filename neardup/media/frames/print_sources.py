@@ -34,7 +34,7 @@ OTHER_VARIANTS = "made in another way"  # the reason of a failure
 MEGABYTE = 10**6
 SHORT_SECONDS = 1.2  # that two short videos must have in common to be a pair
 TOO_SHORT = f"below {SHORT_SECONDS} seconds"
-LEAST_SECONDS, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
+MIN_LIMIT, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 
 
 class PrintSpool:
@@ -163,7 +163,7 @@ def time_limit(file: FoundFile) -> float:
     >>> time_limit(FoundFile(b"", 100 * MEGABYTE, 0))
     800.0
     """
-    return LEAST_SECONDS + SECONDS_PER_MEGABYTE * file.size / MEGABYTE
+    return MIN_LIMIT + SECONDS_PER_MEGABYTE * file.size / MEGABYTE
 
 
 def work(how: Reading, seconds: int | None) -> Work:

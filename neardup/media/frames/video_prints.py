@@ -37,7 +37,7 @@ from neardup.media.pictures.keep_rules import number
 from neardup.runtime.program import StageError, WireError
 from neardup.sets.ragged import chunks
 
-LONGEST = 1e9  # seconds
+MAX_SECONDS = 1e9  # seconds
 WORDS = 4  # of 64 bits, of a fingerprint
 HEX_DIGITS = 64
 MAX_VARIANTS = 32  # one bit of a uint32 for each
@@ -72,7 +72,7 @@ def end_of(seconds: float) -> float:
     >>> end_of(5.08), end_of(12.3)
     (5.0, 12.3)
     """
-    return floor(min(max(seconds, 0.0), LONGEST) * 10 + 1e-6) / 10
+    return floor(min(max(seconds, 0.0), MAX_SECONDS) * 10 + 1e-6) / 10
 
 
 def owns(variants: tuple[str, ...]) -> int:

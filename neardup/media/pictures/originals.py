@@ -34,18 +34,19 @@ VERSION = 2  # must change with the facts
 TILE, TILES = 32, 500  # pixels a side, and the number of tiles that are looked at
 WEB = 3  # the coding of formats into which web sites convert pictures
 OF_PLAIN = 2.5  # how far the noise of the strongest tiles is above that of the plainest
-WIDEST, NEAR, FAR = 0.42, 8, 24  # share of a side; levels of a border, and of the edge behind it
+MAX_BORDER = 0.42  # share of a side
+NEAR, FAR = 8, 24  # levels of a border, and of the edge behind it
 GRID = 4  # cells a side
 _WINDOW = np.hanning(TILE + 1)[:TILE].astype(np.float32)
 _WAVE = np.arange(8)
 _COSINES = np.cos(np.pi * _WAVE[:, None] * (2 * _WAVE + 1) / 16) / 2
 _COSINES[0] /= np.sqrt(2)
 WAVES = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1))  # of a block, for its steps
-STEPS, LARGEST = np.arange(3, 81), 240  # levels
-_VALUES = np.arange(-LARGEST, LARGEST + 1)
+STEPS, MAX_WAVE = np.arange(3, 81), 240  # levels
+_VALUES = np.arange(-MAX_WAVE, MAX_WAVE + 1)
 _COUNTS = np.abs(_VALUES) > 0.4 * STEPS[:, None]
 _PHASES = np.cos(2 * np.pi * _VALUES / STEPS[:, None]) * _COUNTS
-IN_PHASE, FEWEST = 0.4, 60  # mean cosine, and values, of a step
+IN_PHASE, MIN_VALUES = 0.4, 60  # mean cosine, and values, of a step
 
 
 def facts_of(grey: Levels) -> Facts:
@@ -96,12 +97,12 @@ def seen_step(grey: Levels) -> float:
     )
     waves = np.einsum("ij,njk->nik", _COSINES, blocks)  # no BLAS: it may hang in a forked process
     waves = np.einsum("nik,lk->nil", waves, _COSINES)
-    waves = np.clip(np.rint(waves), -LARGEST, LARGEST).astype(int)
+    waves = np.clip(np.rint(waves), -MAX_WAVE, MAX_WAVE).astype(int)
     found = []
     for y, x in WAVES:
-        counts = np.bincount(waves[:, y, x] + LARGEST, minlength=len(_VALUES))
+        counts = np.bincount(waves[:, y, x] + MAX_WAVE, minlength=len(_VALUES))
         many, phases = ((some * counts).sum(axis=1) for some in (_COUNTS, _PHASES))
-        good = (many >= FEWEST) & (phases > IN_PHASE * many)
+        good = (many >= MIN_VALUES) & (phases > IN_PHASE * many)
         found.append(int(STEPS[good].max(initial=0)))
     return float(np.mean(found)) if np.median(found) else 0.0
 
@@ -141,7 +142,7 @@ def box_of(grey: Levels) -> tuple[int, int, int, int]:
 
 def _border(lines: Levels) -> int:
     """Return how many of the first rows are of one level, if an edge is behind them, or else 0."""
-    widest = int(WIDEST * len(lines))
+    widest = int(MAX_BORDER * len(lines))
     some = lines[: widest + NEAR + 2, :: max(1, lines.shape[1] // 500)].astype(np.int16)
     apart = np.abs(some - np.median(some[0]))
     plain = (apart <= NEAR).mean(axis=1) >= 0.95
@@ -176,7 +177,7 @@ POOR = 18.0  # step of a JPEG file of quality 35
 LOUDER = (2.5, 12.0)  # decibels: least, of the middle frequencies, and most, of any
 IN_A_CELL, OTHERS = 0.4, 1.15  # of the mean energy; ratio of 7 cells in 10
 GREY, COLOURED = 2.0, 5.0  # mean saturation, 0 … 255
-REFERENCES = 32  # pictures of a group
+MAX_REFERENCES = 32  # pictures of a group
 AGAIN, FINE = 1.3, 2.0  # ratio of steps; a step that does not matter
 CLIPPED = 0.004  # share of the values that are the largest
 BRIGHTER, OTHER = 6.0, (1.08, 1.2)  # levels; ratios of contrasts, and of saturations
@@ -283,7 +284,7 @@ def compare(group: Sequence[Facts]) -> None:
     """Add "detail", "strength" and "changes" to the facts of the members of a group.
 
     changes: words for what a member is beside another one, and those that are there already.  Each
-    is compared with the REFERENCES that have most detail.  Details that differ by less than
+    is compared with the MAX_REFERENCES that have most detail.  Details that differ by less than
     SAME_DETAIL from the largest are set to it, and so are those of members that were not measured.
     """
     measured = [of for of in group if of.get("spectrum")]
@@ -298,7 +299,7 @@ def compare(group: Sequence[Facts]) -> None:
         if "coding" not in of:  # a video, with no such traces
             of["power"] = of["grain"] - 20 * log10(of["levels"][1] + 1)
     by_detail = sorted(measured, key=lambda of: -of["detail"])
-    some = list({_key(of): of for of in by_detail}.values())[:REFERENCES]
+    some = list({_key(of): of for of in by_detail}.values())[:MAX_REFERENCES]
     lossy = {of.get("digest"): of["strength"] for of in measured if of.get("step")}
     for of in measured:
         others = [b for b in some if b is not of]

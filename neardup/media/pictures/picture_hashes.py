@@ -43,7 +43,7 @@ from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import random_words
 
 HASH_BYTES = perceptual_hash.BITS // 8
-FEWEST_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
+MIN_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
 OTHERS = 64  # pictures of a group with which each of it is compared
@@ -60,7 +60,7 @@ class Variants(NamedTuple):
     def kind(self) -> str:
         """Return a text for the cache key: what hashes depend on besides the picture."""
         wanted = [name for name, value in self._asdict().items() if value]
-        hash_ = f"hash {perceptual_hash.VERSION}, {FEWEST_ONES} ones, {pictures.SAMPLES} frames"
+        hash_ = f"hash {perceptual_hash.VERSION}, {MIN_ONES} ones, {pictures.SAMPLES} frames"
         return " ".join([hash_, *wanted, pictures.decoder_versions()])
 
     def cuts(self) -> list[float]:
@@ -101,7 +101,7 @@ def fingerprint(file: FoundFile, variants: Variants) -> Fingerprint | Failure:
     quality = 0
     for batch in batches:
         hashes = perceptual_hash.hashes(batch, turned, variants.cuts())[0]
-        if np.unpackbits(hashes[0]).sum() >= FEWEST_ONES:
+        if np.unpackbits(hashes[0]).sum() >= MIN_ONES:
             quality = max(quality, int(perceptual_hash.quality(batch)[0]))
     if picture.later:
         hashes = of_frames(batches, picture.frames, turned, variants.cuts())

@@ -45,13 +45,13 @@ if TYPE_CHECKING:
 NOT_A_PICTURE = "not a picture"  # this is not a failure
 DAMAGED, TOO_LARGE, NO_DECODER = "damaged", "too large", "no decoder"
 REASONS = (DAMAGED, TOO_LARGE, NO_DECODER, UNREADABLE, OUT_OF_MEMORY)  # and those of decoders.py
-PIXELS = 250_000_000  # of a file
-DECODED_PIXELS = 100_000_000
-FRAMES = 10_000  # of an animation
+MAX_PIXELS = 250_000_000  # of a file
+MAX_DECODED_PIXELS = 100_000_000
+MAX_FRAMES = 10_000  # of an animation
 SAMPLES = 5  # frames that are compared
 ANIMATED = {"GIF", "PNG", "WEBP", "AVIF", "HEIF", "TIFF", "FLI"}
-LARGEST = 128  # the sides of the result; JPEG files are decoded no smaller than this
-LARGEST_MEASURED = 5000  # pixels a side, to compare copies
+MAX_SIDE = 128  # the sides of the result; JPEG files are decoded no smaller than this
+MAX_MEASURED_SIDE = 5000  # pixels a side, to compare copies
 COLOURS = 200  # pixels a side, of which colours are taken
 LOSSLESS = "lossless"
 FACTS = 3  # the version of what `measured` returns: must change with it
@@ -109,14 +109,14 @@ def decoded(path: bytes, animated: bool = False) -> Picture:
 
     animated: decode later frames, too
     """
-    with _opened(path, "L", LARGEST) as (image, size):
+    with _opened(path, "L", MAX_SIDE) as (image, size):
         grey, exif = _small(image)
         size = size[::-1] if exif.get(ORIENTATION, 1) in (5, 6, 7, 8) else size
         picture = Picture(grey, *size, _date(exif))
         count = int(getattr(image, "n_frames", 1)) if animated and image.format in ANIMATED else 1
         if count == 1:
             return picture
-        if count > FRAMES:
+        if count > MAX_FRAMES:
             raise RefusedError(TOO_LARGE, f"{count:,} frames")
         later = []
         for k in range(1, SAMPLES):
@@ -167,7 +167,7 @@ def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, S
     """
     from PIL import Image, UnidentifiedImageError
 
-    Image.MAX_IMAGE_PIXELS = PIXELS // 2  # Pillow itself refuses twice as many
+    Image.MAX_IMAGE_PIXELS = MAX_PIXELS // 2  # Pillow itself refuses twice as many
     suffix = os.path.splitext(path)[1].lower().decode("latin-1")
     with _refusing(), open(path, "rb") as file:
         first = file.read(32)
@@ -185,13 +185,13 @@ def _opened(path: bytes, mode: str, least: int) -> Iterator[tuple[Image.Image, S
 
 
 def _check_size(image: Image.Image, size: Size) -> None:
-    if image.width * image.height > DECODED_PIXELS:
+    if image.width * image.height > MAX_DECODED_PIXELS:
         raise RefusedError(TOO_LARGE, f"{size[0]} x {size[1]} pixels")
 
 
 def measured(path: bytes) -> originals.Facts:
     """Return what tells a picture from its copies; RefusedError if it cannot be decoded."""
-    with _opened(path, "RGB", LARGEST_MEASURED) as (image, _):
+    with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
         return _measured(image)
 
 
@@ -231,8 +231,8 @@ def _small(image: Image.Image) -> tuple[NDArray[np.uint8], dict[int, Any]]:
     _check_size(image, image.size)
     small = on_white(image)
     exif = _exif(image)  # subtle: some formats are turned when they are loaded, and say so then
-    if max(small.size) > LARGEST:
-        size = min(small.width, LARGEST), min(small.height, LARGEST)
+    if max(small.size) > MAX_SIDE:
+        size = min(small.width, MAX_SIDE), min(small.height, MAX_SIDE)
         small = small.resize(size, Image.Resampling.BILINEAR, reducing_gap=2.0)
     return np.asarray(_upright(small, exif.get(ORIENTATION, 1))), exif
 
@@ -353,7 +353,7 @@ def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, OSError) and error.errno is not None:
         return UNREADABLE, error.strerror or text
     if isinstance(error, Image.DecompressionBombError):
-        return TOO_LARGE, f"more than {PIXELS // 10**6} million pixels"
+        return TOO_LARGE, f"more than {MAX_PIXELS // 10**6} million pixels"
     return DAMAGED, text
 
 

@@ -46,7 +46,7 @@ SEEDS, SEED_SECONDS = 2, 0.4  # a line needs so many frames, and seconds that ma
 LINES = 16  # runs of two videos, after which the search ends
 MISSES = 2  # lines without a run, one after another, after which the search ends
 HALF = 16  # bits: a seed that differs in so many more has half as many votes
-MOST_SEEDS = 20_000  # of two videos, or twice the frames of one: those with the most votes are kept
+MAX_SEEDS = 20_000  # of two videos, or twice the frames of one: those with the most votes are kept
 SHIFTS = (-3.0, -1.5, -0.75, 0.75, 1.5, 3.0)  # seconds off the line
 CONTRAST, SHARPNESS, SHORT_SHARPNESS = 3.0, 0.35, 1.0  # the last one for runs below RUN_SECONDS
 CLEAR = 12.0  # bits of contrast that are enough, for example under subtitles, which change 45 bits
@@ -98,7 +98,7 @@ def align(seeds: NDArray[np.int64], a: Frames, b: Frames) -> tuple[Run, ...]:
     order, repeats allowed.
     """
     seeds = np.unique(seeds, axis=0)
-    most = max(MOST_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
+    most = max(MAX_SEEDS, 2 * len(a.spans), 2 * len(b.spans))
     left, near = _strongest(seeds / 1000, _nearness(seeds, a, b), most)
     still = all(one_picture(x.spans, x.hashes[:, 0]) for x in (a, b))
     runs: list[Run] = []

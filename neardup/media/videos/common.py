@@ -33,8 +33,8 @@ from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Forest, distinct, starts_of_runs
 
 HOLE = 2000  # milliseconds: common frames with a shorter hole between them are one place
-LEAST = 1.0  # seconds of a stretch that is reported
-LATEST = 1e7  # seconds
+MIN_SECONDS = 1.0  # seconds of a stretch that is reported
+MAX_TIME = 1e7  # seconds
 _COMMON = re.compile(
     rb"([0-9]{1,9})\t([0-9]+\.[0-9])\t([^\0\t\r\n]+)\t([0-9]+\.[0-9])-([0-9]+\.[0-9])\t?\n?"
 )
@@ -126,7 +126,7 @@ class SharedPlaces(NamedTuple):
 def stretches(
     store: FrameStore, common: NDArray[np.bool_], matches: Iterable[tuple[Indices, Indices]]
 ) -> list[Stretch]:
-    """Return the common stretches of LEAST seconds or more that several videos have, longest first.
+    """Return the stretches of MIN_SECONDS or more that several videos have, the longest first.
 
     matches: pairs of matching common frames.
     """
@@ -136,7 +136,7 @@ def stretches(
         x, y = places.number[i], places.number[j]
         linked = (x >= 0) & (y >= 0)
         forest.join_all(x[linked], y[linked])
-    long = [group for group in _grouped(store, places, forest) if group[0] >= LEAST]
+    long = [group for group in _grouped(store, places, forest) if group[0] >= MIN_SECONDS]
     return [
         Stretch(
             round(seconds, 1),
@@ -225,7 +225,7 @@ def _place(line: bytes) -> tuple[int, float, Place]:
     if not found:
         raise ValueError
     seconds, start, end = (float(found[k]) for k in (2, 4, 5))
-    if max(seconds, start, end) > LATEST:
+    if max(seconds, start, end) > MAX_TIME:
         raise ValueError
     return int(found[1]), seconds, Place(found[3].decode(), start, end)
 

@@ -67,9 +67,9 @@ The nodes need numpy, and for --paths PyAV.
 
 def main() -> None:
     end_on_signals()
-    asked = CommandParser(NAME, DESCRIPTION)
-    asked.add(*OPTIONS)
-    args = asked.parse_args()
+    parser = CommandParser(NAME, DESCRIPTION)
+    parser.add(*OPTIONS)
+    args = parser.parse_args()
     if hdfs_folders.exists(args.output):
         raise StageError(f"{args.output} already exists; name a new folder")
     with hdfs_folders.claimed([args.output]):

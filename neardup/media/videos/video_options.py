@@ -14,7 +14,7 @@ from neardup.media.videos.video_join import MEASURES, JoinOptions
 from neardup.options.command_parser import flags
 from neardup.runtime.program import one_of
 
-MOST_TICKS = 25  # a second
+MAX_TICKS = 25  # a second
 TICKS = "--ticks N  frames compared per second, twice as many in a short video [4]"
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}

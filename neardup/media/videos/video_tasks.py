@@ -25,7 +25,7 @@ from neardup.media.pictures.keep_rules import number
 from neardup.media.videos import video_steps
 from neardup.media.videos.video_options import (
     JOIN_OPTIONS,
-    MOST_TICKS,
+    MAX_TICKS,
     TICKS,
     join_options,
 )
@@ -36,7 +36,7 @@ from neardup.reading.compressed import opened
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, cores, run, whole, write_all
 
-MOST_SHARES = 4096
+MAX_SHARES = 4096
 SPECIAL = re.compile(rb"[*?\[\]{}\\]")
 ON_CLUSTER = re.compile(rb"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://")
 NO_FILE = "cannot be read"
@@ -88,7 +88,7 @@ FRAMES_OPTIONS = flags(
     --time-limit SECONDS  give up on a file after this time (default: by size)
     --fast          read key frames only: much faster; misses most copies that were encoded again
     """,
-    ticks=whole(1, MOST_TICKS),
+    ticks=whole(1, MAX_TICKS),
     jobs=SHARED["--jobs"].read,
     time_limit=SHARED["--time-limit"].read,
 )
@@ -96,16 +96,16 @@ FRAMES_OPTIONS = flags(
 SHARED_OPTIONS = (  # of all steps and jobs
     *flags(
         f"--shares N  for spread: number of shares of the work, each with all prints [{SHARES}]",
-        shares=whole(1, MOST_SHARES),
+        shares=whole(1, MAX_SHARES),
     ),
     *JOIN_OPTIONS,
 )
 
 
 def _frames() -> None:
-    asked = CommandParser("frames_mapper.py", FRAMES)
-    asked.add(*FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
-    args = asked.parse_args()
+    parser = CommandParser("frames_mapper.py", FRAMES)
+    parser.add(*FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
+    args = parser.parse_args()
     how = Reading(args.ticks, args.fast)
     jobs = args.jobs or (1 if blocks.in_task() else cores())
     require_av()
@@ -191,11 +191,11 @@ def _copy(name: bytes, path: bytes) -> str:
 def videos() -> None:
     """Run `step.py videos`; the first argument names a step of the search for video pairs."""
     names = "\n".join(f"    {name:9} {about}" for name, about in STEPS.items())
-    asked = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
-    asked.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
-    asked.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
-    asked.add(STANDARD_INPUT, CLUSTERS_OPTION, *SHARED_OPTIONS)
-    args = asked.parse_intermixed_args()
+    parser = CommandParser("step.py videos", f"{VIDEOS}\n{names}\n")
+    parser.usage = "step.py videos STEP [OPTIONS] [FILE ...]"
+    parser.add_argument("step", choices=STEPS, metavar="STEP", help=argparse.SUPPRESS)
+    parser.add(STANDARD_INPUT, CLUSTERS_OPTION, *SHARED_OPTIONS)
+    args = parser.parse_intermixed_args()
     options = join_options(args)
     steps: dict[str, Step] = {
         "spread": partial(video_steps.spread, shares=args.shares),

@@ -20,7 +20,7 @@ from neardup.lines.answer_tables import ALL_PAIRS, parsed_lines
 from neardup.lines.tagged_ids import is_old
 from neardup.media.frames.containers import require_av
 from neardup.media.pictures.pictures import require_pillow
-from neardup.media.videos.common import LATEST, Stretch, parse_common, stretches_of
+from neardup.media.videos.common import MAX_TIME, Stretch, parse_common, stretches_of
 from neardup.media.videos.runs import RUNS, PairRun, parse_run
 from neardup.media.videos.video_decisions import REMOVED_VIDEOS, parse_removed_video
 from neardup.options import table
@@ -149,7 +149,7 @@ def _videos(args: argparse.Namespace) -> None:
 def found_run(line: bytes) -> PairRun:
     """Parse a line of `neardup videos`; WireError for anything else."""
     run = parse_run(line)
-    if max(run[2:7]) > LATEST:
+    if max(run[2:7]) > MAX_TIME:
         expected = "times in seconds, as `neardup videos` writes them"
         raise WireError(f"expected {expected}, got {shown(line)}")
     return run

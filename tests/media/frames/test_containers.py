@@ -198,9 +198,9 @@ def test_an_unknown_codec(tmp_path: Path) -> None:
 
 def test_a_frame_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_scene(tmp_path / "a.mp4", 1, 0.5)
-    monkeypatch.setattr("neardup.media.frames.containers.PIXELS", 160 * 96 - 1)
+    monkeypatch.setattr("neardup.media.frames.containers.MAX_PIXELS", 160 * 96 - 1)
     assert refusal(path) == ("too large", "160 x 96 pixels")
-    monkeypatch.setattr("neardup.media.frames.containers.PIXELS", 160 * 96)
+    monkeypatch.setattr("neardup.media.frames.containers.MAX_PIXELS", 160 * 96)
     assert refusal(path) == ("", "")
 
 

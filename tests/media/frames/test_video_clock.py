@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neardup.media.frames.decoding import LONGEST, VideoClock
+from neardup.media.frames.decoding import MAX_JUMP, VideoClock
 
 
 def times(stamps: list[float | None], step: float = 0.5, parts: bool = False) -> list[float]:
@@ -50,7 +50,7 @@ def test_a_jump_forward_in_a_damaged_file_is_a_new_part() -> None:
 
 def test_no_time_stamp_makes_a_file_last_for_years() -> None:
     assert times([0.0, 1e9, 1e9 + 0.5, -1e12]) == [0, 0.5, 1, 1.5]
-    assert times([0.0, LONGEST]) == [0, LONGEST]
+    assert times([0.0, MAX_JUMP]) == [0, MAX_JUMP]
 
 
 def test_times_never_decrease() -> None:

@@ -308,7 +308,7 @@ def test_a_large_jpeg_is_decoded_smaller(tmp_path: Path) -> None:
     """A JPEG of 121 million pixels, more than are decoded at full size, is still accepted."""
     path = saved(Image.new("L", (11_000, 11_000), 90), tmp_path / "x.jpg")
     picture = decoded(os.fsencode(path))
-    assert picture.width * picture.height > pictures.DECODED_PIXELS
+    assert picture.width * picture.height > pictures.MAX_DECODED_PIXELS
     assert picture.grey.mean() == pytest.approx(90, abs=1)
 
 
