@@ -22,7 +22,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.media.frames.video_prints import MIRROR, WORDS, VideoPrint, check_variants
+from neardup.media.frames.video_prints import MIRROR, WORDS, VideoPrint
+from neardup.runtime.program import StageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,11 @@ class FrameStore:
                     variants = video.variants
                     names = ["spans", "fresh", *(f"hashes.{v}" for v in range(len(variants)))]
                     files = [stack.enter_context((folder / name).open("wb")) for name in names]
-                check_variants(video.id, video.variants, (ids or [video.id])[0], variants)
+                if video.variants != variants:
+                    raise StageError(
+                        f"the prints of {video.id} and {ids[0]} have different variants: make all "
+                        "prints with one version of neardup"
+                    )
                 _append(files, video)
                 ids.append(video.id)
                 facts.append(video.facts)

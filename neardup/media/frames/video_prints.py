@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.media.pictures.keep_rules import number
-from neardup.runtime.program import StageError, WireError
+from neardup.runtime.program import WireError
 from neardup.sets.ragged import chunks
 
 MAX_SECONDS = 1e9  # seconds
@@ -140,15 +140,6 @@ def checked(
     ):
         raise ValueError
     return VideoPrint(id_, facts, names, spans, hashes.reshape(len(spans), len(names), WORDS))
-
-
-def check_variants(a: str, of_a: Sequence[str], b: str, of_b: Sequence[str]) -> None:
-    """Raise StageError if the prints of videos `a` and `b` have different variants."""
-    if of_a != of_b:
-        raise StageError(
-            f"the prints of {a} and {b} have different variants: make all prints with one version "
-            "of neardup"
-        )
 
 
 def to_line(video: VideoPrint) -> bytes:

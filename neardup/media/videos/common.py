@@ -103,24 +103,18 @@ def with_holes(
     return marks
 
 
-class SharedPlaces(NamedTuple):
-    """The places of common stretches: each is a run of consecutive common frames of one video."""
-
-    number: Indices  # (n,), of the place of each frame; -1 if it is not common
-    first: Indices  # (places,), its first frame
-    last: Indices
-
-    @classmethod
-    def of(cls, store: FrameStore, common: NDArray[np.bool_]) -> SharedPlaces:
-        at = np.flatnonzero(common)
-        number = np.full(len(common), -1, np.int64)
-        new = np.ones(len(at), bool)
-        new[1:] = store.owner[at[1:]] != store.owner[at[:-1]]
-        new[1:] |= store.spans[at[1:], 0] - store.spans[at[:-1], 1] > HOLE
-        number[at] = np.cumsum(new) - 1
-        starts = np.flatnonzero(new)
-        ends = np.append(starts[1:], len(at))[: len(starts)] - 1
-        return cls(number, at[starts], at[ends])
+def _places(store: FrameStore, common: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
+    """Return the place of each frame, -1 if it is not common; the first and last frame of each."""
+    at = np.flatnonzero(common)
+    # A place is a run of common frames; it ends at another video, or at a hole.
+    new = np.ones(len(at), bool)
+    new[1:] = store.owner[at[1:]] != store.owner[at[:-1]]
+    new[1:] |= store.spans[at[1:], 0] - store.spans[at[:-1], 1] > HOLE
+    place = np.full(len(common), -1, np.int64)
+    place[at] = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], len(at))[: len(starts)] - 1
+    return place, at[starts], at[ends]
 
 
 def stretches(
@@ -130,13 +124,13 @@ def stretches(
 
     matches: pairs of matching common frames.
     """
-    places = SharedPlaces.of(store, common)
-    forest = Forest(len(places.first))
+    place, first, last = _places(store, common)
+    forest = Forest(len(first))
     for i, j in matches:
-        x, y = places.number[i], places.number[j]
+        x, y = place[i], place[j]
         linked = (x >= 0) & (y >= 0)
         forest.join_all(x[linked], y[linked])
-    long = [group for group in _grouped(store, places, forest) if group[0] >= MIN_SECONDS]
+    long = [group for group in _grouped(store, first, last, forest) if group[0] >= MIN_SECONDS]
     return [
         Stretch(
             round(seconds, 1),
@@ -147,14 +141,14 @@ def stretches(
 
 
 def _grouped(
-    store: FrameStore, places: SharedPlaces, forest: Forest
+    store: FrameStore, firsts: Indices, lasts: Indices, forest: Forest
 ) -> Iterator[tuple[float, list[tuple[int, float, float]]]]:
     """Yield the median seconds, and the sorted places (video, from, to), of matching places."""
-    roots = forest.roots(np.arange(len(places.first)))
+    roots = forest.roots(np.arange(len(firsts)))
     order = np.argsort(roots, kind="stable")
     starts = starts_of_runs(roots[order])
     for part in np.split(order, starts[1:]):
-        first, last = places.first[part], places.last[part]
+        first, last = firsts[part], lasts[part]
         videos = store.owner[first].tolist()
         begins, ends = store.spans[first, 0] / 1000, store.spans[last, 1] / 1000
         lengths = [number(store.facts[video], "seconds") or inf for video in videos]
