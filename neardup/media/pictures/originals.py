@@ -65,6 +65,7 @@ def facts_of(grey: Levels) -> Facts:
     small = shrunk(inside[np.newaxis])
     tiles -= tiles.mean(axis=(1, 2), keepdims=True)
     across, down = (_power(some) for some in (tiles, tiles.transpose(0, 2, 1)))
+    # At each frequency: the plainest tenth of the tiles is noise, the strongest twentieth detail.
     power = np.sort(np.concatenate((across, down)), axis=0)
     plain, strong = power[len(power) // 10], power[-(len(power) // 20 + 1) :].mean(axis=0)
     cell, energy = row * GRID + column, across + down
@@ -92,19 +93,21 @@ def _tiles(grey: Levels) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
 
 def seen_step(grey: Levels) -> float:
     """Return the mean step of the WAVES of JPEG that a picture shows; 0 if most have none."""
+    # The cosine transform of all blocks of 8 × 8 pixels, as in JPEG.
     blocks = (
         _tiles(grey)[0].reshape(-1, 4, 8, 4, 8).transpose(0, 1, 3, 2, 4).reshape(-1, 8, 8) - 128
     )
     waves = np.einsum("ij,njk->nik", _COSINES, blocks)  # no BLAS: it may hang in a forked process
     waves = np.einsum("nik,lk->nil", waves, _COSINES)
     waves = np.clip(np.rint(waves), -MAX_WAVE, MAX_WAVE).astype(int)
-    found = []
+    # A step is seen in a wave if its values, unless near 0, are mostly near multiples of the step.
+    seen = []
     for y, x in WAVES:
         counts = np.bincount(waves[:, y, x] + MAX_WAVE, minlength=len(_VALUES))
-        many, phases = ((some * counts).sum(axis=1) for some in (_COUNTS, _PHASES))
+        many, phases = ((table * counts).sum(axis=1) for table in (_COUNTS, _PHASES))
         good = (many >= MIN_VALUES) & (phases > IN_PHASE * many)
-        found.append(int(STEPS[good].max(initial=0)))
-    return float(np.mean(found)) if np.median(found) else 0.0
+        seen.append(int(STEPS[good].max(initial=0)))
+    return float(np.mean(seen)) if np.median(seen) else 0.0
 
 
 def average(samples: Sequence[Facts]) -> Facts:

@@ -164,9 +164,11 @@ def first_shared(x: NDArray[np.uint64], y: NDArray[np.uint64], mask: int) -> NDA
 def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int) -> Matches:
     """Return the matches found within large buckets, where not all pairs of rows are compared."""
     second = keys_by(rows.hashes, (mask + 1) % MASKS)
+    # First leave out calm frames, then divide what is still full.
     kept, calm = _without_calm(rows, buckets, second)
     rows, second, calm = rows.take(kept), second[kept], calm[kept]
     parts, hubs = _divided(rows.videos, buckets[kept], second)
+    # `small_buckets` needs the rows that are compared with all others first in each part.
     own = rows.own & hubs
     order = np.lexsort((rows.variants, rows.times, rows.videos, ~own, parts))
     starts = starts_of_runs(parts[order])
@@ -175,6 +177,7 @@ def large_buckets(rows: Rows, buckets: Indices, mask: int, distance: int) -> Mat
     i, j = (order[side] for side in found)
     new = rows.videos[i] != rows.videos[j]
     i, j = i[new], j[new]
+    # At an earlier mask that they share, a calm frame may have been left out: keep its matches.
     new = calm[i] | calm[j] | first_shared(rows.hashes[i], rows.hashes[j], mask)
     return Matches(kept[i[new]], kept[j[new]])
 
@@ -183,12 +186,15 @@ def _without_calm(
     rows: Rows, buckets: Indices, second: NDArray[np.uint64]
 ) -> tuple[Indices, NDArray[np.bool_]]:
     """Limit the rows per video and bucket: return the rows to keep; mark rows of limited videos."""
+    # A group is the own rows, or the other ones, of one video in one bucket.  Within it, the order
+    # is that of the next mask's keys, so that copies of a video keep the same frames.
     other = ~rows.own
     order = np.lexsort((rows.variants, rows.times, second, other, rows.videos, buckets))
     new = first_of_run(buckets[order]) | first_of_run(rows.videos[order])
     new |= first_of_run(other[order])
     starts = np.flatnonzero(new)
     sizes = np.diff(starts, append=len(order))
+    # The first rows of each group are kept; all rows of a group that loses some are calm.
     place = np.arange(len(order)) - np.repeat(starts, sizes)
     most = np.where(other[order], CALM_OTHERS, CALM)
     calm = np.empty(len(order), bool)
@@ -213,12 +219,14 @@ def _divided(
 
 def _video_places(videos: NDArray[np.uint64], buckets: Indices) -> tuple[Indices, Indices]:
     """Return the place of each row's video among the videos of its bucket, and their number."""
+    # The rows of a bucket follow each other, ordered by video; number the videos from 1 on.
     order = np.lexsort((videos, buckets))
     starts = starts_of_runs(buckets[order])
     new = first_of_run(videos[order])
     new[starts] = True
     number = np.cumsum(new)
     sizes = np.diff(starts, append=len(order))
+    # A place is the number less that of the bucket's first video; then undo the order.
     place, many = np.empty((2, len(order)), np.int64)
     place[order] = number - np.repeat(number[starts], sizes)
     many[order] = np.repeat(counted(new, starts), sizes)

@@ -211,12 +211,14 @@ class OneContent:
 
     def __init__(self, rows: Ragged, tree: FolderTree, folders: np.ndarray, threshold: Threshold):
         """Take distinct, non-empty sets (`rows`), and for each set a folder that has it (int64)."""
+        # The heaviest content of each set is its first value in the order of -weight.
         owner = np.repeat(np.arange(len(rows)), rows.sizes)
         order = np.lexsort((rows.values, -rows.weighed(), owner))[rows.offsets[:-1]]
         self._heaviest, self._weight = rows.values[order], rows.weighed()[order].astype(float)
         self._total, self._threshold = totals(rows).astype(float), float(threshold)
         self._spared = np.zeros(len(rows), bool)
         row_of = dict(zip(folders.tolist(), range(len(rows))))
+        # Of the sets with one heaviest content, spare the lightest and those of folders around it.
         lightest = np.lexsort((self._total, self._heaviest))
         for row in lightest[np.unique(self._heaviest[lightest], return_index=True)[1]].tolist():
             around = (row_of.get(folder, row) for folder in tree.above(int(folders[row])))
@@ -224,6 +226,7 @@ class OneContent:
 
     def is_enough(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return which pairs of rows x and y (int64 (P,)) are dropped (bool (P,))."""
+        # What both share of this content alone, divided by the union, is above the threshold.
         weight = self._weight[x]
         least = self._threshold * (self._total[x] + self._total[y] - weight)
         similar = self._same(x, y) & (weight > least * (1 + HAIR))
