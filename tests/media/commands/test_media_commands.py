@@ -169,7 +169,7 @@ main()
 """
 DECODERS = {  # the module and the function that read a file, and the file on which it hangs
     "images": ("neardup.media.pictures.pictures", "decoded", "b.gif"),
-    "videos": ("neardup.media.videos.video_run", "print_of", "other.mp4"),
+    "videos": ("neardup.media.frames.print_sources", "print_of", "other.mp4"),
 }
 
 

@@ -101,7 +101,7 @@ def test_sizes_previews_and_layers_are_not_frames(tmp_path: Path) -> None:
 
 def test_too_many_frames_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "a.gif", FRAMES[:6])
-    monkeypatch.setattr(pictures, "FRAMES", 5)
+    monkeypatch.setattr(pictures, "MAX_FRAMES", 5)
     found = fingerprint(FoundFile(os.fsencode(path), 1, 1), Variants())
     assert found == Failure("too large", "6 frames")
 
