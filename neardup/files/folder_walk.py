@@ -128,9 +128,9 @@ class Walk:
         paths = [path, *(path[:end] for end in ends)]
         there = False
         for folder in {b"", os.path.dirname(os.fsencode(named_in.rstrip("/")))}:
-            for each in paths:
+            for name in paths:
                 with suppress(OSError, ValueError):
-                    status = os.stat(os.path.join(folder, each))
+                    status = os.stat(os.path.join(folder, name))
                     if (status.st_dev, status.st_ino) in self._known:
                         return True
                     there = True
@@ -139,8 +139,8 @@ class Walk:
         if not self._by_name:
             for known in map(os.path.abspath, self._known.values()):
                 self._by_name[os.path.basename(known)].append(known)
-        for each in paths:
-            end = b"/" + re.sub(rb"^(\.*/+)+", b"", each)  # without ./ and ../
+        for name in paths:
+            end = b"/" + re.sub(rb"^(\.*/+)+", b"", name)  # without ./ and ../
             if any(known.endswith(end) for known in self._by_name.get(os.path.basename(end), ())):
                 return True
         self.skip(NO_FILE, path)

@@ -207,10 +207,10 @@ def listed(
     """
     shown = []
     for reason, count in counts.most_common(kinds):
-        some = [*map(printable, names.get(reason, ()))]
-        dots = ["…"] * (count > len(some))
+        first = [*map(printable, names.get(reason, ()))]
+        dots = ["…"] * (count > len(first))
         words = many(count, reason) if reason[:1].islower() else f"{count:,} {printable(reason)}"
-        shown.append(words + f" ({', '.join(some + dots)})" * bool(some))
+        shown.append(words + f" ({', '.join(first + dots)})" * bool(first))
     rest = len(counts) - len(shown)
     return ", ".join(shown) + f" and {many(rest, 'other kinds')}" * bool(rest)
 

@@ -250,10 +250,10 @@ def _answer(
         if args.removed:
             files["--removed"].write(decision.removed)
         lines = getattr(decision, args.output)
-        some = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
-        answer.write(some)
+        of_files = [line for line in lines if not knows or knows(path_of(line.split()[0].decode()))]
+        answer.write(of_files)
         said = f"{many(len(decision.kept), 'videos')} kept, {len(decision.removed):,} removed"
-        if left := len(lines) - len(some):
+        if left := len(lines) - len(of_files):
             said += f"; {left:,} not printed: with -0, videos of files of prints are left out"
         said += f", {decision.doubtful:,} of them doubtful" if decision.doubtful else ""
     return [said, *video_decisions.summary(found)]

@@ -232,10 +232,10 @@ def _bars(pictures: Bytes, boxes: Integers, side: int, uniform: float) -> tuple[
         first, last = (top, bottom) if side == 0 else (left, right)
         lines = inside if side == 0 else inside.transpose(0, 2, 1)
         outside = first, SIDE * PARTS - last
-        for k, some in enumerate((lines, lines[:, ::-1])):
-            widest = min(MAX_BAR - outside[k] // PARTS, some.shape[1] - 3)
-            found = _bar(some, widest, uniform)
-            sure[here, k], most[here, k] = (f + (f > 0) * (-outside[k] % PARTS) for f in found)
+        for k, from_edge in enumerate((lines, lines[:, ::-1])):
+            widest = min(MAX_BAR - outside[k] // PARTS, from_edge.shape[1] - 3)
+            heights = _bar(from_edge, widest, uniform)
+            sure[here, k], most[here, k] = (f + (f > 0) * (-outside[k] % PARTS) for f in heights)
     return sure, most
 
 
@@ -250,18 +250,18 @@ def _bar(pictures: Bytes, widest: int, uniform: float) -> tuple[Integers, Intege
         return sure, most
     outer = pictures[:, :EDGE].reshape(len(pictures), -1)
     level = np.partition(outer, outer.shape[1] // 2, axis=1)[:, outer.shape[1] // 2]
-    some = np.flatnonzero(_share_near(pictures[:, :1], level, NEAR)[:, 0] >= uniform)
-    pictures, level = pictures[some, : widest + 2], level[some]
+    here = np.flatnonzero(_share_near(pictures[:, :1], level, NEAR)[:, 0] >= uniform)
+    pictures, level = pictures[here, : widest + 2], level[here]
     even = _share_near(pictures, level, NEAR) >= uniform
     bar = even & (np.cumsum(even, axis=1) >= SOLID * np.arange(1, even.shape[1] + 1))
     last = even.shape[1] - bar[:, ::-1].argmax(axis=1)
-    most[some] = ALL  # a picture that is plain to its middle may be a bar of any width
+    most[here] = ALL  # a picture that is plain to its middle may be a bar of any width
     ends = last <= widest
-    some, last, level, pictures = some[ends], last[ends], level[ends], pictures[ends]
-    most[some] = last * PARTS + _part(pictures, last, level)
-    behind = pictures[np.arange(len(some)), last + 1][:, np.newaxis]
+    here, last, level, pictures = here[ends], last[ends], level[ends], pictures[ends]
+    most[here] = last * PARTS + _part(pictures, last, level)
+    behind = pictures[np.arange(len(here)), last + 1][:, np.newaxis]
     edge = _share_near(behind, level, 2 * NEAR)[:, 0] <= 1 - JUMP
-    sure[some[edge]] = most[some[edge]]
+    sure[here[edge]] = most[here[edge]]
     return sure, most
 
 
@@ -275,8 +275,8 @@ def _share_near(rows: Bytes, level: Bytes, near: int) -> NDArray[np.float64]:
 
 def _part(pictures: Bytes, last: Integers, level: Bytes) -> Integers:
     """Estimate how many quarters of row `last` are bar, from its contrast and the next row's."""
-    each = np.arange(len(pictures))
-    rows = (pictures[each, last + k].astype(np.int64) for k in (0, 1))
+    number = np.arange(len(pictures))
+    rows = (pictures[number, last + k].astype(np.int64) for k in (0, 1))
     contrast = [np.abs(row - level[:, None]).mean(axis=1) for row in rows]
     inside = np.clip(contrast[0] / np.maximum(contrast[1], 1), 0, 1)
     return np.rint(PARTS * (1 - inside)).astype(np.int64)

@@ -94,7 +94,7 @@ def _of_row(row: Sequence[Any]) -> VideoPrint:
     try:
         id_, facts, variants, starts, ends, values = (value.as_py() for value in row)
         kinds = ((starts, int), (ends, int), (values, bytes), (variants, str), ([facts], str))
-        if not all(_are(some, kind) for some, kind in kinds):
+        if not all(_are(column, kind) for column, kind in kinds):
             raise ValueError
         spans = np.array([starts, ends], np.int64).T
         hashes = np.frombuffer(b"".join(values), ">u8").astype(np.uint64)

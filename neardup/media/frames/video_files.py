@@ -35,7 +35,6 @@ from neardup.media.frames.containers import (
     is_encrypted,
     opened,
     reason_of,
-    require_av,
     suffix_of,
 )
 from neardup.media.frames.decoding import Decoder
@@ -46,7 +45,6 @@ from neardup.media.pictures import originals
 from neardup.media.pictures.pictures import DAMAGED, TOO_LARGE, RefusedError
 from neardup.runtime.program import PROGRAM_ERRORS
 
-__all__ = ["NOT_A_VIDEO", "Reading", "print_of", "require_av"]
 VERSION = 4  # of times and pictures: must change if they do
 SAMPLES = 32  # frames that are measured, to tell an original from its copies
 MICROSECONDS = 1_000_000

@@ -153,10 +153,10 @@ def to_line(video: VideoPrint) -> bytes:
     [[[0, 1, 2, 3]]]
     """
     words = video.hashes.astype(">u8").tobytes().hex()
-    each = [words[k : k + HEX_DIGITS] for k in range(0, len(words), HEX_DIGITS)]
+    digits = [words[k : k + HEX_DIGITS] for k in range(0, len(words), HEX_DIGITS)]
     many = len(video.variants)
     frames = [
-        " ".join([f"{start} {end}", *each[k * many : (k + 1) * many]])
+        " ".join([f"{start} {end}", *digits[k * many : (k + 1) * many]])
         for k, (start, end) in enumerate(video.spans.tolist())
     ]
     fields = {"id": video.id, "facts": video.facts, "variants": video.variants, "frames": frames}
@@ -182,8 +182,8 @@ def from_line(line: bytes) -> VideoPrint:
                 return checked(fields["id"], fields["facts"], fields["variants"], spans, hashes)
     except (ValueError, KeyError, OverflowError, RecursionError):
         pass  # reported below
-    some = line[:60].decode("utf-8", "replace").rstrip()
-    raise WireError(f"expected the print of a video, got {some!r}") from None
+    start = line[:60].decode("utf-8", "replace").rstrip()
+    raise WireError(f"expected the print of a video, got {start!r}") from None
 
 
 def to_bytes(result: VideoPrint) -> bytes:

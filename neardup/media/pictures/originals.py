@@ -64,7 +64,7 @@ def facts_of(grey: Levels) -> Facts:
         return {}
     small = shrunk(inside[np.newaxis])
     tiles -= tiles.mean(axis=(1, 2), keepdims=True)
-    across, down = (_power(some) for some in (tiles, tiles.transpose(0, 2, 1)))
+    across, down = (_power(part) for part in (tiles, tiles.transpose(0, 2, 1)))
     # At each frequency: the plainest tenth of the tiles is noise, the strongest twentieth detail.
     power = np.sort(np.concatenate((across, down)), axis=0)
     plain, strong = power[len(power) // 10], power[-(len(power) // 20 + 1) :].mean(axis=0)
@@ -146,8 +146,8 @@ def box_of(grey: Levels) -> tuple[int, int, int, int]:
 def _border(lines: Levels) -> int:
     """Return how many of the first rows are of one level, if an edge is behind them, or else 0."""
     widest = int(MAX_BORDER * len(lines))
-    some = lines[: widest + NEAR + 2, :: max(1, lines.shape[1] // 500)].astype(np.int16)
-    apart = np.abs(some - np.median(some[0]))
+    near_edge = lines[: widest + NEAR + 2, :: max(1, lines.shape[1] // 500)].astype(np.int16)
+    apart = np.abs(near_edge - np.median(near_edge[0]))
     plain = (apart <= NEAR).mean(axis=1) >= 0.95
     end = len(plain) if plain.all() else int(plain.argmin())
     edge = (apart[end + 1 : end + NEAR] > FAR).mean(axis=1) >= 0.5
@@ -302,10 +302,10 @@ def compare(group: Sequence[Facts]) -> None:
         if "coding" not in of:  # a video, with no such traces
             of["power"] = of["grain"] - 20 * log10(of["levels"][1] + 1)
     by_detail = sorted(measured, key=lambda of: -of["detail"])
-    some = list({_key(of): of for of in by_detail}.values())[:MAX_REFERENCES]
+    references = list({_key(of): of for of in by_detail}.values())[:MAX_REFERENCES]
     lossy = {of.get("digest"): of["strength"] for of in measured if of.get("step")}
     for of in measured:
-        others = [b for b in some if b is not of]
+        others = [b for b in references if b is not of]
         of["changes"] += [word for word, is_ in CHANGES.items() if any(is_(of, b) for b in others)]
         if not of["generation"] and of.get("digest", 0) in lossy:  # made from this JPEG file
             of["generation"], of["strength"] = 2, lossy[of["digest"]]

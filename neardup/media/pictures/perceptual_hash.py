@@ -96,7 +96,7 @@ def hashes(
     ((2, 32), True)
     """
     found = [waves(pictures, cut) for cut in cuts]
-    return np.stack([bits(turn(each, to)) for each in found for to in turned], axis=1)
+    return np.stack([bits(turn(of_cut, to)) for of_cut in found for to in turned], axis=1)
 
 
 def waves(pictures: Floats | Bytes, cut: float = WHOLE) -> Floats:

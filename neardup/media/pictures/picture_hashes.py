@@ -121,7 +121,7 @@ def of_frames(
     found = []
     for cut in cuts:
         waves = [perceptual_hash.waves(sample, cut) for sample in samples]
-        waves = [each * (LOUD / max(float(np.linalg.norm(each)), FAINT)) for each in waves]
+        waves = [frame * (LOUD / max(float(np.linalg.norm(frame)), FAINT)) for frame in waves]
         for to in turned:
             total = sum(sign * perceptual_hash.turn(w, to) for sign, w in zip(signs, waves))
             found.append(perceptual_hash.bits(np.rint(total))[0] ^ salt)
@@ -205,6 +205,6 @@ def line(path: bytes, hashes: bytes) -> bytes:
     >>> line(b"a b.png", bytes(30) + b"ab" + bytes(31) + b"c")[56:]
     b'000000000000006162 0000000000000000000000000000000000000000000000000000000000000063\\n'
     """
-    each = range(0, len(hashes), HASH_BYTES)
-    words = [path_id(path), *(hashes[k : k + HASH_BYTES].hex() for k in each)]
+    starts = range(0, len(hashes), HASH_BYTES)
+    words = [path_id(path), *(hashes[k : k + HASH_BYTES].hex() for k in starts)]
     return " ".join(words).encode() + b"\n"

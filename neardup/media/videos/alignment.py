@@ -82,7 +82,7 @@ class Frames(NamedTuple):
         """Return the frames that are shown at times (from, to, in seconds), cut to these."""
         parts = [np.clip(self.spans, round(1000 * a), round(1000 * b)) for a, b in times]
         shown = [np.flatnonzero(part[:, 0] < part[:, 1]) for part in parts]
-        cut = np.concatenate([part[some] for part, some in zip(parts, shown)])
+        cut = np.concatenate([part[frames] for part, frames in zip(parts, shown)])
         return self.take(np.concatenate(shown))._replace(spans=cut)
 
     @property
@@ -125,7 +125,7 @@ def pair_of(
         return None
     seconds = sum(run.seconds for run in runs), sum(run.seconds * run.rate for run in runs)
     lengths = of_a.seconds, of_b.seconds
-    shares = [min(1.0, some / all_) for some, all_ in zip(seconds, lengths)]
+    shares = [min(1.0, matched / all_) for matched, all_ in zip(seconds, lengths)]
     share = shares[0] if lengths[0] <= lengths[1] else shares[1]
     parts = of_a.within([(run.a_from, run.a_to) for run in runs])
     still = one_picture(parts.spans, parts.hashes[:, 0]) and not _equal_files(of_a, of_b)
@@ -139,11 +139,11 @@ def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:
         return False
     return all(
         any(
-            run.a_from < (some.a_from + some.a_to) / 2 < run.a_to
-            and run.b_from < (some.b_from + some.b_to) / 2 < run.b_to
+            run.a_from < (other.a_from + other.a_to) / 2 < run.a_to
+            and run.b_from < (other.b_from + other.b_to) / 2 < run.b_to
             for run in plain.runs
         )
-        for some in pair.runs
+        for other in pair.runs
     )
 
 
@@ -211,9 +211,9 @@ def _runs_on(line: Line, seeds: Floats, a: Frames, b: Frames) -> Iterator[Run]:
         if not len(part):
             continue
         run = _run(line, i[part], start[part], end[part])
-        some = seeds[(seeds[:, 1] > run.a_from) & (seeds[:, 0] < run.a_to)]
+        overlapping = seeds[(seeds[:, 1] > run.a_from) & (seeds[:, 0] < run.a_to)]
         frames = np.unique(i[part])
-        if len(some) and (
+        if len(overlapping) and (
             _moves_alike(run, line, frames, a, b) or _stands(run, line, frames, a, b)
         ):
             yield run
@@ -259,11 +259,11 @@ def distances(a: Frames, i: Indices, b: Frames, j: Indices) -> Indices:
     """Return how many bits differ between frames i of a and j of b, in their best variants."""
     least = np.full(len(i), 256, np.int64)
     for first, last in chunks(np.ones(len(i), np.int64), AT_ONCE):
-        some = slice(first, last)
-        x, y = i[some], j[some]
+        part = slice(first, last)
+        x, y = i[part], j[part]
         for of_a, of_b in a.compared:
             bits = bits_apart(a.hashes[x, of_a], b.hashes[y, of_b])
-            least[some] = np.minimum(least[some], bits)
+            least[part] = np.minimum(least[part], bits)
     return least
 
 
@@ -278,8 +278,8 @@ def _moves_alike(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) ->
     sharp = SHARPNESS if run.seconds >= RUN_SECONDS else SHORT_SHARPNESS
     least = min(max(CONTRAST, sharp * float(here.mean())), CLEAR)
     gains = [_gain(line, shift, part, b, known, here) for shift in SHIFTS]
-    some = [gain for gain in gains if not np.isnan(gain)]
-    return len(some) >= 2 and min(some) >= least
+    known_gains = [gain for gain in gains if not np.isnan(gain)]
+    return len(known_gains) >= 2 and min(known_gains) >= least
 
 
 def _stands(run: Run, line: Line, frames: Indices, a: Frames, b: Frames) -> bool:

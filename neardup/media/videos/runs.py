@@ -118,7 +118,7 @@ def pair_runs(pair: VideoPair, ids: Sequence[str]) -> list[PairRun]:
     a, b = pair.ends
     for run in pair.runs:
         exact = run.seconds - max(0.0, run.a_to - a), *run[1:5]
-        times = [round(max(0.0, min(each)), 1) for each in zip(exact, (a, a, a, b, b))]
+        times = [round(max(0.0, min(limits)), 1) for limits in zip(exact, (a, a, a, b, b))]
         of_pair = round(pair.share, 2), round(run.rate, 3), pair.mirrored, pair.one_picture
         rows.append(PairRun._make((ids[pair.a], ids[pair.b], *times, *of_pair)))
     return rows

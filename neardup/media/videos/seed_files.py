@@ -141,8 +141,8 @@ def find_by_mask(search: SeedSearch, mask: int) -> None:
         owns = counted(rows < search.owns * search.store.frames, starts)
         live = np.flatnonzero((sizes > 1) & (owns > 0))
         for first, last in chunks(sizes[live], GATHERED):
-            some = live[first:last]
-            _compare(search, mask, rows, starts[some], owns[some], sizes[some])
+            part = live[first:last]
+            _compare(search, mask, rows, starts[part], owns[part], sizes[part])
 
 
 def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
@@ -159,9 +159,9 @@ def _keyed_rows(search: SeedSearch, mask: int) -> Iterator[NDArray[np.uint64]]:
         for chunk in _keyed_chunks(search, mask):
             chunk.sort()
             ends = np.searchsorted(chunk, bounds << np.uint64(ROW_BITS))
-            for path, some in zip(files, np.split(chunk, ends)):
+            for path, part in zip(files, np.split(chunk, ends)):
                 with path.open("ab") as file:
-                    file.write(some.tobytes())
+                    file.write(part.tobytes())
         for path in files:
             packed = np.fromfile(path, np.uint64)
             path.unlink()

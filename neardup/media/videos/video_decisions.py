@@ -181,11 +181,11 @@ def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
             differ = {"mirrored"} if pair.mirrored else set()
             others[k].append(differ | ({"speed"} if retimed and odd else set()))
     groups = defaultdict(list)
-    for k, found in others.items():
+    for k, by_pair in others.items():
         facts[k]["changes"] = [
             word
             for word in ("mirrored", "speed")
-            if 2 * sum(word in each for each in found) > len(found)
+            if 2 * sum(word in words for words in by_pair) > len(by_pair)
         ]
         groups[forest.root(k)].append(facts[k])
     for group in groups.values():

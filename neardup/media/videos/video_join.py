@@ -253,7 +253,7 @@ def _answer(join: Join, parts: _Parts) -> tuple[list[VideoPair], list[Stretch]]:
     frames = _of_many_clusters(join, parts, forest.roots(np.arange(len(store))).astype(np.int64))
     join.common[frames] = True
     join.mark(np.concatenate([*parts.each(2, partial(_beside, join.common)), frames]))
-    pairs = [pair for some in parts.each(3, join.pairs_in) for pair in some]
+    pairs = [pair for of_part in parts.each(3, join.pairs_in) for pair in of_part]
     pairs.sort(key=lambda pair: (store.rank[pair.a], store.rank[pair.b], pair.mirrored))
     return pairs, common.stretches(store, join.common, _common_matches(join.common, parts))
 

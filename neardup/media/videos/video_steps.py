@@ -176,16 +176,16 @@ def _share(rows: Iterable[Row], options: JoinOptions, folder: Path) -> _Share:
 
     store = FrameStore.write(folder, ())
     last = b""
-    for kind, some in groupby(rows, itemgetter(1)):
+    for kind, group in groupby(rows, itemgetter(1)):
         if kind < last:
             raise StageError(NOT_SORTED)
         last = kind
         if kind == PRINT:
-            store = FrameStore.write(folder, prints(some))
+            store = FrameStore.write(folder, prints(group))
         elif kind == COMMON:
-            marks += (row for row in some if row[2] in needed)
+            marks += (row for row in group if row[2] in needed)
         else:
-            of_seeds += some
+            of_seeds += group
             needed.update(id_ for row in of_seeds for id_ in row[2:4])
     frames = _Starts(store, {id_.encode(): number for number, id_ in enumerate(store.ids)})
     found = distinct_seeds([frames.seeds(row) for row in of_seeds])
@@ -232,7 +232,7 @@ def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
         id_, copy = fields_of(text, 2, "an id and its copy")
         videos += not copy
         if copy:
-            a, b = (numbers.setdefault(each, len(numbers)) for each in (id_, copy))
+            a, b = (numbers.setdefault(video, len(numbers)) for video in (id_, copy))
             pairs.append((a, b))
     forest, ids = Forest(len(numbers)), [*numbers]
     forest.join_all(*np.array(pairs, np.int64).reshape(-1, 2).T)
@@ -281,7 +281,7 @@ def common_frames(
         starts, frames = np.unique(np.concatenate(pairs)[:, 0], return_inverse=True)
         apart = others != own
         frames = starts[common.in_many(frames[apart], others[apart], most)]
-        near = [np.unique(some[np.isin(some[:, 0], frames), 1]) for some in pairs]
-        for id_, some in zip(ids, [frames, *near]):
-            if len(some):
-                yield line(COMMON, id_, format_numbers(some))
+        near = [np.unique(matches[np.isin(matches[:, 0], frames), 1]) for matches in pairs]
+        for id_, marked in zip(ids, [frames, *near]):
+            if len(marked):
+                yield line(COMMON, id_, format_numbers(marked))

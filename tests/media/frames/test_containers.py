@@ -240,7 +240,8 @@ def test_boxes_are_followed_to_the_index(tmp_path: Path) -> None:
 def test_nothing_is_printed(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"\0\0\0\x18ftypisom" + os.urandom(5000))
     code = f"""
-from neardup.media.frames.video_files import *
+from neardup.media.frames.containers import require_av
+from neardup.media.frames.video_files import Reading, print_of
 from neardup.files.folder_walk import FoundFile
 require_av()
 print(print_of(FoundFile({bytes(tmp_path / "a.mp4")!r}, 1, 1), Reading()).reason)
