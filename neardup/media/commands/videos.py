@@ -38,7 +38,6 @@ from neardup.media.videos.video_decisions import FoundPairs
 from neardup.media.videos.video_join import JoinOptions, find
 from neardup.media.videos.video_options import (
     JOIN_OPTIONS,
-    MAX_TICKS,
     TICKS,
     join_options,
     read_share,
@@ -54,7 +53,6 @@ from neardup.runtime.program import (
     cores,
     interrupted,
     one_of,
-    whole,
 )
 from neardup.runtime.summary import many
 
@@ -113,7 +111,6 @@ OWN = flags(
                         prefer:REGEX (a video whose path matches); or several rules with commas,
                         each breaking ties of those before it [{keep_rules.VIDEOS}]
                         -h: which of several similar videos is kept (default: the original)
-    {TICKS}
     --threshold T       the minimum share of the shorter video that is in the other; with --output
                         kept and removed, of the removed video in the kept one (default: 0.5;
                         {TO_REMOVE} with kept and removed)
@@ -134,7 +131,6 @@ OWN = flags(
     output=one_of(*OUTPUTS),
     keep=keep_rules.keep_rules,
     threshold=read_share,
-    ticks=whole(1, MAX_TICKS),
     time_limit=SHARED["--time-limit"].read,
 )
 
@@ -261,7 +257,7 @@ def _answer(
 
 def _command_line() -> argparse.Namespace:
     parser = CommandParser(PROGRAM, DESCRIPTION)
-    parser.add(*OWN, *(flag for flag in JOIN_OPTIONS if flag.name != "--threshold"))
+    parser.add(*OWN, TICKS, *(flag for flag in JOIN_OPTIONS if flag.name != "--threshold"))
     parser.add_shared("--strict --no-cache --jobs -o --removed --report -0")
     args = parser.parse_intermixed_args()
     _check(args)

@@ -12,10 +12,8 @@ import re
 
 from neardup.media.videos.video_join import MEASURES, JoinOptions
 from neardup.options.command_parser import flags
-from neardup.runtime.program import one_of
+from neardup.runtime.program import one_of, whole
 
-MAX_TICKS = 25  # a second
-TICKS = "--ticks N  frames compared per second, twice as many in a short video [4]"
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -44,6 +42,9 @@ def read_time(text: str) -> float:
     return float(number) * UNITS[unit]
 
 
+(TICKS,) = flags(
+    "--ticks N  frames compared per second, twice as many in a short video [4]", ticks=whole(1, 25)
+)
 JOIN_OPTIONS = flags(
     """
     --measure NAME      which videos are a pair: copy, if enough of the shorter one is in the other

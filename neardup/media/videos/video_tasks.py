@@ -25,7 +25,6 @@ from neardup.media.pictures.keep_rules import number
 from neardup.media.videos import video_steps
 from neardup.media.videos.video_options import (
     JOIN_OPTIONS,
-    MAX_TICKS,
     TICKS,
     join_options,
 )
@@ -82,13 +81,11 @@ STEPS = {
 
 
 FRAMES_OPTIONS = flags(
-    f"""
-    {TICKS}
+    """
     --jobs N        number of processes (default: one per core; in a task: 1)
     --time-limit SECONDS  give up on a file after this time (default: by size)
     --fast          read key frames only: much faster; misses most copies that were encoded again
     """,
-    ticks=whole(1, MAX_TICKS),
     jobs=SHARED["--jobs"].read,
     time_limit=SHARED["--time-limit"].read,
 )
@@ -104,7 +101,7 @@ SHARED_OPTIONS = (  # of all steps and jobs
 
 def _frames() -> None:
     parser = CommandParser("frames_mapper.py", FRAMES)
-    parser.add(*FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
+    parser.add(TICKS, *FRAMES_OPTIONS, SHARED["--strict"], *VERBOSITY)
     args = parser.parse_args()
     how = Reading(args.ticks, args.fast)
     jobs = args.jobs or (1 if blocks.in_task() else cores())
