@@ -5,6 +5,7 @@ folders ── files ── fingerprints ── pairs of videos, with runs ─�
 
 import argparse
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -52,7 +53,7 @@ from neardup.runtime.program import (
     check_file_name,
     cores,
     interrupted,
-    one_of,
+    not_one_of,
 )
 from neardup.runtime.summary import many
 
@@ -128,7 +129,6 @@ OWN = flags(
                         -h: old videos, a file written by --output prints: find pairs with a new
                         video
     """,
-    output=one_of(*OUTPUTS),
     keep=keep_rules.keep_rules,
     threshold=read_share,
     time_limit=SHARED["--time-limit"].read,
@@ -203,7 +203,7 @@ def _found(
     old = len(store) - len(sources)
     show = progress.of(0)
     pairs, common = find(store, options, jobs, old, lambda share: show(round(PARTS * share)))
-    return FoundPairs(store, old, pairs, common)
+    return FoundPairs(store.ids, store.facts, store.seconds.tolist(), old, pairs, common)
 
 
 def _answer(
@@ -266,6 +266,11 @@ def _command_line() -> argparse.Namespace:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise UsageError or StageError for invalid option values and contradictory options."""
+    if args.output == "shingles":
+        line = f"{PROGRAM} {shlex.join(args.folders)}"
+        raise UsageError(f"--output shingles: to find pairs of videos, type: {line}")
+    if args.output not in OUTPUTS:
+        raise UsageError(f"--output: {not_one_of(args.output, OUTPUTS)}")
     check_outputs(args, args.output)
     if args.at_least and args.measure != "common":
         raise UsageError(f"--at-least needs --measure common, but --measure is {args.measure}")

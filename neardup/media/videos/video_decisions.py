@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from neardup.decisions.edge_file import IDENTICAL
 from neardup.decisions.rules import as_decimals
-from neardup.media.frames.frame_store import FrameStore
 from neardup.media.pictures import originals
 from neardup.media.pictures.keep_rules import Facts, Rule, number
 from neardup.media.videos.common import Stretch
@@ -37,7 +36,9 @@ RankedPair = tuple[int, int, float]  # a later rank, an earlier one, and the sha
 class FoundPairs(NamedTuple):
     """The N videos of a run, by number, and the pairs and common stretches that were found."""
 
-    store: FrameStore
+    ids: Sequence[str]
+    facts: Sequence[Facts]
+    shown: Sequence[float]  # seconds of each that are not flat
     old: int  # the first ones, which are those of --against
     pairs: Sequence[VideoPair]
     common: Sequence[Stretch]
@@ -56,8 +57,8 @@ class Decision(NamedTuple):
 
 def runs_of(found: FoundPairs, linking: bool) -> list[PairRun]:
     """Return the matched stretches of all pairs or, if `linking`, of a spanning forest's pairs."""
-    pairs = links(found.pairs, len(found.store.ids)) if linking else found.pairs
-    return [run for pair in pairs for run in pair_runs(pair, found.store.ids)]
+    pairs = links(found.pairs, len(found.ids)) if linking else found.pairs
+    return [run for pair in pairs for run in pair_runs(pair, found.ids)]
 
 
 def links(pairs: Sequence[VideoPair], count: int) -> list[VideoPair]:
@@ -80,7 +81,7 @@ def decide(
     it in the order of the rules `keep`.  Old videos are kept, and videos of one picture are, unless
     `one_picture`: then these removals are doubtful.
     """
-    ids, facts = found.store.ids, found.store.facts
+    ids, facts = found.ids, found.facts
     order, pairs = ranked(found, keep, threshold, one_picture)
     stills = {frozenset(pair[:2]) for pair in found.pairs if pair.one_picture}
     gone, doubtful = {}, 0
@@ -137,7 +138,7 @@ def clusters(found: FoundPairs, keep: Sequence[Rule], one_picture: bool) -> list
         forest.join(later, first)
     ranks = {rank for pair in pairs for rank in pair[:2]}
     return [
-        f"{found.store.ids[order[first]]}\t{found.store.ids[order[rank]]}\n".encode()
+        f"{found.ids[order[first]]}\t{found.ids[order[rank]]}\n".encode()
         for first, rank in sorted((forest.root(rank), rank) for rank in ranks)
     ]
 
@@ -151,15 +152,15 @@ def ranked(
     the threshold are left out, and so are those of one picture, unless asked for: nothing else
     shows that they are copies.
     """
-    compare(found.pairs, found.store.facts)
-    ids, facts, seconds = found.store.ids, found.store.facts, found.store.seconds.tolist()
+    compare(found.pairs, found.facts)
+    ids, facts = found.ids, found.facts
     order = sorted(range(len(ids)), key=ids.__getitem__)
     order.sort(key=lambda k: (k >= found.old, [rule(ids[k], facts[k]) for rule in keep]))
     ranks = {k: rank for rank, k in enumerate(order)}
     pairs = []
     for pair in (pair for pair in found.pairs if one_picture or not pair.one_picture):
         first, second = sorted((pair.a, pair.b), key=ranks.__getitem__)
-        share = share_of(pair, second, seconds)
+        share = share_of(pair, second, found.shown)
         if share >= threshold:
             pairs.append((ranks[second], ranks[first], share))
     return order, pairs
@@ -221,7 +222,7 @@ def share_of(pair: VideoPair, video: int, shown: Sequence[float]) -> float:
 
 def summary(found: FoundPairs) -> list[str]:
     """Return the lines of the summary: the number of pairs, and the first common stretches."""
-    new = many(len(found.store.ids) - found.old, "new videos" if found.old else "videos")
+    new = many(len(found.ids) - found.old, "new videos" if found.old else "videos")
     old = many(found.old, "old ones")
     among = f"found: {new} against {old}" if found.old else f"among {new}"
     pairs = len({(pair.a, pair.b) for pair in found.pairs})
