@@ -84,7 +84,7 @@ def _rows(kind: str, name: str) -> Iterator[tuple[str, Parse]]:
             )
         number = count(1)
         groups = file.groups(list(COLUMNS))
-        for batch in chain.from_iterable(group.batches(ROWS, LONGEST) for group in groups):
+        for batch in chain.from_iterable(group.batches(ROWS, MAX_LINE) for group in groups):
             for row in zip(*map(batch.column, COLUMNS)):
                 yield f"row {next(number)}", partial(_of_row, row)
 
