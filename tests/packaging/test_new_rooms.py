@@ -1,16 +1,19 @@
-"""A new scheme or output takes one file, and an import and a line in a table.
+"""A new scheme or output takes one file, and an import and a line in a table; an option a field.
 
 They are added to a copy of the project, which then has them everywhere; and its tests say that the
-documents lack them.
+documents and the keywords' types lack them.
 """
 
+import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.engines import ROOT, VIDEOS, run, succeed
+from tests.support.engines import ROOT, VIDEOS, Result, run, succeed
+from tests.support.fake_hadoop import listing
 
 pytestmark = pytest.mark.slow
 
@@ -71,9 +74,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(file, folder)
     add(folder, "schemes", "everyone", SCHEME, "Everyone", "Everyone")
     add(folder, "verification", "different", OUTPUT, "DifferentPairs", OUTPUT_LINE)
+    table = folder / "neardup" / "options" / "table.py"
+    before, field, after = table.read_text("utf-8").partition("    max_line: str | None = _option(")
+    assert field
+    table.write_text(before + OPTION + field + after, "utf-8")
     return folder
 
 
+OPTION = '    colour: str | None = _option("NAME", "a colour for each pair")\n'
 OUTPUT_LINE = 'Output("pairs of different sets", JoinParts(pairs=DifferentPairs), directed=True)'
 
 
@@ -94,7 +102,7 @@ def test_help_has_them(copy: Path, tmp_path: Path) -> None:
     for program in ("mapper.py", "reducer.py", "job.py"):
         said = succeed([sys.executable, copy / program, "--help"], tmp_path).out.decode()
         text = " ".join(said.split())
-        for word in ("everyone", "--salt N", "different: pairs of different sets"):
+        for word in ("everyone", "--salt N", "different: pairs of different sets", "--colour NAME"):
             assert word in text, program
 
 
@@ -116,9 +124,46 @@ def test_tune_compares_it(copy: Path, tmp_path: Path) -> None:
     assert any(line.startswith("everyone ") for line in text.splitlines()), text
 
 
-def test_the_documents_lack_them_and_a_test_says_so(copy: Path, tmp_path: Path) -> None:
+def neardup_of(copy: Path, tmp_path: Path, *words: Any, **env: str) -> Result:
+    command = [sys.executable, "-m", "neardup", *words]
+    return succeed(command, tmp_path, cwd=tmp_path, PYTHONPATH=str(copy), **env)
+
+
+def test_the_option_reaches_runs_clusters_and_the_library(copy: Path, tmp_path: Path) -> None:
+    neardup_of(copy, tmp_path, "run", "--colour=red", "-o", "x.tsv", VIDEOS)
+    assert "--colour=red" in json.loads((tmp_path / ".x.tsv.neardup.json").read_text())["options"]
+    words = ["hadoop", "--show", "--colour=red", "/in", "/out"]
+    assert b"--colour=red" in neardup_of(copy, tmp_path, *words, **listing(tmp_path)).out
+    job = [sys.executable, copy / "job.py", "-q", "-r", "inline", "--colour=red", VIDEOS]
+    assert succeed(job, tmp_path).out
+    code = "import neardup; print(neardup.pairs([{1, 2}, {1, 2}], colour='red'))"
+    command = [sys.executable, "-c", code]
+    made = succeed(command, tmp_path, cwd=tmp_path, PYTHONPATH=str(copy))
+    assert made.out.startswith(b"[Pair(a=0, b=1")
+
+
+def run_tests(copy: Path, tmp_path: Path, *words: str, **env: str) -> Result:
+    """Run tests of the copy."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
-    words = [*command, "--rootdir", copy, "-c", "/dev/null", "tests/docs/test_documents.py"]
-    said = run(words, tmp_path, cwd=copy, process=True, PYTHONPATH=str(copy))
+    command += ["--rootdir", str(copy), "-c", "/dev/null", *words]
+    return run(command, tmp_path, cwd=copy, process=True, PYTHONPATH=str(copy), **env)
+
+
+def test_the_page_of_options_is_generated_with_it(copy: Path, tmp_path: Path) -> None:
+    goldens = ["tests/cli/test_goldens.py", "tests/docs/test_options_page.py"]
+    said = run_tests(copy, tmp_path, *goldens, "-k", "mapper or page", REWRITE_GOLDENS="1")
+    assert said.code == 0, said.out.decode()[-3000:] + said.err
+    page = (copy / "docs" / "options.md").read_text("utf-8")
+    assert "| `--colour NAME` |  | a colour for each pair |" in page
+
+
+@pytest.mark.parametrize(
+    ("file", "lacks"),
+    [("tests/docs/test_documents.py", b"everyone"), ("tests/library/test_keywords.py", b"colour")],
+)
+def test_what_is_to_be_written_by_hand_is_named_by_a_test(
+    file: str, lacks: bytes, copy: Path, tmp_path: Path
+) -> None:
+    said = run_tests(copy, tmp_path, file)
     assert said.code == 1, said.out.decode() + said.err
-    assert b"everyone" in said.out
+    assert lacks in said.out
