@@ -20,6 +20,7 @@ from neardup.runtime.program import StageError, UsageError, not_one_of
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch
+from neardup.similarity import measures
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
 
@@ -60,7 +61,7 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hammi
         assert isinstance(settings.measure, Hamming)
         return settings, settings.measure
     name = options.measure or "jaccard"
-    if name not in MEASURES:
+    if measures.usage_of(name) not in MEASURES:
         raise UsageError(f"--measure: {not_one_of(name, MEASURES)}")
     for flag in PRINTS[1:]:
         if flag in options.own:
@@ -69,7 +70,7 @@ def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure | Hammi
     settings = Settings.of(replace(options, measure=name, scheme="prefix", own={}))
     if kind:
         settings = settings._replace(parse=settings.form.parser(kind.repeats, kind.own))
-    return settings, MEASURES[name](settings.threshold)
+    return settings, measures.measure_of(settings.request.measure, settings.threshold)
 
 
 def pair_options(options: table.Options) -> list[str]:

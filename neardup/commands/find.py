@@ -38,7 +38,8 @@ DESCRIPTION = """Find the records of an index that are similar to each record of
 A line has the id of a record of FILE, the id of a similar record of the index, and their
 similarity; for each record of FILE, the most similar come first.  Records at or above the index's
 threshold are found with the index's recall; below it, only some are found.  If the index is for
---measure containment, similarity is the share of the record of FILE that is in the other one.
+--measure containment, similarity is the share of the record of FILE that is in the other one; for
+tversky:A,B it is that of the record of FILE to the other one.
 """
 
 

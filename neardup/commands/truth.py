@@ -64,8 +64,8 @@ def main() -> None:
 def _command_line() -> argparse.Namespace:
     join = flags(
         f"""
-        --join NAME     {", ".join(JOINS)}: all give the same pairs; overlap and containment need
-                        {FASTEST} or nested_loop, and --weights needs
+        --join NAME     {", ".join(JOINS)}: all give the same pairs; overlap, containment, and
+                        tversky:A,B with a 0 need {FASTEST} or nested_loop, and --weights needs
                         {" or ".join(WEIGHTED_JOINS)} (default: {FASTEST}; with --weights
                         {FASTEST_WEIGHTED})
         """,

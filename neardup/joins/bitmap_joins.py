@@ -42,7 +42,7 @@ class Demand(NamedTuple):
     @classmethod
     def of(cls, measure: SetMeasure) -> Demand:
         least = measure.resemblance
-        return cls(measure.threshold, True) if least is None else cls(least, False)
+        return cls(measure.smaller_share, True) if least is None else cls(least, False)
 
     def overlap(self, x: Size, y: Size) -> Size:
         """Return the minimum overlap of a pair of sets of x and y tokens, x ≤ y."""

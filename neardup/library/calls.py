@@ -65,8 +65,9 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
 class Pair(NamedTuple):
     """Two near-duplicates: their ids a and b, and their similarity.
 
-    a comes before b.  With the measure containment, instead, a is contained in b, and both
-    directions may be returned.  The cosine is rounded to millionths; other similarities are exact.
+    a comes before b.  With the measure containment, instead, a is contained in b, and with
+    tversky:A,B the similarity is that of a to b: both directions may be returned.  The cosine is
+    rounded to millionths; other similarities are exact.
     """
 
     a: Any

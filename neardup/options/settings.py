@@ -30,8 +30,9 @@ from neardup.schemes.minhash import Sketched
 from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.bit_vectors import DEFAULT_BITS, DIGIT_BITS
 from neardup.sets.token_counts import TokenCounts
+from neardup.similarity import measures
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
-from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, Overlap, Threshold
+from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, SetMeasure, Threshold
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 
@@ -83,15 +84,16 @@ class Settings(NamedTuple):
         if kind not in OUTPUTS:
             raise UsageError(f"--output: {not_one_of(kind, OUTPUTS)}")
         output = OUTPUTS[kind]
-        if output.decides and measure.directed:
-            measure = Overlap(request.threshold)  # the order of a decision gives the direction
+        if output.decides and isinstance(measure, SetMeasure):
+            measure = measure.undirected()  # the order of a decision gives the direction
         tag, mark, rule = _decision(options, kind, measure.nested)
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not output.directed:
+            instead = "measure overlap" if request.measure == "containment" else "output clusters"
             raise UsageError(
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
-                "--measure overlap, the larger of both directions"
+                f"--{instead}, the larger of both directions"
             )
         weights = scheme.weights
         max_line = table.DEFAULT_MAX_LINE
@@ -258,11 +260,11 @@ def _scheme_name(options: Options) -> str:
 
 def _is_too_low(threshold: str, options: Options) -> bool:
     """Return whether the threshold is so low that an exact scheme is the default."""
-    measure = MEASURES.get(options.measure or "jaccard")
-    if options.own or options.verify != table.EXACT or not measure:
+    measure = options.measure or "jaccard"
+    if options.own or options.verify != table.EXACT or measures.usage_of(measure) not in MEASURES:
         return False
     try:
-        least = measure(Threshold.parse(threshold)).resemblance
+        least = measures.measure_of(measure, Threshold.parse(threshold)).resemblance
     except ValueError:
         return False  # which `_request` refuses
     return least is not None and is_too_low(float(least))
@@ -337,14 +339,16 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[R
     """Return the `Request` that the options describe, and its scheme; UsageError if invalid."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
-    if measure not in scheme.measures:
+    measure = read("--measure", measures.canonical, measure)
+    if measures.promised_as(measure) not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
     values = _scheme_values(options, scheme) if options.own else {}
     threshold = NINE_TENTHS
     try:
         if options.threshold is not None:
             threshold = Threshold.parse(options.threshold)
-        resemblance = MEASURES[measure](threshold).resemblance if measure in MEASURES else None
+        sets = measures.usage_of(measure) in MEASURES
+        resemblance = measures.measure_of(measure, threshold).resemblance if sets else None
     except ValueError as error:
         raise UsageError(f"--threshold: {error}") from None
     request = Request(
@@ -364,13 +368,14 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[R
 
 
 def _cannot_promise(measure: str, scheme: str) -> str:
-    able = [name for name, other in SCHEMES.items() if measure in other.measures]
+    like = measures.promised_as(measure)
+    able = [name for name, other in SCHEMES.items() if like in other.measures]
     if not able:
         return f"--measure: {not_one_of(measure, table.measures())}"
     if scheme == FINGERPRINTS:
         return f"--measure {measure} compares sets, not fingerprints; leave out --measure"
     why = ""
-    if measure in ("overlap", "containment"):
+    if like in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"
     others = " or ".join(able)
     return (

@@ -23,7 +23,7 @@ from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option
 from neardup.similarity.estimated import DEFAULT_SIZE
-from neardup.similarity.measures import NINE_TENTHS, parse_fraction
+from neardup.similarity.measures import MEASURES, NINE_TENTHS, parse_fraction
 from neardup.verification import OUTPUTS
 
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", str(NINE_TENTHS), "exact"
@@ -55,7 +55,8 @@ _OTHER_MEASURES = [
 
 def measures() -> list[str]:
     """Return the distinct names of the measures that any scheme supports."""
-    return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
+    others = (name for scheme in SCHEMES.values() for name in scheme.measures)
+    return list(dict.fromkeys((*MEASURES, *others)))
 
 
 def _option(metavar: str, about: str, default: Any = None, short: str | bool = False) -> Any:

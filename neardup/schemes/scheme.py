@@ -17,7 +17,7 @@ from neardup.runtime.program import one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
-from neardup.similarity.measures import MEASURES, Measure, Threshold
+from neardup.similarity.measures import Measure, Threshold, measure_of, usage_of
 from neardup.similarity.weighted_measures import Idf, TokenWeights, weighted_measure
 
 MILLION = 10**6
@@ -130,6 +130,10 @@ def weighing(request: Request) -> tuple[TokenWeights | None, int]:
     kind = request.value(WEIGHTS)
     if kind == ONE:
         return None, request.seed
+    if usage_of(request.measure) != request.measure:
+        raise ValueError(
+            f"--weights {kind} is not for --measure {request.measure}; use jaccard or dice"
+        )
     if KINDS[kind].by_idf:
         required_counts(request, f"--weights {kind}")
     # The seed depends neither on which program made the counts nor on the threshold.
@@ -218,7 +222,7 @@ class Scheme(ABC):
     def measure(self, name: str, threshold: Threshold) -> Measure:
         """Return the measure called `name`, for weighted sets if tokens have weights."""
         if self.weights is None:
-            return MEASURES[name](threshold)
+            return measure_of(name, threshold)
         return weighted_measure(name, threshold, self.weights)
 
 

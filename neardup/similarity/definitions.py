@@ -6,12 +6,14 @@ The fast code is tested against them.  x and y are collections, read as sets.
     containment             |x∩y| / |x|               of x in y
     Dice                    2·|x∩y| / (|x| + |y|)
     overlap coefficient     |x∩y| / min(|x|, |y|)
+    Tversky index           |x∩y| / (|x∩y| + α·|x\\y| + β·|y\\x|)
     cosine                  |x∩y| / √(|x|·|y|)        the angle is a metric
 
 Subtle: hash functions h with Pr[h(x) = h(y)] = sim(x, y) exist only where 1 - sim keeps the
 triangle inequality (Charikar 2002).  Of these only the resemblance does: for Dice, A={a}, B={b} and
 C={a,b} have d(A,C) + d(C,B) = 1/3 + 1/3 < 1 = d(A,B).
-Sources: Broder 1997 for resemblance and containment, Dice 1945, Szymkiewicz 1934 and Simpson 1943.
+Sources: Broder 1997 for resemblance and containment, Dice 1945, Szymkiewicz 1934 and Simpson 1943,
+Tversky 1977.
 """
 
 from collections.abc import Hashable, Iterable
@@ -57,6 +59,16 @@ def overlap_coefficient(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fractio
     """
     x, y = frozenset(x), frozenset(y)
     return Fraction(len(x & y), min(len(x), len(y)))
+
+
+def tversky(x: Iterable[Hashable], y: Iterable[Hashable], a: Fraction, b: Fraction) -> Fraction:
+    """Return the Tversky index of x to y; ZeroDivisionError if nothing is counted.
+
+    >>> tversky("abx", "abcd", Fraction(1), Fraction(1, 2))
+    Fraction(1, 2)
+    """
+    x, y = frozenset(x), frozenset(y)
+    return len(x & y) / (len(x & y) + a * len(x - y) + b * len(y - x))
 
 
 def cosine(x: Iterable[Hashable], y: Iterable[Hashable]) -> float:

@@ -8,15 +8,18 @@ the threshold are lost.
     cosine       |x∩y| / √(|x|·|y|)
     overlap      |x∩y| / min(|x|, |y|)
     containment  |x∩y| / |x|, of x in y: a pair has one for each direction
+    tversky:α,β  |x∩y| / (|x∩y| + α·|x\\y| + β·|y\\x|), of x to y (Tversky 1977): 1,1 is jaccard,
+                 0.5,0.5 dice, 1,0 containment
 
 A measure also has the minimum resemblance of its pairs: the threshold of a scheme that finds pairs
-by their Jaccard similarity.  A small set inside a large one has a resemblance close to 0.
+by their Jaccard similarity.  A small set inside a large one has a resemblance close to 0.  If t is
+the threshold, a pair by tversky has at least m·t / (m·t + 1 - t), m = min(α, β).
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
-from typing import ClassVar, NamedTuple, Protocol, TypeVar
+from math import isqrt, lcm
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +28,7 @@ from neardup.sets.ragged import Ragged, shared_sizes
 Size = TypeVar("Size", int, np.ndarray)
 Fractions = tuple[np.ndarray, np.ndarray]  # part and whole
 MAX_DENOMINATOR = 10**9  # times the size of a set (up to 10^9) fits in int64
+MAX_PARAMETER = 4000  # times two sizes and 10^6 (six decimals) fits in int64
 ANY_SIZE = (1 << 32) - 1
 
 
@@ -79,8 +83,7 @@ class Threshold:
         >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly(), Threshold(1, 100_000).exactly()
         ('0.9', '1/3', '0.00001')
         """
-        text = str(self)
-        return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
+        return exact_text(Fraction(self.num, self.den))
 
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
         """Mark the pairs for which common/union (int64 arrays) reaches the threshold (bool)."""
@@ -112,6 +115,12 @@ def parse_fraction(text: str) -> Fraction:
         ) from None
 
 
+def exact_text(value: Fraction) -> str:
+    """Format a fraction exactly: with up to 9 decimals, or else such as 1/3."""
+    text = f"{float(value):.9f}".rstrip("0").rstrip(".")
+    return text if Fraction(text) == value else str(value)
+
+
 class Verified(NamedTuple):
     """Pairs at or above the threshold: row numbers, and the similarity part/whole.
 
@@ -128,14 +137,13 @@ class Measure(Protocol):
     """The interface of similarity measures.
 
     directed: (x, y) and (y, x) are two pairs; nested: a pair may be a small set inside a large one,
-    so that a decision must keep the larger set.
+    so that a decision must keep the larger set; larger_first: of a pair (x, y) of a measure with a
+    direction, y may be such a small set, instead of x.
     """
 
-    @property
-    def directed(self) -> bool: ...
-
-    @property
-    def nested(self) -> bool: ...
+    directed: bool
+    nested: bool
+    larger_first: bool
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         """Return an upper bound of the sizes of sets that can pair with one of `size` (int64)."""
@@ -159,8 +167,9 @@ class Measure(Protocol):
 class UnboundedMeasure:
     """Base class of measures; by default, neither size nor common tokens rule out a pair."""
 
-    directed: ClassVar[bool] = False
-    nested: ClassVar[bool] = False
+    directed: bool = False
+    nested: bool = False
+    larger_first: bool = False
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         return np.full(len(size), ANY_SIZE)
@@ -180,17 +189,43 @@ class SetMeasure(UnboundedMeasure):
         """The minimum resemblance of a pair, or None if it can be close to 0."""
         return None
 
+    @property
+    def smaller_share(self) -> Threshold:
+        """The minimum share of its smaller set that is in the larger one of a pair."""
+        return self.threshold
+
+    @staticmethod
+    def parameters(text: str) -> tuple[Fraction, ...]:
+        """Parse what is typed after the measure's name and a colon; ValueError if invalid."""
+        return ()
+
+    def undirected(self) -> "SetMeasure":
+        """Return the measure that is the larger similarity of both directions."""
+        return self
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        least = self.resemblance
+        return super().largest_partner(size) if least is None else least.largest_partner(size)
+
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         """Return the similarity (part, whole) of sets of sizes x and y with overlap `common`."""
         raise NotImplementedError
 
-    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def reached(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Mark the pairs (x, y), in this direction, that reach the threshold (bool)."""
         return self.threshold.reached(*self.fraction(common, x, y))
+
+    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        found = self.reached(common, x, y)
+        return found | self.reached(common, y, x) if self.directed else found
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
         common = shared_sizes(sets, left, right)
+        if self.directed:
+            left, right = np.concatenate((left, right)), np.concatenate((right, left))
+            common = np.concatenate((common, common))
         x, y = sets.sizes[left], sets.sizes[right]
-        good = self.may_reach(common, x, y)
+        good = self.reached(common, x, y)
         return Verified(left[good], right[good], *self.fraction(common[good], x[good], y[good]))
 
 
@@ -207,9 +242,6 @@ class Jaccard(SetMeasure):
     def resemblance(self) -> Threshold:
         return self.threshold
 
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return self.threshold.largest_partner(size)
-
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, x + y - common
 
@@ -222,9 +254,6 @@ class Dice(SetMeasure):
         t = self.threshold
         return Threshold.at_most(Fraction(t.num, 2 * t.den - t.num))
 
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return size * (2 * self.threshold.den - self.threshold.num) // self.threshold.num
-
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return 2 * common, x + y
 
@@ -236,14 +265,10 @@ class Cosine(SetMeasure):
     def resemblance(self) -> Threshold:
         return Threshold.at_most(Fraction(self.threshold.num, self.threshold.den) ** 2)
 
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        bound = size / float(self.threshold) ** 2 * (1 + 1e-9) + 1  # rounded up: it only filters
-        return np.minimum(bound, ANY_SIZE).astype(np.int64)
-
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return millionths(common, x, y)
 
-    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def reached(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return cosine_reached(self.threshold, common, x, y)
 
 
@@ -256,18 +281,81 @@ class Overlap(SetMeasure):
         return common, np.minimum(x, y)
 
 
-class Containment(Overlap):
+class Containment(SetMeasure):
     """The containment of x in y; (x, y) and (y, x) may both be pairs."""
 
-    directed = True
+    directed = nested = True
 
-    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        common = shared_sizes(sets, left, right)
-        both = np.concatenate((left, right)), np.concatenate((right, left))
-        common = np.concatenate((common, common))
-        whole = sets.sizes[both[0]]
-        good = self.threshold.reached(common, whole)
-        return Verified(both[0][good], both[1][good], common[good], whole[good])
+    def undirected(self) -> Overlap:
+        return Overlap(self.threshold)
+
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
+        return common, x
+
+
+@dataclass
+class Tversky(SetMeasure):
+    """The similarity of x to y: α weighs the tokens that only x has, β those that only y has.
+
+    Undirected, it is the larger similarity of both directions; then α ≥ β.
+
+    >>> x, y = np.array([10]), np.array([16])
+    >>> Tversky(NINE_TENTHS, Fraction(1), Fraction("0.2")).fraction(np.array([9]), x, y)
+    (array([45]), array([57]))
+    """
+
+    alpha: Fraction = Fraction(1)
+    beta: Fraction = Fraction(1)
+    directed: bool = True
+
+    def __post_init__(self) -> None:
+        self.nested, self.larger_first = self.alpha != self.beta, self.alpha < self.beta
+        self.directed = self.directed and self.nested
+
+    @staticmethod
+    def parameters(text: str) -> tuple[Fraction, Fraction]:
+        """Parse "α,β"; ValueError if invalid, or if similarities might not fit in int64."""
+        if text.count(",") != 1:
+            raise ValueError(f"tversky:{text} is not tversky:A,B, such as tversky:1,0.2")
+        alpha, beta = map(parse_fraction, text.split(","))
+        if min(alpha, beta) < 0 or not alpha + beta:  # by 0,0, one common token is enough
+            raise ValueError(f"tversky:{text} needs numbers of 0 or more, not both 0")
+        if lcm(alpha.denominator, beta.denominator) * max(alpha, beta, Fraction(1)) > MAX_PARAMETER:
+            most = f"a, b and d of a/d,b/d must be at most {MAX_PARAMETER}; use up to 3 decimals"
+            raise ValueError(f"tversky:{text}: {most}")
+        return alpha, beta
+
+    def undirected(self) -> "Tversky":
+        alpha, beta = max(self.alpha, self.beta), min(self.alpha, self.beta)
+        return Tversky(self.threshold, alpha, beta, directed=False)
+
+    @property
+    def resemblance(self) -> "Threshold | None":
+        least = min(self.alpha, self.beta)
+        return Threshold.at_most(self._share(least)) if least else None
+
+    @property
+    def smaller_share(self) -> Threshold:
+        share = self._share(max(self.alpha, self.beta))
+        return Threshold.at_most(max(share, Fraction(1, MAX_DENOMINATOR)))  # one token, at least
+
+    def _share(self, weight: Fraction) -> Fraction:
+        """Return the minimum |x∩y| / (|x∩y| + r) of pairs with r other tokens of this weight."""
+        t = Fraction(self.threshold.num, self.threshold.den)
+        return weight * t / (weight * t + 1 - t)
+
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
+        if not self.directed:
+            x, y = np.minimum(x, y), np.maximum(x, y)
+        d = lcm(self.alpha.denominator, self.beta.denominator)
+        only_x, only_y = int(self.alpha * d) * (x - common), int(self.beta * d) * (y - common)
+        return d * common, d * common + only_x + only_y
+
+    def reached(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        part, whole = self.fraction(common, x, y)
+        if int(whole.max(initial=0)) * self.threshold.den >> 63:  # for Python's integers
+            part, whole = part.astype(object), whole.astype(object)
+        return self.threshold.reached(part, whole)
 
 
 MEASURES: dict[str, type[SetMeasure]] = {
@@ -276,7 +364,43 @@ MEASURES: dict[str, type[SetMeasure]] = {
     "cosine": Cosine,
     "overlap": Overlap,
     "containment": Containment,
+    "tversky:A,B": Tversky,
 }
+
+
+_USAGES = {usage.partition(":")[0]: usage for usage in MEASURES if ":" in usage}
+
+
+def usage_of(name: str) -> str:
+    """Return the key in `MEASURES` of a measure with parameters; other names are returned as is."""
+    return _USAGES.get(name.partition(":")[0], name)
+
+
+def _parameters(name: str) -> tuple[Fraction, ...]:
+    usage = usage_of(name)
+    return MEASURES[usage].parameters(name.partition(":")[2]) if usage in MEASURES else ()
+
+
+def canonical(name: str) -> str:
+    """Return the name with its parameters in one form: tversky:1,0.2; ValueError if invalid."""
+    values = ",".join(map(exact_text, _parameters(name)))
+    return f"{name.partition(':')[0]}:{values}" if values else name
+
+
+def measure_of(name: str, threshold: Threshold) -> SetMeasure:
+    """Return the measure of sets with a name such as "tversky:1,0.2"; ValueError if invalid."""
+    return MEASURES[usage_of(name)](threshold, *_parameters(name))
+
+
+def promised_as(name: str) -> str:
+    """Return the measure without parameters whose schemes find the pairs by the measure `name`.
+
+    >>> promised_as("tversky:1,0.2"), promised_as("tversky:1,0"), promised_as("cosine")
+    ('dice', 'containment', 'cosine')
+    """
+    if not _parameters(name):
+        return name
+    return "dice" if measure_of(name, NINE_TENTHS).resemblance else "containment"
 
 
 def cosine_reached(

@@ -122,7 +122,7 @@ class MinSum(UnboundedMeasure):
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
-    >>> measure = MinSum(measures.MEASURES["jaccard"](Threshold.parse("0.2")), TokenWeights())
+    >>> measure = MinSum(measures.Jaccard(Threshold.parse("0.2")), TokenWeights())
     >>> [column.tolist() for column in measure.verified(sets, np.array([0]), np.array([1]))]
     [[0], [1], [2], [8]]
     """
@@ -171,7 +171,7 @@ def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights) -> 
     """Return the measure called `name` for sets with the given token weights."""
     if name == "cosine":
         return WeightedCosine(threshold, weights)
-    return MinSum(measures.MEASURES[name](threshold), weights)
+    return MinSum(measures.measure_of(name, threshold), weights)
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -159,7 +159,8 @@ class CollectionLines(PairLines):
         fields = [*map(COLLECTION.id_of, (first, second)), similarity]
         fields.append(b"old" if is_old(second) else b"new")
         if self.measure.directed:
-            fields.append(b"contains" if swapped else b"contained")
+            contains = swapped != self.measure.larger_first
+            fields.append(b"contains" if contains else b"contained")
         return b"\t".join(fields) + b"\n"
 
     def id_of(self, id_: bytes) -> bytes:

@@ -159,7 +159,7 @@ def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
 def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None:
     videos = tmp_path / "videos.txt"
     videos.write_bytes(b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:700]))
-    for measure in ("containment", "cosine"):
+    for measure in ("containment", "tversky:1,0.2", "cosine"):
         job = [*RUN_LOCAL, "--scheme", "prefix", "--measure", measure, videos]
         lines = succeed(job, tmp_path).lines()
         assert len(lines) > 50

@@ -32,6 +32,7 @@ from tests.support.deciding import (
     star,
 )
 from tests.support.decision_oracle import (
+    CONTAINMENT,
     Line,
     cluster,
     components,
@@ -196,11 +197,12 @@ def test_a_copy_has_the_best_reason_of_those_that_were_kept_before_it(sizes: Siz
 # Containment, and the overlap coefficient: a longer record is never removed for a shorter one.
 
 
+BY_PART = ["containment", "overlap", "tversky:1,0", "tversky:1,0.2", "tversky:0.2,1"]
 WAYS = ["", "--rule=cluster", "--against=old", "--against=old --between"]
 
 
 @pytest.mark.parametrize("more", WAYS)
-@pytest.mark.parametrize("measure", ["containment", "overlap"])
+@pytest.mark.parametrize("measure", BY_PART)
 def test_a_longer_record_is_never_removed_for_a_shorter_one(measure: str, more: str) -> None:
     for seed, keep in enumerate(KEEPS):
         sets = [*nested(0, 7), *nested(0, 3), *nested(100, 7), *path(200, 5)]
@@ -209,7 +211,7 @@ def test_a_longer_record_is_never_removed_for_a_shorter_one(measure: str, more: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("measure", ["containment", "overlap"])
+@pytest.mark.parametrize("measure", BY_PART)
 @given(
     SOME_KEEP,
     records(shapes=[nested, nested, path, copies], old=True),
@@ -229,7 +231,9 @@ def longest_stay(
     """Check a decision with the oracle of containment; return the number of removed records."""
     if "--against" not in more:
         lines = [line._replace(old=False) for line in lines]
-    pairs = reasons_to_remove(lines, Fraction(threshold))
+    _, _, weights = measure.partition(":")  # the contained record has the larger one
+    weigh = sorted(map(Fraction, weights.split(",")))[::-1] if weights else CONTAINMENT
+    pairs = reasons_to_remove(lines, Fraction(threshold), weigh)
     if "--between" in more:
         pairs = {(i, k): s for (i, k), s in pairs.items() if lines[i].old != lines[k].old}
     both = {**pairs, **{(k, i): similarity for (i, k), similarity in pairs.items()}}

@@ -11,6 +11,7 @@ from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.scheme import shown
 from neardup.sets.ragged import shared
+from neardup.similarity.measures import promised_as
 from tests.support.drawn import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,6 +127,7 @@ def test_the_measures_and_the_schemes_that_promise_them() -> None:
     for name, scheme in SCHEMES.items():
         for measure in scheme.measures:
             promised.setdefault(measure, set()).add(name)
+    promised["tversky:A,B"] = promised[promised_as("tversky:1,0.2")]
     assert sorted(shown) == sorted(promised)
     for measure, cell in shown.items():
         of_sets = set(SCHEMES) - {"fingerprints"}

@@ -26,6 +26,7 @@ CASES = {  # options: the names of the fields
     "--verify=sketch:16": INTERVAL,
     "--against=old.txt": ACROSS,
     "--against=old.txt --measure=containment --scheme=prefix": [*ACROSS, "direction"],
+    "--against=old.txt --measure=tversky:1,0.5": [*ACROSS, "direction"],
     "--output=removed": ["id", "kept", "similarity"],
     "--output=removed --rule=cluster": ["id", "kept", "similarity"],
     "--output=removed --against=old.txt": ["id", "kept", "similarity"],

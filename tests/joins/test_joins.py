@@ -23,9 +23,9 @@ from neardup.joins.filters import (
 )
 from neardup.joins.inverted_index import InvertedIndex, Joined
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import MEASURES, Threshold
+from neardup.similarity.measures import Threshold, measure_of
 from tests.support.cases import crossed, some
-from tests.support.drawn import TOP, shingle_sets
+from tests.support.drawn import SOME_MEASURES, TOP, shingle_sets
 
 PPJOIN_PLUS = sys.modules["neardup.joins.prefix_joins"]  # in the package, this name is the function
 FAST = [name for name in JOINS if name != "nested_loop"]
@@ -188,12 +188,12 @@ def test_all_ppjoins_have_the_same_candidates(t, seed):
         assert counts.items() <= JOINS[name](rows, Threshold.parse(t)).candidates.items()
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", SOME_MEASURES)
 @every_threshold
 @crossed(universe=list(UNIVERSES), drawn=[(1, 3), (2, 12)])
 def test_bitmap_join_by_each_measure_finds_what_comparing_all_finds(measure, t, universe, drawn):
     rows = Ragged.from_rows(families(drawn[0], UNIVERSES[universe], drawn[1]))
-    by = MEASURES[measure](Threshold.parse(t))
+    by = measure_of(measure, Threshold.parse(t))
     every = all_against_all(rows, by)
     assert 0 < every.candidates["pairs"] < every.candidates["all"]
     assert set(triples(join_by(by, rows))) == set(triples(every))

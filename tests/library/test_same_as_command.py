@@ -119,6 +119,7 @@ TEXT_OPTIONS = [
     {"scheme": "simhash", "shingle": "word:1"},
     {"threshold": 0.9, "scheme": "prefix", "measure": "overlap", "shingle": "word:1"},
     {"threshold": 0.9, "scheme": "prefix", "measure": "containment", "shingle": "word:1"},
+    {"threshold": 0.8, "measure": "tversky:1,0.5", "shingle": "word:1"},
     {"scheme": "imatch", "shingle": "word:1"},
 ]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Callable, NamedTuple, Union
 
+from neardup.similarity.definitions import tversky
+
 
 class Line(NamedTuple):
     """A record of the input; its index is its place."""
@@ -24,9 +26,12 @@ def jaccard(a: Line, b: Line) -> Fraction:
     return Fraction(len(a.set & b.set), len(a.set | b.set))
 
 
-def contained(a: Line, b: Line) -> Fraction:
-    """Return the containment of a in b."""
-    return Fraction(len(a.set & b.set), len(a.set))
+CONTAINMENT = Fraction(1), Fraction(0)
+
+
+def contained(a: Line, b: Line, weights: tuple[Fraction, Fraction] = CONTAINMENT) -> Fraction:
+    """Return the containment of a in b, or the Tversky index of a to b with other weights."""
+    return tversky(a.set, b.set, *weights)
 
 
 def printed(similarity: Fraction) -> str:
@@ -72,14 +77,16 @@ def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: Keep) -> 
     return gone
 
 
-def reasons_to_remove(lines: list[Line], threshold: Fraction) -> dict[tuple[int, int], str]:
+def reasons_to_remove(
+    lines: list[Line], threshold: Fraction, weights: tuple[Fraction, Fraction] = CONTAINMENT
+) -> dict[tuple[int, int], str]:
     """Return {(i, k): printed containment} where k, which is not shorter, contains i."""
     return {
-        (i, k): printed(contained(a, b))
+        (i, k): printed(contained(a, b, weights))
         for i, a in enumerate(lines)
         for k, b in enumerate(lines)
         if i != k and not (a.old and b.old)
-        if len(b.set) >= len(a.set) and contained(a, b) >= threshold
+        if len(b.set) >= len(a.set) and contained(a, b, weights) >= threshold
     }
 
 

@@ -18,6 +18,7 @@ from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import MEASURES
 from neardup.stages.pairs import map_records
 from neardup.verification.buckets import BUCKET_BYTES, batches_of_lines
 from tests.support.oracle import components as components  # whom many tests ask here
@@ -42,6 +43,9 @@ def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
 def arguments_of(*flags: str) -> Options:
     return Options.of(table.parser("test", "").parse_args(flags))
 
+
+SOME_MEASURES = [name for name in MEASURES if ":" not in name]
+SOME_MEASURES += ["tversky:1,0.2", "tversky:0,2", "tversky:2,2"]
 
 # `fingerprints` takes bit vectors instead; see tests.support.fingerprints.
 OF_SETS = {name: scheme for name, scheme in SCHEMES.items() if name != "fingerprints"}

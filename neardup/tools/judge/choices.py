@@ -18,7 +18,7 @@ from neardup.options.table import Options
 from neardup.schemes import SCHEMES, banding, minhash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import SetMeasure
+from neardup.similarity.measures import SetMeasure, promised_as
 from neardup.tools.judge.estimates import CandidateCounts, Survey, candidate_counts
 
 MAX_BANDS = 64
@@ -80,7 +80,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Setting]:
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
     Setting(name='8 × 3', flags=['--bands=8', '--rows=3'])
     """
-    least = measure.resemblance
+    least, name = measure.resemblance, promised_as(name)
     if name in minhash.MinHash.measures and least is not None:
         for rows in range(1, banding.MAX_ROWS + 1):
             bands = banding.bands_needed(float(least), rows, recall)

@@ -24,7 +24,7 @@ from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.runtime.program import UsageError
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import shown
-from neardup.similarity.measures import MEASURES, Threshold
+from neardup.similarity.measures import Threshold, measure_of
 
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *table.SCHEME_OPTIONS)
 STEPS, BAR = 20, 40  # rows of the table, and the length of their bars
@@ -69,7 +69,7 @@ def _threshold(measure: "str | None", axis: str, threshold: Threshold) -> "float
     """Return the threshold, converted to the measure on the axis, or None if that is impossible."""
     if measure in (None, axis):
         return float(threshold)
-    least = MEASURES[measure](threshold).resemblance
+    least = measure_of(measure, threshold).resemblance
     return float(least) if axis == "jaccard" and least else None
 
 

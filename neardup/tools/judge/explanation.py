@@ -59,18 +59,17 @@ class Similarity(NamedTuple):
 
 
 def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity:
-    """Return the similarity of sets 0 and 1 by a measure; containment is that of set 0 in set 1.
+    """Return the similarity of sets 0 and 1 by a measure, in this direction.
 
     >>> sets = Ragged.from_rows([[1, 2, 3, 4], [1, 2]])
-    >>> similarity(measures.MEASURES["cosine"](LEAST), "cosine", sets)
+    >>> similarity(measures.Cosine(LEAST), "cosine", sets)
     Similarity(text='2/√(4·2) = 0.707107', value=0.707107)
     """
     if not isinstance(measure, measures.SetMeasure):
         return _by_scheme(measure, sets)
     common = shared_sizes(sets, FIRST, SECOND)
     x, y = sets.sizes[:1], sets.sizes[1:2]
-    columns = (common, x) if name == "containment" else measure.fraction(common, x, y)
-    part, whole = (int(column[0]) for column in columns)
+    part, whole = (int(column[0]) for column in measure.fraction(common, x, y))
     fraction = f"{common[0]}/√({x[0]}·{y[0]})" if name == "cosine" else f"{part}/{whole}"
     return _similarity(fraction, part, whole)
 
@@ -102,14 +101,14 @@ def explained(
     """Return lines (name, text) on why two ids are a pair or not, given their records and texts."""
     scheme = settings.scheme
     own = scheme.measures[0]  # the measure for which the scheme promises a recall
-    name = measure or own
+    name, of_sets = measure or own, measures.usage_of(measure or own) in measures.MEASURES
     pair = _telling_pair(records, ids, settings)
     keys = scheme.keys(pair.sets)
     shared_keys = shared(keys, FIRST, SECOND).row(0)
     names = [key.decode() for key in format_keys(shared_keys).tolist()]
     there = similarity(scheme.measure(own, LEAST), own, pair.sets)
     chance = scheme.recall(there.value)
-    weighted = "weighted " if scheme.weights and name in measures.MEASURES else ""
+    weighted = "weighted " if scheme.weights and of_sets else ""
     at = f"weighted {own}" if scheme.weights and own in measures.MEASURES else own
     bits = settings.form.bits
     lines = [_head(letter, records, id_, bits) for letter, id_ in zip("AB", ids)]
@@ -122,7 +121,7 @@ def explained(
     if isinstance(settings.measure, Hamming):
         least, most = settings.threshold, settings.measure.distance
         lines += [("threshold", f"{least.num}/{least.den} = {least}: at most {most} bits differ")]
-    elif name in measures.MEASURES:
+    elif of_sets:
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
     elif isinstance(settings.measure, bit_keys.EqualBits):
@@ -145,11 +144,12 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
         there = similarity(measure, each, sets).text
         if scheme.weights and each in measures.MEASURES:
             lines += [("weighted", f"{there}, by {each}")]
-        elif each == "containment":
+        elif measure.directed:
             back = similarity(measure, each, sets.take(np.array([1, 0]))).text
-            lines += [("A in B", there), ("B in A", back)]
+            how = "in" if each == "containment" else "to"
+            lines += [(f"A {how} B", there), (f"B {how} A", back)]
         elif each != "jaccard":
-            lines += [(each, there)]
+            lines += [(each.partition(":")[0], there)]
     return lines
 
 
@@ -224,7 +224,8 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     advice = []
     prints = isinstance(settings.measure, Hamming)
     if isinstance(settings.measure, (measures.SetMeasure, Hamming)):  # other schemes have it, too
-        exact = "--exact" if prints or name in SCHEMES["exact"].measures else "--scheme prefix"
+        able = prints or measures.promised_as(name) in SCHEMES["exact"].measures
+        exact = "--exact" if able else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
     others = [bit_keys.DISTANCE] if prints else []  # options that change what a pair is
     for option in settings.scheme.options:

@@ -21,6 +21,7 @@ from neardup.runtime.summary import QUIET, judged
 from neardup.schemes import SCHEMES, banding, scheme
 from neardup.schemes.fingerprints import Hamming
 from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import promised_as
 from neardup.stages.pairs import parsed
 from neardup.tools.judge import choices, estimates, line_sample, shingle_lengths
 
@@ -237,6 +238,6 @@ def _notes(survey: estimates.Survey, measure: str) -> str:
     others = [
         name
         for name, each in SCHEMES.items()
-        if not each.keeps_recall or measure not in each.measures
+        if not each.keeps_recall or promised_as(measure) not in each.measures
     ]
     return NOTES.format(pairs=pairs, others=", ".join(others))

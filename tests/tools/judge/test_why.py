@@ -98,6 +98,8 @@ def test_below_the_threshold(tmp_path: Path) -> None:
         ("cosine", {"cosine": "9/√(10·9) = 0.948683"}),
         ("overlap", {"overlap": "9/9 = 1.000000"}),
         ("containment", {"A in B": "9/10 = 0.900000", "B in A": "9/9 = 1.000000"}),
+        ("tversky:1,0.5", {"A to B": "18/20 = 0.900000", "B to A": "18/19 = 0.947368"}),
+        ("tversky:0.5,0.5", {"tversky": "18/19 = 0.947368"}),
     ],
 )
 def test_every_measure(measure: str, expected: dict[str, str], tmp_path: Path) -> None:
