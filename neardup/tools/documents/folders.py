@@ -175,28 +175,19 @@ def read_tree(
         several, HASHES, cache, 0, lambda missing: progress.stage("files", len(missing))
     )
     hashes = {one.file.path: tally.kept(one) for one in progress.counted(0, outcomes, lambda _: 1)}
-    numbers: dict[Hashable, int] = {}
-    sizes: list[int] = []
-
-    def number_of(content: Hashable, size: int) -> int:
-        if content not in numbers:
-            numbers[content] = len(sizes)
-            sizes.append(size)
-        return numbers[content]
-
-    tree = FolderTree()
+    tree, numbers = FolderTree(), dict[tuple[int, Hashable], int]()
     for root, files in found:
         for file in files:
             if file.size:
                 content = file.size, hashes.get(file.path) or file.path
-                tree.add(root, file.path, number_of(content, file.size))
+                tree.add(root, file.path, numbers.setdefault(content, len(numbers)))
             else:
                 walk.skip(EMPTY, file.path)
                 walk.linked.pop(file.path, None)
     tally.fail_folders(walk.closed)
     for path, _ in walk.closed:
-        tree.add_unknown(path, number_of(path, 0))
-    return tree, np.array(sizes, np.int64)
+        tree.add_unknown(path, numbers.setdefault((0, path), len(numbers)))
+    return tree, np.array([size for size, _ in numbers], np.int64)
 
 
 def summary(tally: Tally, found: str, note: str) -> str:

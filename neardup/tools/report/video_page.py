@@ -28,18 +28,10 @@ LISTED = 20  # intervals of a pair, and videos that are not shown
 MOMENTS = (4, 2)  # of the first run, and of each other
 PLACES = 4  # of a common stretch, with pictures
 WIDE = 1000.0  # units of the longer timeline
+Moment = tuple[float, float, str, str]  # of two videos: times, and pictures as data URIs or ""
 MIN_INTERVAL = 4.0  # units: the shortest interval
 TIME_LIMIT = 30  # seconds, for a file
 OUTSIDE = "is not below a folder that may be opened; name its folder with --folder"
-
-
-class Moment(NamedTuple):
-    """The same moment of two videos: times in seconds, and pictures as data URIs or ""."""
-
-    a: float
-    b: float
-    a_picture: str
-    b_picture: str
 
 
 class Lines(NamedTuple):
@@ -161,12 +153,13 @@ def _is_below(path: bytes, folders: Sequence[bytes]) -> bool:
 
 
 def _shown(pair: Paired, seen: Seen) -> tuple[Paired, Lines, list[list[Moment]]]:
-    """Return a pair, its timelines, and the moments that are shown for each of its first runs."""
+    """Return a pair, its timelines, and the moments of its first runs that have pictures."""
     a, b = pair.a, pair.b
     strips = [
-        [Moment(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
+        [(at, on, seen.picture(a, at), seen.picture(b, on)) for at, on in strip]
         for strip in _strips(pair)
     ]
+    strips = [strip for strip in strips if any(any(moment[2:]) for moment in strip)]
     lines = time_lines(pair.runs[:LISTED], seen.seconds(a), seen.seconds(b))
     return pair, lines, strips
 
