@@ -141,7 +141,7 @@ def main() -> None:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
             write_to(sink, json_lines(counted, settings, walk, tally, guess, not args.lines))
-        old = run.others(options.against, walk, _old_id, folder, args.output in PATHS)
+        old = run.others(options.against, walk, _id_of, folder, args.output in PATHS)
         options = replace(options, against=tuple(old))
         if tally.results:
             find(lines, args, options, walk, answer)
@@ -163,7 +163,7 @@ def find(
 
     def of_line(line: bytes) -> bytes:
         nonlocal members
-        line = _kept_id(line) if kept else line
+        line = f"{_id_of(line)}\n".encode() if kept else line
         path = path_of(line.split()[0].decode()) if args.null else b""
         if not args.null or walk.knows(path):
             return line
@@ -193,12 +193,7 @@ def _words(args: argparse.Namespace, options: table.Options) -> list[str]:
     return words + [f"{flag}={value}" for flag, value in given.items() if value is not None]
 
 
-def _kept_id(line: bytes) -> bytes:
-    id_: str = json.loads(line)[DEFAULT_ID]
-    return id_.encode() + b"\n"
-
-
-def _old_id(line: bytes) -> str:
+def _id_of(line: bytes) -> str:
     """Return the id in a JSON line, or "" if there is none."""
     with suppress(ValueError, RecursionError):  # a bad line, which the run reports
         row = json.loads(line)
