@@ -1,4 +1,4 @@
-"""The confidence interval of an angle, from equal bits, has the promised coverage."""
+"""The interval of an angle has the promised coverage; the nearest fingerprints are shown."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from math import acos, pi
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from neardup.reading.fingerprint_lines import fingerprint_lines, fingerprint_parser
 from neardup.schemes.bit_keys import Blocks
 from neardup.schemes.projection import AgreeingBits
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
-from neardup.tools.judge.explanation import angles
+from neardup.tools.judge.explanation import (
+    angles,
+    block_difference,
+    hexadecimal,
+    nearest,
+    print_elements,
+)
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
 from tests.support.cases import some
 
@@ -38,3 +47,48 @@ def test_its_ends() -> None:
     assert angles(64, 64, 0.05)[:2] == (0, 0)
     assert angles(0, 64, 0.05)[::2] == (pi, pi)
     assert angles(64, 64, 0.05)[2] == pytest.approx(pi * (1 - 0.025 ** (1 / 64)))
+
+
+@pytest.mark.parametrize("bits", [32, 36, 40, 64, 1020])
+@given(data=st.data())
+def test_the_digits_are_those_of_the_line(bits: int, data: st.DataObject) -> None:
+    texts = data.draw(
+        st.lists(
+            st.text("0123456789abcdef", min_size=bits // 4, max_size=bits // 4),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    line = " ".join(["id", *texts]) + "\n"
+    batch, bad = fingerprint_parser(fingerprint_lines, bits)(line.encode())
+    assert not bad
+    assert hexadecimal(batch.sets.row(0), bits) == texts
+
+
+def test_two_variants_are_not_compared() -> None:
+    found = nearest(["00000000", "ffffffff"], ["0000ffff", "fffffffe"])
+    assert (found.bits, found.i, found.j) == (16, 0, 0)
+    assert nearest(["00000000", "ffffffff"], ["fffffffe", "0000ffff"])[:3] == (1, 1, 0)
+
+
+def test_lines_name_variants_only_if_there_are_any() -> None:
+    lines = dict(print_elements(["000000ff"], ["000010fe"], 32))
+    assert lines == {
+        "differ": "2 of 32 bits",
+        "of A": "000000ff",
+        "of B": "000010fe",
+        "xor": "....1..1",
+    }
+    assert dict(print_elements(["000000ff"], ["ffffff00", "000000ff"], 32))["differ"] == (
+        "0 of 32 bits: A's own fingerprint, and variant 1 of B"
+    )
+
+
+def test_blocks() -> None:
+    assert block_difference("AB00ffff1", "ab01ffff1") == [
+        ("only_a", "ab00"),
+        ("only_b", "ab01"),
+        ("same", "ffff 1"),
+    ]
+    with pytest.raises(ValueError, match="invalid literal"):
+        block_difference("xyz0", "ab01")
