@@ -6,7 +6,7 @@ import os
 import resource
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,33 @@ def opened(path: Path, kind: str = "k") -> ResultCache:
     return it
 
 
-def filled(path: Path, *files: FoundFile) -> Path:
+def put(path: Path, value: bytes, *files: FoundFile) -> Path:
+    """Write this value for each file, or its path if the value is empty."""
     it = opened(path)
     for file in files or [FILE]:
-        it.put(file, file.path)
+        it.put(file, value or file.path)
     it.close()
     return path
+
+
+def filled(path: Path, *files: FoundFile) -> Path:
+    return put(path, b"", *files)
+
+
+def numbered(count: int, folder: bytes = b"p") -> list[FoundFile]:
+    return [FoundFile(b"/%s/%d" % (folder, k), k, k) for k in range(count)]
+
+
+def in_a_child(use: Callable[[], None]) -> int:
+    """Call this in a child process; return how that ended."""
+    pid = os.fork()
+    if not pid:
+        try:
+            use()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1]
 
 
 def test_a_value_is_found_again(tmp_path: Path) -> None:
@@ -60,10 +81,7 @@ def test_a_value_is_found_again(tmp_path: Path) -> None:
         assert it.get(other) is None
     it.close()
     assert opened(path, "another kind").get(FILE) is None
-    it = opened(path)
-    it.put(FILE._replace(size=11), b"changed")
-    it.close()
-    it = opened(path)
+    it = opened(put(path, b"changed", FILE._replace(size=11)))
     assert (it.get(FILE), it.get(FILE._replace(size=11))) == (None, b"changed")
 
 
@@ -93,33 +111,24 @@ def test_the_default_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_file(PICTURES) == Path("/h/.cache/neardup/images.sqlite")
 
 
-@pytest.mark.parametrize("at", [0, 30, 100, 2000, 4200, 5000, 8500])
-def test_a_damaged_file_is_made_anew(at: int, tmp_path: Path) -> None:
-    files = [FoundFile(b"/p/%d" % k, k, k) for k in range(2000)]
+@pytest.mark.parametrize(
+    ("at", "length"),
+    [*((at, 3000) for at in (0, 30, 100, 2000, 4200, 5000, 8500))]
+    + [*((size, None) for size in (1, 50, 99, 4096, 5000))],  # cut short
+)
+def test_a_damaged_file_is_made_anew(at: int, length: int | None, tmp_path: Path) -> None:
+    files = numbered(2000)
     path = filled(tmp_path / "c", *files)
     data = bytearray(path.read_bytes())
-    data[at : at + 3000] = bytes(range(255, 155, -1)) * 30
-    path.write_bytes(data)
+    if length:
+        data[at : at + length] = bytes(range(255, 155, -1)) * (length // 100)
+    path.write_bytes(data if length else data[:at])
     it = opened(path)
     found = [it.get(file) for file in files]
     assert set(found) <= {None, *(file.path for file in files)}
-    for file in files:
-        it.put(file, b"new")
     it.close()
-    it = opened(path)
-    assert [it.get(file) for file in files].count(b"new") > 1000
-    it.close()
-
-
-@pytest.mark.parametrize("size", [1, 50, 99, 4096, 5000])
-def test_so_is_one_cut_short(size: int, tmp_path: Path) -> None:
-    path = filled(tmp_path / "c", *(FoundFile(b"/p/%d" % k, k, k) for k in range(500)))
-    path.write_bytes(path.read_bytes()[:size])
-    it = opened(path)
-    it.get(FILE)
-    it.put(FILE, b"new")
-    it.close()
-    assert opened(path).get(FILE) == b"new"
+    it = opened(put(path, b"new", *files))
+    assert [it.get(file) for file in files].count(b"new") > (1000 if length else 1999)
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
@@ -172,15 +181,15 @@ def test_another_run_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_killed_run_loses_its_last_transaction_only(tmp_path: Path) -> None:
-    path = tmp_path / "c"
-    files = [FoundFile(b"/p/%d" % k, k, k) for k in range(3 * cache.WRITES + 10)]
-    pid = os.fork()
-    if not pid:
+    path, files = tmp_path / "c", numbered(3 * cache.WRITES + 10)
+
+    def use() -> None:
         it = ResultCache(PICTURES, path, "k")
         for file in files:
             it.put(file, file.path)
         os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(pid, 0)
+
+    assert in_a_child(use) == signal.SIGKILL
     it = opened(path)
     found = [it.get(file) == file.path for file in files]
     assert found.count(True) >= 3 * cache.WRITES
@@ -192,10 +201,7 @@ def test_the_oldest_use_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     day = 0
     monkeypatch.setattr(cache.time, "time", lambda: day * cache.DAY)
 
-    def some(letter: bytes) -> list[FoundFile]:
-        return [FoundFile(b"/%s/%d" % (letter, k), k, k) for k in range(50)]
-
-    old, used, new = some(b"o"), some(b"u"), some(b"n")
+    old, used, new = (numbered(50, folder) for folder in (b"o", b"u", b"n"))
     for written, read in ((old + used, []), ([], used), (new, [])):
         day += 1
         it = ResultCache(store, tmp_path / "c", "k")
@@ -208,8 +214,8 @@ def test_the_oldest_use_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert kept[1:] == [50, 50]
     assert 0 < kept[0] < 25
     size = (tmp_path / "c").stat().st_size
-    for k in range(1000):
-        it.put(FoundFile(b"/x/%d" % k, k, k), bytes(4000))
+    for file in numbered(1000, b"x"):
+        it.put(file, bytes(4000))
     it.close()
     assert (tmp_path / "c").stat().st_size < size + cache.WRITES * 8192
 
@@ -229,9 +235,7 @@ def test_a_change_at_an_end_is_noticed(at: int, tmp_path: Path) -> None:
     path = tmp_path / "v"
     path.write_bytes(bytes(200_000))
     file = FoundFile(os.fsencode(path), 200_000, 1)
-    it = opened(tmp_path / "c")
-    it.put(file, b"x")
-    it.close()
+    put(tmp_path / "c", b"x", file)
 
     def found() -> bytes | None:
         return opened(tmp_path / "c").get(file)
@@ -251,10 +255,7 @@ def test_a_file_replaced_with_its_time_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "v"
     path.write_bytes(bytes(300_000))
     (file,) = Walk().files([str(path)])
-    it = opened(tmp_path / "c")
-    it.put(file, b"x")
-    it.close()
-    assert opened(tmp_path / "c").get(file) == b"x"
+    assert opened(put(tmp_path / "c", b"x", file)).get(file) == b"x"
     with path.open("r+b") as changed:
         changed.seek(150_000)
         changed.write(b"1")
@@ -326,17 +327,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
     def use() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         it = ResultCache(PICTURES, path, "k")
-        for k in range(100):
-            it.put(FoundFile(b"/p/%d" % k, k, k), bytes(5000))
+        for file in numbered(100):
+            it.put(file, bytes(5000))
         it.close()
         assert it.note.startswith(f"no cache: {path}: ")
 
-    pid = os.fork()
-    if not pid:
-        try:
-            use()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(pid, 0)[1] == 0
+    assert in_a_child(use) == 0
     assert opened(path).get(FILE) == FILE.path

@@ -24,10 +24,48 @@ from neardup.tools.documents.document_files import Document, NoDocument, Outcome
 LIMIT = 1000
 
 
-def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
+MEMBERS = {
+    "./a.txt": b"to be",
+    "sub/b.py": b"or not",
+    "sub/.hidden": b"x",
+    ".git/config": b"x",
+    "sub/c.bin": b"\0",
+    "sub/long.txt": b"a" * (LIMIT + 1),
+}
+
+
+def read(path: Path, **how: object) -> list[Outcome]:
     status = path.stat()
     state = status.st_size, status.st_mtime_ns
-    return list(documents(os.fsencode(path), state, limit, **how))  # type: ignore[arg-type]
+    return list(documents(os.fsencode(path), state, LIMIT, **how))  # type: ignore[arg-type]
+
+
+def reason(path: Path, **how: object) -> str:
+    """Return why the last document of a file was not read."""
+    found = read(path, **how)[-1]
+    assert isinstance(found, NoDocument)
+    return found.reason
+
+
+def tar_of(path: Path, mode: str = "w", members: dict[str, bytes] = MEMBERS, **pax: str) -> Path:
+    with tarfile.open(path, mode, format=tarfile.PAX_FORMAT) as archive:  # type: ignore[call-overload]
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.pax_headers = len(data), pax
+            archive.addfile(entry, io.BytesIO(data))
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE) * (members is MEMBERS):
+            entry = tarfile.TarInfo(f"other{kind!r}")
+            entry.type, entry.linkname = kind, "sub/b.py"
+            archive.addfile(entry)
+    return path
+
+
+def zip_of(path: Path, method: int = zipfile.ZIP_DEFLATED, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("sub/", b"")
+        for name, data in (members or MEMBERS).items():
+            archive.writestr(name, data)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -53,9 +91,10 @@ def read(path: Path, limit: int = LIMIT, **how: object) -> list[Outcome]:
     ],
 )
 def test_what_a_document_is(data: bytes, expected: str, tmp_path: Path) -> None:
-    (tmp_path / "file.txt").write_bytes(data)
-    (found,) = read(tmp_path / "file.txt")
-    when = (tmp_path / "file.txt").stat().st_mtime_ns / 1e9
+    path = tmp_path / "file.txt"
+    path.write_bytes(data)
+    (found,) = read(path)
+    when = path.stat().st_mtime_ns / 1e9
     assert found == document_files.dated(text_of(found.path, data, LIMIT), when)
     if isinstance(found, Document):
         assert found.text == expected
@@ -72,12 +111,9 @@ def test_the_place_of_a_wrong_byte_is_named() -> None:
 def test_an_encoding(encoding: str, tmp_path: Path) -> None:
     """In an archive, --encoding applies to the members without a byte order mark."""
     dialect, text = Dialect.of(None, encoding), "caf\u00e9 au lait\n"
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("a", text.encode(encoding))
-        archive.writestr("b", text.encode("utf-8-sig"))
-        archive.writestr("c", text.encode("utf-16"))
-        archive.writestr("d", b"\x89PNG\r\n\x1a\n\0\0\0\0")
-    *texts, binary = read(tmp_path / "a.zip", dialect=dialect)
+    texts = {name: text.encode(name) for name in (encoding, "utf_8_sig", "utf_16")}
+    path = zip_of(tmp_path / "a.zip", **texts, png=b"\x89PNG\r\n\x1a\n\0\0\0\0")
+    *texts, binary = read(path, dialect=dialect)
     assert [found.text for found in texts] == [text] * 3
     assert binary.reason == archives.BINARY
 
@@ -97,9 +133,7 @@ def test_compressed_files(tmp_path: Path) -> None:
     (tmp_path / "empty.gz").write_bytes(b"")
     texts = [found.text for name in ("a.txt.gz", "b.txt.bz2") for found in read(tmp_path / name)]
     assert texts == ["to be", "or not"]
-    reasons = [
-        found.reason for n in ("bomb.gz", "cut.gz", "empty.gz") for found in read(tmp_path / n)
-    ]
+    reasons = [reason(tmp_path / name) for name in ("bomb.gz", "cut.gz", "empty.gz")]
     assert reasons == [document_files.TOO_LONG, archives.DAMAGED, archives.DAMAGED]
 
 
@@ -116,37 +150,6 @@ def test_files_that_are_gone_closed_or_changed(tmp_path: Path) -> None:
     path.mkdir()
     (found,) = documents(*file, LIMIT)
     assert found == NoDocument(file[0], archives.UNREADABLE, "Is a directory")
-
-
-MEMBERS = {
-    "./a.txt": b"to be",
-    "sub/b.py": b"or not",
-    "sub/.hidden": b"x",
-    ".git/config": b"x",
-    "sub/c.bin": b"\0",
-    "sub/long.txt": b"a" * (LIMIT + 1),
-}
-
-
-def tar_of(path: Path, mode: str) -> Path:
-    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
-        for name, data in MEMBERS.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
-        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE):
-            entry = tarfile.TarInfo(f"other{kind!r}")
-            entry.type, entry.linkname = kind, "sub/b.py"
-            archive.addfile(entry)
-    return path
-
-
-def zip_of(path: Path) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.mkdir("sub") if hasattr(archive, "mkdir") else archive.writestr("sub/", b"")
-        for name, data in MEMBERS.items():
-            archive.writestr(name, data)
-    return path
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tgz", "a.TXZ", "a.zip"])
@@ -170,36 +173,33 @@ def test_archives(name: str, tmp_path: Path) -> None:
 def test_a_document_of_exactly_the_limit_is_read(name: str, tmp_path: Path) -> None:
     """--max-line is the longest document that is read; one byte more is too long."""
     path = tmp_path / name
-    for more, text in ((0, "a" * LIMIT), (1, None)):
-        data = b"a" * (LIMIT + more)
+
+    def write(length: int) -> None:
+        data = b"a" * length
         if name == "a.zip":
-            with zipfile.ZipFile(path, "w") as archive:
-                archive.writestr("b", data)
+            zip_of(path, b=data)
         elif name == "a.tar":
-            with tarfile.open(path, "w") as packed:
-                entry = tarfile.TarInfo("b")
-                entry.size = len(data)
-                packed.addfile(entry, io.BytesIO(data))
+            tar_of(path, members={"b": data})
         else:
             path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-        (found,) = read(path)
-        assert (found.text if isinstance(found, Document) else None) == text
-        assert isinstance(found, Document) or found.reason == document_files.TOO_LONG
+
+    write(LIMIT)
+    assert [found.text for found in read(path)] == ["a" * LIMIT]
+    write(LIMIT + 1)
+    assert [found.reason for found in read(path)] == [document_files.TOO_LONG]
 
 
 def test_archives_that_are_damaged(tmp_path: Path) -> None:
-    whole = {name: tmp_path / name for name in ("a.tar.gz", "a.zip", "a.tar")}
-    tar_of(whole["a.tar.gz"], "w:gz")
-    tar_of(whole["a.tar"], "w")
-    zip_of(whole["a.zip"])
-    for path in whole.values():
+    for path in (
+        tar_of(tmp_path / "a.tar.gz", "w:gz"),
+        tar_of(tmp_path / "a.tar"),
+        zip_of(tmp_path / "a.zip"),
+    ):
         data = path.read_bytes()
         path.write_bytes(data[: len(data) * 2 // 3])
-        assert read(path)[-1].reason == archives.DAMAGED  # type: ignore[union-attr]
+        assert reason(path) == archives.DAMAGED
         path.write_bytes(b"")
-        (found,) = read(path)
-        assert isinstance(found, NoDocument)
-        assert found.reason == archives.DAMAGED
+        assert [found.reason for found in read(path)] == [archives.DAMAGED]
 
 
 def test_a_member_with_a_password(tmp_path: Path) -> None:
@@ -228,21 +228,19 @@ def patched(path: Path, at: int, value: bytes, member: int = 0) -> None:
     "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 )
 def test_behind_a_damaged_member_the_others_are_read(method: int, tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for name in ("a", "b", "c"):
-            archive.writestr(name, f"text of {name} " * 50)
+    texts = {name: b"text of %b " % name.encode() * 50 for name in "abc"}
+    path = zip_of(tmp_path / "a.zip", method, **texts)
+    with zipfile.ZipFile(path) as archive:
         info = archive.getinfo("b")
-        middle = info.header_offset + 30 + len(info.filename) + info.compress_size // 2
+    middle = info.header_offset + 30 + len(info.filename) + info.compress_size // 2
     data = bytearray(path.read_bytes())
     data[middle : middle + 4] = b"\0\xff\0\xff"
     path.write_bytes(data)
-    first, damaged, last = read(path)
+    first, damaged, last = found = read(path)
     assert isinstance(first, Document)
     assert isinstance(last, Document)
     assert isinstance(damaged, NoDocument)
-    top = os.fsencode(path)
-    assert [first.path, damaged.path, last.path] == [top + b"!a", top + b"!b", top + b"!c"]
+    assert [each.path for each in found] == [os.fsencode(f"{path}!{name}") for name in "abc"]
     assert damaged.reason == archives.DAMAGED
 
 
@@ -256,32 +254,22 @@ def test_a_member_with_a_date_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_members_of_a_tar_with_odd_headers(tmp_path: Path) -> None:
     """A date that is no number is 0; a size beyond all files is damage."""
-    path = tmp_path / "a.tar"
-    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-        info = tarfile.TarInfo("a")
-        info.size, info.pax_headers = 4, {"mtime": "nan"}
-        archive.addfile(info, io.BytesIO(b"text"))
-    (found,) = read(path)
+    text = {"a": b"text"}
+    (found,) = read(tar_of(tmp_path / "a.tar", members=text, mtime="nan"))
     assert isinstance(found, Document)
     assert (found.text, found.changed) == ("text", 0.0)
-    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-        info.pax_headers = {"size": str(10**30)}
-        archive.addfile(info, io.BytesIO(b"text"))
-    assert all(isinstance(each, NoDocument) for each in read(path))
+    others = read(tar_of(tmp_path / "a.tar", members=text, size=str(10**30)))
+    assert all(isinstance(each, NoDocument) for each in others)
 
 
 @pytest.mark.parametrize(("at", "value"), [(6, b"\x63"), (8, b"\0\x08")])
 def test_zip_files_that_python_cannot_open(at: int, value: bytes, tmp_path: Path) -> None:
     """A zip of a later format, or with a name that is not UTF-8, is reported as damaged."""
-    path = tmp_path / "a.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("name", "text")
-    patched(path, at, value)
+    path = zip_of(tmp_path / "a.zip", name=b"text")
+    patched(path, at, value, 1)
     if at == 8:
         path.write_bytes(path.read_bytes().replace(b"name", b"\xff\xfe\xfd\xfc"))
-    (found,) = read(path)
-    assert isinstance(found, NoDocument)
-    assert found.reason == archives.DAMAGED
+    assert [found.reason for found in read(path)] == [archives.DAMAGED]
 
 
 def test_a_file_of_a_kind_whose_package_is_missing(
@@ -316,16 +304,11 @@ def test_text_that_is_not_utf8_is_read_as_windows_1252(
     data: bytes, text: str, encoding: str, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_bytes(data)
-    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
-        archive.writestr("a", data)
-    for name in ("a", "b.zip"):
-        (found,) = read(tmp_path / name, guess=document_files.windows_1252)
+    for path in (tmp_path / "a", zip_of(tmp_path / "b.zip", a=data)):
+        (found,) = read(path, guess=document_files.windows_1252)
         assert isinstance(found, Document)
         assert (found.text, found.encoding) == (text, encoding)
-        if encoding:
-            (strict,) = read(tmp_path / name)
-            assert isinstance(strict, NoDocument)
-            assert strict.reason in (NOT_UTF8, "not utf-16-le")
+        assert not encoding or reason(path) in (NOT_UTF8, "not utf-16-le")
 
 
 def test_binary_data_without_a_nul_is_no_text(tmp_path: Path) -> None:
