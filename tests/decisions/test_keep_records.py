@@ -51,12 +51,16 @@ def keep(
         return b"".join(kept_of(form, file, LIMIT, Places(lines, file.first), header))
 
 
+def written(tmp: Path, name: str) -> tuple[Path, InputFormat, list[bytes]]:
+    """Write one of the files; return its path, the format of its name, and its rows."""
+    (tmp / name).write_bytes(b"".join(FILES[name]))
+    return tmp / name, InputFormat.of(None, None, None, names=[name]), FILES[name]
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("number", [0, 3])
 def test_the_rows_that_stay(name: str, number: int, tmp_path: Path) -> None:
-    path, rows = tmp_path / name, FILES[name]
-    path.write_bytes(b"".join(rows))
-    form = InputFormat.of(None, None, None, names=[name])
+    path, form, rows = written(tmp_path, name)
     first = len(rows[: name in HEADED])
     for gone in ([], [1], [2], [1, 3, 5], [5], [1, 2, 3, 4, 5]):
         stay = [row for i, row in enumerate(rows[first:], 1) if i not in gone]
@@ -66,8 +70,7 @@ def test_the_rows_that_stay(name: str, number: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", HEADED)
 def test_without_a_header_all_rows_are_records(name: str, tmp_path: Path) -> None:
-    path, rows = tmp_path / name, HEADED[name]
-    path.write_bytes(b"".join(rows))
+    path, _, rows = written(tmp_path, name)
     form = form_of(name[2:], "1", "2")
     assert keep(path, form, [1, 3]) == b"".join([rows[1], *rows[3:]])
     assert keep(path, form, [1, 3], header=False) == b"".join([rows[1], *rows[3:]])
@@ -76,31 +79,26 @@ def test_without_a_header_all_rows_are_records(name: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b"id\n", b"\n", b"id"])
 def test_what_is_hardly_a_file(name: str, data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / name
+    path, form, _ = written(tmp_path, name)
     path.write_bytes(data)
-    form = InputFormat.of(None, None, None, names=[name])
     plain = data.removeprefix(b"\xef\xbb\xbf")
     assert keep(path, form, []) == plain + b"\n" * (plain == b"id")
 
 
 @pytest.mark.parametrize("name", HEADED)
 def test_places_are_those_of_the_reading(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"".join(HEADED[name]))
-    form = InputFormat.of(None, None, None, names=[name])
+    path, form, rows = written(tmp_path, name)
     (block,) = read_files([str(path)], LIMIT, pieces=form.pieces)
     batch, bad = form.parser()(block.data)
     assert batch.ids == [b"a", b"d"]
     gone = [block.line + int(place) for place in batch.places]
-    assert keep(path, form, gone) == b"".join([HEADED[name][0], *HEADED[name][2:5]])
+    assert keep(path, form, gone) == b"".join([rows[0], *rows[2:5]])
     assert len(bad) == 2
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_was_cut_short(name: str, tmp_path: Path) -> None:
-    path, rows = tmp_path / name, FILES[name]
-    path.write_bytes(b"".join(rows))
-    form = InputFormat.of(None, None, None, names=[name])
+    path, form, _ = written(tmp_path, name)
     for gone in ([6], [1, 6], [6, 7]):
         with pytest.raises(StageError, match="is shorter than when the decision was made"):
             keep(path, form, gone)
@@ -122,15 +120,16 @@ def test_fewer_files_than_were_decided_on(tmp_path: Path) -> None:
     path, decided = tmp_path / "in.txt", tmp_path / "decided"
     path.write_bytes(b"a 1\n")
     file = InputFile(str(path), path.name, first_place(0))
-    for number in (0, 1):
+
+    def keep_those_decided(number: int) -> None:
         place = b"%016x" % first_place(number)
         decided.write_bytes(format_decided(place, b"a", b"b", b"-"))
         with open(decided, "rb") as lines:
-            if number:
-                with pytest.raises(StageError, match="the decision was made on more files"):
-                    keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
-            else:
-                keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
+            keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
+
+    keep_those_decided(0)
+    with pytest.raises(StageError, match="the decision was made on more files"):
+        keep_those_decided(1)
 
 
 # Several files that are to be one.

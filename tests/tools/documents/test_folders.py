@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from neardup.files import folder_walk
+from neardup.files.decoders import Failure
+from neardup.files.folder_walk import Walk
 from neardup.runtime.program import StageError, UsageError
 from neardup.tools.documents import folders as command
 from neardup.tools.documents.folders import roots
@@ -195,6 +197,14 @@ def test_a_folder_that_cannot_be_read(top: Path, here: Here) -> None:
     assert "photos/1: folder cannot be read: Permission denied" in err
     with pytest.raises(StageError, match="found no file that could be read; name a folder of"):
         here(folder_walk.os, "scandir", b"photos/1", top / "photos" / "1")
+
+
+def test_a_file_that_changed_since_the_walk_has_no_hash(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("content")
+    (file,) = Walk().files([str(tmp_path / "a")])
+    assert isinstance(command.hash_in(file), str)
+    for other in (file._replace(size=8), file._replace(mtime_ns=file.mtime_ns - 1)):
+        assert command.hash_in(other) == Failure(command.CHANGED, "")
 
 
 def test_patterns(top: Path, tmp_path: Path) -> None:
