@@ -21,6 +21,7 @@ from tests.support.engines import (
     VIDEOS,
     Result,
     in_order,
+    refuse,
     run,
     succeed,
 )
@@ -74,17 +75,9 @@ def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Pa
     """If an executor is killed in the second round, no pair and no count is lost or doubled."""
     expected = succeed([*RUN_LOCAL, *IN_FILES, "-v", videos], tmp_path)
     log = tmp_path / "log"
-    words = [
-        *RUN_SPARK,
-        "-v",
-        *QUICK,
-        "--master",
-        cluster.master,
-        "--python",
-        sys.executable,
-        "--reducers=6",
-    ]
-    words += ["--conf", "spark.sql.files.maxPartitionBytes=2m", "--conf", "spark.log.level=INFO"]
+    words = [*RUN_SPARK, "-v", *QUICK, "--master", cluster.master, "--python", sys.executable]
+    words += ["--reducers=6", "--conf", "spark.sql.files.maxPartitionBytes=2m"]
+    words += ["--conf", "spark.log.level=INFO"]
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     with log.open("wb") as out:
         job = subprocess.Popen(
@@ -128,9 +121,7 @@ FINISHED = 16  # tasks: those of the first round, and one of the second
     ],
 )
 def test_what_is_refused_before_a_jvm_starts(tmp_path: Path, words: list[str], said: str) -> None:
-    result = run([*RUN_SPARK, *words, "in.txt", "out"], tmp_path)
-    assert result.code == 2
-    assert said in result.err
+    refuse([*RUN_SPARK, *words, "in.txt", "out"], tmp_path, said)
 
 
 def test_the_command_is_shown(tmp_path: Path) -> None:
@@ -144,16 +135,12 @@ def test_the_command_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["", "{tmp}"])
 def test_yarn_is_not_asked_for_where_nothing_says_where_it_is(tmp_path: Path, folder: str) -> None:
     env = {"HADOOP_CONF_DIR": folder.format(tmp=tmp_path), "YARN_CONF_DIR": ""}
-    result = run([*RUN_SPARK, "--master", "yarn", "in.txt", "out"], tmp_path, **env)
-    assert result.code == 1
-    assert result.err == (
-        "run_spark.sh: --master yarn: set HADOOP_CONF_DIR to the folder with the cluster's "
-        "core-site.xml and yarn-site.xml\n"
-    )
+    said = "run_spark.sh: --master yarn: set HADOOP_CONF_DIR to the folder with the cluster's "
+    command = [*RUN_SPARK, "--master", "yarn", "in.txt", "out"]
+    refuse(command, tmp_path, f"{said}core-site.xml and yarn-site.xml\n", code=1, **env)
 
 
 def test_without_spark_the_line_to_type(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    result = run([*RUN_SPARK, "in.txt", "out"], tmp_path, process=True)
-    assert result.code == 1
-    assert f"run_spark.sh: no spark-submit found in SPARK_HOME ({tmp_path}/bin)" in result.err
+    said = f"run_spark.sh: no spark-submit found in SPARK_HOME ({tmp_path}/bin)"
+    refuse([*RUN_SPARK, "in.txt", "out"], tmp_path, said, code=1, process=True)

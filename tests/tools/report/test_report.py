@@ -37,17 +37,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def call(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "") -> Result:
-    """Run `report` on files in `folder`, whose path replaces {folder} in `words`."""
-    given = [f"--records={folder}/{records}"] if records else []
-    more = [word.format(folder=folder) for word in words]
-    command = [*NEARDUP, "report", f"{folder}/{pairs}", "-o", f"{folder}/page.html", *given, *more]
-    return run(command, folder)
-
-
-def page(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "records.txt") -> str:
-    result = call(folder, *words, pairs=pairs, records=records)
-    assert (result.code, result.out, result.err) == (0, b"", "")
+def page(folder: Path, *words: str, pairs: str = "pairs.tsv", records: bool = True) -> str:
+    """Return the page that `report` writes, started in `folder`."""
+    given = [*["--records=records.txt"] * records, *words]
+    command = [*NEARDUP, "report", pairs, "-o", "page.html", *given]
+    assert run(command, folder, cwd=folder) == Result(0, b"", "", [], [])
     return (folder / "page.html").read_text("utf-8")
 
 
@@ -71,7 +65,7 @@ def test_what_was_asked_by_options(folder: Path) -> None:
 
 def test_what_was_asked_by_a_runs_own_file(folder: Path) -> None:
     write_run_file(folder)
-    text = page(folder, records="")
+    text = page(folder, records=False)
     for said in (
         "2 of 12,345 records have a near-duplicate.",
         "0.6 or more, by jaccard",
@@ -102,10 +96,9 @@ def test_options_that_say_the_same_are_welcome(folder: Path) -> None:
 )
 def test_a_run_file_of_another_version(changed: dict[str, object], said: str, folder: Path) -> None:
     write_run_file(folder, **changed)
-    path = folder / ".pairs.tsv.neardup.json"
-    result = call(folder)
-    told = f"neardup report: {path}: written by neardup 0.1.0{said}; run again with -o\n"
-    assert (result.code, result.err) == (1, told)
+    told = f": .pairs.tsv.neardup.json: written by neardup 0.1.0{said}; run again with -o\n"
+    command = [*NEARDUP, "report", "pairs.tsv", "-o", "page.html"]
+    refuse(command, folder, told, code=1, cwd=folder)
     assert not (folder / "page.html").exists()
 
 
@@ -133,8 +126,8 @@ def test_a_run_that_wrote_rows(suffix: str, folder: Path) -> None:
         succeed([*RUN_LOCAL, *options, *kept, folder / "records.txt"], folder)
     succeed([*RUN_LOCAL, *options, "-o", folder / f"x.{suffix}", folder / "records.txt"], folder)
     (folder / f".x.{suffix}.neardup.json").unlink()
-    of_lines = page(folder, *options, "--removed={folder}/removed.tsv")
-    of_rows = page(folder, *options, f"--removed={{folder}}/removed.{suffix}", pairs=f"x.{suffix}")
+    of_lines = page(folder, *options, "--removed=removed.tsv")
+    of_rows = page(folder, *options, f"--removed=removed.{suffix}", pairs=f"x.{suffix}")
     assert of_rows == of_lines.replace("pairs.tsv", f"x.{suffix}")
 
 
@@ -142,7 +135,7 @@ def test_the_audit_as_it_was_printed(folder: Path) -> None:
     flags = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
     audit = [*NEARDUP, "audit", *flags, f"{folder}/records.txt", f"{folder}/pairs.tsv"]
     (folder / "audit.txt").write_bytes(succeed(audit, folder).out)
-    text = page(folder, *flags, "--audit={folder}/audit.txt")
+    text = page(folder, *flags, "--audit=audit.txt")
     assert "<dt>Audited recall</dt><dd><b>1.000000</b>; from 3 ids, all, so the values" in text
 
 
@@ -151,7 +144,7 @@ def test_all_of_a_real_run(folder: Path) -> None:
     flags = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
     job = [*RUN_LOCAL, *flags, "--output=kept", f"--removed={folder}/gone.tsv"]
     assert succeed([*job, f"{folder}/records.txt"], folder).out.count(b"\n") == 3
-    text = page(folder, *flags, "--removed={folder}/gone.tsv")
+    text = page(folder, *flags, "--removed=gone.tsv")
     assert "1 record was removed (33.3&nbsp;%); it duplicates 1 record that is kept." in text
 
 
