@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +24,14 @@ from tests.support.engines import (
     COUNT_TOKENS,
     MAPPER,
     NEARDUP,
-    ROOT,
     RUN_LOCAL,
     VIDEOS,
     counts_of,
-    environment,
     refuse,
     run,
     succeed,
 )
+from tests.support.sessions import session
 
 INDEX = [*NEARDUP, "index"]
 WITHOUT_COUNTS = [name for name, scheme in OF_SETS.items() if not scheme.asks_for_counts({})]
@@ -332,54 +332,27 @@ def test_keys_of_another_version_are_refused(files: Files, tmp_path: Path) -> No
     refuse(command, tmp_path, "made by another version of neardup", code=1)
 
 
-@pytest.fixture
-def stuck(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Yield a function that starts `index`, which waits for more input after one record."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(*flags: str | Path) -> subprocess.Popen[bytes]:
-        command = [*INDEX, "--jobs=2", *flags, "-"]
-        process = subprocess.Popen(
-            list(map(str, command)),
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment(tmp_path),
-            start_new_session=True,
-        )
-        started.append(process)
-        assert process.stdin
-        assert process.stdin.write(LINES[0]) == len(LINES[0])
-        process.stdin.flush()
-        return process
-
-    yield start
-    for process in started:
-        with process:
-            process.kill()
-
-
-def until(there: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while not there():
-        assert process.poll() is None
+@contextmanager
+def stuck(tmp: Path, *flags: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield `index`, which has read one record and waits for more."""
+    command = [*INDEX, "--jobs=2", *map(str, flags), "-"]
+    with session(command, tmp, subprocess.PIPE) as it:
+        it.process.stdin.write(LINES[0])
+        it.process.stdin.flush()
+        while not list((tmp / "tmpdir").glob("*/input.0")):
+            assert it.process.poll() is None
+        yield it.process
 
 
 @pytest.mark.slow
 @some("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], signal.SIGKILL, signal.SIGINT)
-def test_killed_before_there_is_an_index(
-    number: int,
-    stuck: Callable[..., subprocess.Popen[bytes]],
-    files: Files,
-    tmp_path: Path,
-) -> None:
+def test_killed_before_there_is_an_index(number: int, files: Files, tmp_path: Path) -> None:
     index = tmp_path / "index"
-    process = stuck("--to", index)
-    copies = tmp_path / "tmpdir"
-    until(lambda: bool(list(copies.glob("*/input.0"))), process)
-    other = run([*INDEX, files["old"], "--to", index], tmp_path)  # beside the files of the first
-    assert (other.code, "another program is adding to it" in other.err) == (1, True)
-    os.killpg(process.pid, number)
-    process.wait()
+    with stuck(tmp_path, "--to", index) as process:
+        other = run([*INDEX, files["old"], "--to", index], tmp_path)
+        assert (other.code, "another program is adding to it" in other.err) == (1, True)
+        os.killpg(process.pid, number)
+        process.wait()
     assert not (index / "manifest.json").exists()
     assert number == signal.SIGKILL or not index.exists()
     made(tmp_path, "index", [files["old"]])
@@ -388,15 +361,12 @@ def test_killed_before_there_is_an_index(
 
 
 @pytest.mark.slow
-def test_killed_while_something_is_added(
-    stuck: Callable[..., subprocess.Popen[bytes]], files: Files, tmp_path: Path
-) -> None:
+def test_killed_while_something_is_added(files: Files, tmp_path: Path) -> None:
     index = made(tmp_path, "index", [files["old"]])
     expected = against(tmp_path, [index], files["new"])
-    process = stuck("--to", index, "--add")
-    until(lambda: bool(list((tmp_path / "tmpdir").glob("*/input.0"))), process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with stuck(tmp_path, "--to", index, "--add") as process:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     # As it may have come further: a segment half written, one that no manifest names, half of one.
     for left in (".unfinished.segment.1", "segment.1"):
         (index / left).mkdir()
