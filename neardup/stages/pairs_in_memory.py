@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import combinations
 from typing import Callable, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 128
 MAX_PAIRS, MAX_COMPARED = 32, 4096  # of similar sets, and of sets that share a key, for each record
+MAX_BLOCKS = 8  # of sets that are joined two by two; each costs a pass over the records
 MOST_THREADS = 4  # each holds the words of a band
 COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
 
@@ -96,18 +98,19 @@ def pair_lines(
     n = len(known.sizes)
     measure = settings.measure
     assert isinstance(measure, SetMeasure)
-    tokens = int(known.sizes.sum()) if settings.scheme.finds_every_pair else 0
     threads = min(threads, MOST_THREADS)
-    memory -= JOINED_BYTES * tokens + KEY_BYTES * len(known.keys.values)
-    memory -= threads * RECORD_BYTES * n // 8
-    most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
-    if most < 0 or n >> RANK_BITS:
+    memory -= KEY_BYTES * len(known.keys.values) + threads * RECORD_BYTES * n // 8
+    if memory < 0 or n >> RANK_BITS:
         return None
     first = first_rows(known.sums)
     row = np.flatnonzero(first == np.arange(n))
     if settings.scheme.finds_every_pair:
-        found = joined_sets(batches(), row, settings, most)
+        ranges = blocks_of(known.sizes[row], memory)
+        memory -= min(JOINED_BYTES * int(known.sizes[row].sum()), memory // 2)
+        most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
+        found = joined_sets(batches, [row[low:high] for low, high in ranges], settings, most)
     else:
+        most = min(MAX_PAIRS * n, memory // PAIR_BYTES)
         found = sharing_keys(known, row, measure, most, threads)
     if found is None:
         return None
@@ -142,33 +145,67 @@ def first_rows(sums: np.ndarray) -> np.ndarray:
     return first
 
 
-def joined_sets(
-    batches: Iterable[Batch], row: np.ndarray, settings: Settings, most: int
-) -> Pairs | None:
-    """Return the pairs of the sets at `row` (int64, ascending).
+def blocks_of(sizes: np.ndarray, memory: int) -> list[tuple[int, int]]:
+    """Divide sets of these sizes into ranges of which two can be joined in half of the memory.
 
-    None if they are too many, or if an exact scheme's keys cost less.
+    One range, if all sets can; no range, if that takes more than MAX_BLOCKS.
+
+    >>> blocks_of(np.array([10, 20, 30, 30]), 128 * JOINED_BYTES)
+    [(0, 2), (2, 3), (3, 4)]
     """
-    parts, base = [], 0
-    for batch in batches:
-        low, high = np.searchsorted(row, (base, base + len(batch.ids)))
-        whole = high - low == len(batch.ids)
-        parts.append(batch.sets if whole else batch.sets.take(row[low:high] - base))
-        base += len(batch.ids)
-    sets = Ragged.end_to_end(parts)
-    parts.clear()
+    tokens = memory // 2 // JOINED_BYTES
+    if sizes.sum() <= tokens:
+        return [(0, len(sizes))]
+    blocks = chunks(sizes, tokens // 2)
+    return blocks if len(blocks) <= MAX_BLOCKS and sizes.max() <= tokens // 2 else []
+
+
+def joined_sets(
+    batches: Callable[[], Iterable[Batch]], blocks: list[np.ndarray], settings: Settings, most: int
+) -> Pairs | None:
+    """Return the pairs of the sets whose rows (int64) are in `blocks`, ascending.
+
+    Every two blocks are joined as one, so that a pair in one block is found several times.
+    None if the pairs are too many, if an exact scheme's keys cost less, or without blocks.
+    """
 
     def worth(collisions: int) -> bool:
         cost = collisions * COLLISION
         return cost < LONG or cost < settings.scheme.seconds(settings.request, sets)
 
     assert isinstance(settings.measure, SetMeasure)
-    joined = join_up_to(most, settings.measure, sets, worth)
-    if joined is None:
-        return None
-    left, right = joined.left, joined.right
-    larger = sets.sizes[left] > sets.sizes[right]
-    return row[np.where(larger, right, left)], row[np.where(larger, left, right)]
+    found = np.empty(0, np.uint64)
+    for some in combinations(blocks, 2) if len(blocks) > 1 else [blocks]:
+        row = np.concatenate([np.empty(0, np.int64), *some])
+        sets = _sets_at(row, batches())
+        joined = join_up_to(most, settings.measure, sets, worth) if blocks else None
+        if joined is None:
+            return None
+        larger = sets.sizes[joined.left] > sets.sizes[joined.right]
+        left = row[np.where(larger, joined.right, joined.left)].view(np.uint64)
+        right = row[np.where(larger, joined.left, joined.right)].view(np.uint64)
+        found = np.concatenate((found, left << np.uint64(RANK_BITS) | right))
+        if len(blocks) > 1:
+            found = distinct(found)[0]
+        if len(found) > most:
+            return None
+    return unpacked(found)
+
+
+def unpacked(pairs: np.ndarray) -> Pairs:
+    left, right = pairs >> np.uint64(RANK_BITS), pairs & RANK
+    return left.view(np.int64), right.view(np.int64)
+
+
+def _sets_at(row: np.ndarray, batches: Iterable[Batch]) -> Ragged:
+    """Return the sets at the rows (int64, ascending) of batches."""
+    parts, base = [Ragged.from_rows([])], 0
+    for batch in batches:
+        low, high = np.searchsorted(row, (base, base + len(batch.ids)))
+        whole = high - low == len(batch.ids)
+        parts.append(batch.sets if whole else batch.sets.take(row[low:high] - base))
+        base += len(batch.ids)
+    return Ragged.end_to_end(parts)
 
 
 def sharing_keys(
@@ -211,8 +248,8 @@ def sharing_keys(
     found = distinct(np.concatenate(done))[0]
     if len(found) > most:
         return None
-    left, right = found >> np.uint64(RANK_BITS), found & RANK
-    return row[left.view(np.int64)], row[right.view(np.int64)]
+    left, right = unpacked(found)
+    return row[left], row[right]
 
 
 def beyond_partners(sizes: np.ndarray, measure: Measure) -> np.ndarray:

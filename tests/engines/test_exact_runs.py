@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -173,7 +174,7 @@ def test_a_join_that_costs_more_than_keys_is_left_to_them(monkeypatch: pytest.Mo
     for sets, joined in ((frequent, False), (rare, True)):
         batch = Batch([b"%d" % i for i in range(2000)], Ragged.from_rows(sets))
         settings, row = Settings.of(Options(exact=True)), np.arange(2000)
-        found = pairs_in_memory.joined_sets([batch], row, settings, 10**6)
+        found = pairs_in_memory.joined_sets(partial(iter, [batch]), [row], settings, 10**6)
         assert (found is not None) is joined
 
 
