@@ -175,6 +175,7 @@ def kept_of(
                 table = opened_table(kind, form.has_header, stream, name, *how)
                 kept = kept_rows(table, first, gone, with_header)
             else:
+                assert kind in (*LINES, "jsonl", "tsv"), f"{kind}: cannot be cut as lines"
                 if kind == "tsv" and form.has_header:  # before the first record
                     first -= 1
                     gone = gone if with_header else chain([first], gone)

@@ -198,6 +198,7 @@ class InputFormat(NamedTuple):
         if kind == "jsonl" and self.fields:
             shown, checks = start.place[: -len(": ")] or name, start.of_file and not start.later
             return checked(pieces, self.fields, shown, in_task(), checks)
+        assert kind in LINES, f"{kind}: cannot be read as lines"
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from neardup.reading.blocks import first_place
+from neardup.decisions.kept_lines import Places, kept_of
+from neardup.reading.blocks import WHOLE_FILE, first_place
 from neardup.reading.compressed import BY_SUFFIX, INPUTS, OPENERS, check_names, kind_by_name
-from neardup.reading.input_files import Unchanged, format_input_files, is_index, task_place
+from neardup.reading.input_files import (
+    InputFile,
+    Unchanged,
+    format_input_files,
+    is_index,
+    task_place,
+)
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import LOCAL, RUN_LOCAL, Command, run, succeed
@@ -210,6 +218,16 @@ def test_what_is_said_goes() -> None:
         check_names(kind, ["a.txt", "b", "-", "c.tsv"])
     for kind in ("jsonl", "csv", "tsv"):
         assert InputFormat.of(kind, None, None, names=["a.txt"]).kind_of("a.txt") == kind
+
+
+def test_a_kind_without_a_reader_is_not_read_as_lines(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.orc")
+    Path(path).write_bytes(b"1 2\n")
+    form = InputFormat.of("text", None, None)._replace(input="orc")
+    with pytest.raises(AssertionError, match="orc: cannot be read as lines"):
+        form.pieces(path, path, 99, WHOLE_FILE)
+    with pytest.raises(AssertionError, match="orc: cannot be cut as lines"):
+        list(kept_of(form, InputFile(path, path, 0), 99, Places(io.BytesIO(), 0)))
 
 
 @pytest.mark.parametrize("flags", [("id", None), (None, "text"), ("id", "text")])
