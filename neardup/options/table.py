@@ -106,7 +106,7 @@ class Options:
         "T",
         "the minimum similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; pairs exactly "
         f"at T are included (default: {DEFAULT_THRESHOLD})",
-        short="the minimum similarity of a pair (default: 0.9)",
+        short=f"the minimum similarity of a pair (default: {DEFAULT_THRESHOLD})",
     )
     seed: str | None = _option("N", "seed of the hash functions, 0 to 2^64-1 (default: 0)")
     counts: str | None = _option(
@@ -150,13 +150,13 @@ class Options:
         "for rows: the field with the id, or the column's number in a table without a "
         "header; a row without an id gets FILE:ROW, or its number alone if no row has one, as with "
         f"'' (default: {DEFAULT_ID})",
-        short="the field of the id (default: id)",
+        short=f"the field of the id (default: {DEFAULT_ID})",
     )
     text: str | None = _option(
         "NAME[,NAME]",
         "for rows: the field with the text, or several, which are joined; lists of integers "
         f"are read as shingles (default: {DEFAULT_TEXT})",
-        short="the field of the text, or several (default: text)",
+        short=f"the field of the text, or several (default: {DEFAULT_TEXT})",
     )
     fingerprint: str | None = _option(
         "NAME[,NAME]",
@@ -179,7 +179,8 @@ class Options:
         "texts: char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m "
         f"neardup tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With "
         "--input shingles: bag, if repeats count",
-        short="runs of K words or characters, such as word:3 or char:5 (default: word:3)",
+        short="runs of K words or characters, such as word:3 or char:5 "
+        f"(default: {DEFAULT_SHINGLE})",
     )
     verify: str = _option(
         "HOW",
