@@ -377,8 +377,10 @@ def usage_of(name: str) -> str:
 
 
 def _parameters(name: str) -> tuple[Fraction, ...]:
-    usage = usage_of(name)
-    return MEASURES[usage].parameters(name.partition(":")[2]) if usage in MEASURES else ()
+    usage, (measure, _, given) = usage_of(name), name.partition(":")
+    if measure in _USAGES and not given:
+        raise ValueError(f"{measure} needs parameters: {usage}")
+    return MEASURES[usage].parameters(given) if usage in MEASURES else ()
 
 
 def canonical(name: str) -> str:

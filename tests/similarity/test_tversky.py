@@ -174,8 +174,8 @@ def test_parameters_have_one_form():
 
 
 REFUSED = {
-    "tversky": "tversky: is not tversky:A,B, such as tversky:1,0.2",
-    "tversky:": "tversky: is not tversky:A,B, such as tversky:1,0.2",
+    "tversky": "tversky needs parameters: tversky:A,B",
+    "tversky:": "tversky needs parameters: tversky:A,B",
     "tversky:1": "tversky:1 is not tversky:A,B, such as tversky:1,0.2",
     "tversky:1,2,3": "tversky:1,2,3 is not tversky:A,B, such as tversky:1,0.2",
     "tversky:A,B": "'A' is neither a decimal number nor a fraction of up to 20 characters",
