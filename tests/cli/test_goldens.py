@@ -1,6 +1,7 @@
 """Help, refusals, summaries and keyed lines equal those in the text files of tests/cli/golden.
 
-REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py  writes them; review the diff
+To write them, and docs/options.md; review the diff:
+REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py tests/docs/test_options_page.py
 """
 
 from __future__ import annotations
@@ -329,7 +330,7 @@ def check(name: str, text: str) -> None:
     path = GOLDEN / name
     if os.environ.get("REWRITE_GOLDENS"):
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), f"see the head of {Path(__file__).name}"
+    assert text == path.read_text(encoding="utf-8"), __doc__
 
 
 def steady(text: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options import table
-from neardup.options.command_parser import flags
+from neardup.options.command_parser import SECTIONS, flags
 from neardup.options.table import OPTIONS, Options
 from neardup.reading.input_check import UNASKED_WEIGHT
 from neardup.verification import OUTPUTS
@@ -33,6 +33,12 @@ def test_every_option_teaches(flag):
     assert len(OPTIONS[flag].help) > 30
     default = OPTIONS[flag].spec.get("default")
     assert default is None or re.search(rf"default: {re.escape(default)}\)", OPTIONS[flag].help)
+
+
+def test_every_option_is_in_one_section():
+    listed = " ".join(SECTIONS.values()).split()
+    others = [flag for flag in OPTIONS if listed.count(flag) != 1]
+    assert others == [], "each option is in one section of SECTIONS (command_parser.py)"
 
 
 def test_bands_by_hand_come_with_the_promise_they_keep():

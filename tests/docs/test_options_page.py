@@ -1,5 +1,6 @@
 """docs/options.md is generated from the commands and from the output of --help.
 
+To write it, and what it is made from; review the diff:
 REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py tests/docs/test_options_page.py
 """
 
@@ -72,7 +73,7 @@ def page() -> str:
 def test_the_page_is_what_help_prints() -> None:
     if "REWRITE_GOLDENS" in os.environ:
         PAGE.write_text(page(), "utf-8")
-    assert PAGE.read_text("utf-8") == page()
+    assert PAGE.read_text("utf-8") == page(), __doc__
 
 
 def test_help_is_understood() -> None:

@@ -151,7 +151,8 @@ def test_no_two_files_or_classes_have_one_name() -> None:
                 classes[node.name].append(path)
     assert len(classes) > 50
     twice = [{name for name, at in found.items() if len(at) > 1} for found in (names, classes)]
-    assert twice == [{"__init__.py"}, set()]
+    unique = "file and class names are unique in neardup, since tracebacks and documents name them"
+    assert twice == [{"__init__.py"}, set()], f"{unique} without folders"
 
 
 def test_the_document_has_the_same_order() -> None:

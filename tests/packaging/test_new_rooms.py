@@ -1,7 +1,7 @@
 """A new scheme or output takes one file, and an import and a line in a table; an option a field.
 
 They are added to a copy of the project, which then has them everywhere; and its tests say that the
-documents and the keywords' types lack them.
+documents, the keywords' types and the sections of --help lack them.
 """
 
 import json
@@ -159,7 +159,11 @@ def test_the_page_of_options_is_generated_with_it(copy: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("file", "lacks"),
-    [("tests/docs/test_documents.py", b"everyone"), ("tests/library/test_keywords.py", b"colour")],
+    [
+        ("tests/docs/test_documents.py", b"everyone"),
+        ("tests/library/test_keywords.py", b"colour"),
+        ("tests/cli/test_options.py", b"colour"),
+    ],
 )
 def test_what_is_to_be_written_by_hand_is_named_by_a_test(
     file: str, lacks: bytes, copy: Path, tmp_path: Path
