@@ -21,7 +21,7 @@ from neardup.similarity.measures import Measure, Threshold, measure_of, usage_of
 from neardup.similarity.weighted_measures import Idf, TokenWeights, weighted_measure
 
 MILLION = 10**6
-PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of the sets that `Scheme.probe` hashes
+PROBE_SIZES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of the sets that `Scheme.probe` hashes
 HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed in floats
 
 
@@ -194,7 +194,8 @@ class Scheme(ABC):
 
     def probe(self) -> str:
         """Return a digest of the keys of some fixed sets, in 16 hexadecimal digits."""
-        keys = self.keys(Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES)))
+        words = random_words(1, sum(PROBE_SIZES))
+        keys = self.keys(Ragged.from_unsorted(words, np.array(PROBE_SIZES)))
         digest = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
         digest.update(keys.offsets.astype("<u8").tobytes())
         return digest.hexdigest()
