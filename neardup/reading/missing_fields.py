@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate, product
 from typing import Any, Callable
 
 from neardup.reading.blocks import Piece
@@ -44,7 +45,7 @@ def checked(
             lines = next(iter(piece.parts()))
             if checks:
                 check_rows(lines, fields, name, in_task)
-                check_ranked(lines, fields, name)
+                check_named(lines, fields, name)
             has_ids = any(fields.value(row, fields.id) not in (None, "") for row in _rows(lines))
         yield piece._replace(has_ids=bool(has_ids))
 
@@ -81,13 +82,21 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         raise StageError(f"{name}: {found} {field!r}; {which}: {there}{remedy}")
 
 
-def check_ranked(lines: Lines, fields: Fields, name: str) -> None:
-    """Raise StageError if a field that --keep names is missing from all rows."""
-    rows = [*_rows(lines)] if fields.ranked else []
-    for field in fields.ranked if rows else ():
-        if all(fields.value(row, field) is None for row in rows):
+def check_named(lines: Lines, fields: Fields, name: str) -> None:
+    """Raise StageError if a field of --keep, or one of several texts, is missing from all rows.
+
+    A text may be null in all of them, and so may the field that it is nested in.
+    """
+    texts = fields.texts if len(fields.texts) > 1 else ()
+    rows = [*_rows(lines)] if texts or fields.ranked else []
+    named = [*product([fields.flag], texts), *product(["--keep"], fields.ranked)] if rows else []
+    for flag, field in named:
+        if any(fields.value(row, field) is not None for row in rows):
+            continue
+        around = {*accumulate(field.split("."), "{}.{}".format)}
+        if flag == "--keep" or around.isdisjoint(_columns(rows)):
             there = _listed(_columns(rows[:SEEN_ROWS]))
-            raise StageError(f"{name}: no row has a field {field!r}; name one with --keep: {there}")
+            raise StageError(f"{name}: no row has a field {field!r}; name one with {flag}: {there}")
 
 
 def check_columns(

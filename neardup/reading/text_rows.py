@@ -326,7 +326,7 @@ class Fields:
         fields = cls(DEFAULT_ID if id_ is None else id_, texts, bool(id_), binary, ranked)
         flag = fields.flag
         if not all(texts):
-            raise UsageError(f"{flag}: {text!r} is not NAME, or NAME,NAME… without blanks")
+            raise UsageError(f"{flag}: {text!r} has an empty name; write NAME, or NAME,NAME…")
         numbers = [n.isdecimal() for n in (*texts, *[fields.id] * fields.needs_id, *ranked)]
         if any(numbers) and not all(numbers):
             flags = f"--id, {flag} and --keep must all" if ranked else f"--id and {flag} must both"

@@ -90,6 +90,22 @@ def test_other_commands_say_so(command: str, tmp_path: Path) -> None:
     assert "--id uuid" in TYPED.search(told.err)[1]
 
 
+@pytest.mark.parametrize("text", ["lang, body", "body,titel", "titel,body", "body,meta.sumary"])
+def test_each_of_several_texts_is_in_some_row(text: str, tmp_path: Path) -> None:
+    """Otherwise records that differ in a misspelt field would be reported as equal."""
+    told = run([*RUN_LOCAL, "--text", text, written(tmp_path / "a.jsonl", rows())], tmp_path)
+    wrong = next(name for name in text.split(",") if name not in ("lang", "body"))
+    assert (told.code, told.out) == (1, b"")
+    assert f"{wrong!r}; name one with --text: it has lang, " in told.err
+
+
+def test_one_of_several_texts_may_be_null(tmp_path: Path) -> None:
+    none = [{**row, "meta": None} for row in rows()]
+    path = written(tmp_path / "rows.jsonl", none)
+    answer = succeed([*RUN_LOCAL, "--id=uuid", "--text=body,n,meta.summary", path], tmp_path)
+    assert answer.out == b"u38\tu39\t1.000000\n"
+
+
 @pytest.mark.slow
 def test_where_some_rows_have_the_field_the_others_are_bad_lines(tmp_path: Path) -> None:
     some: Rows = [{"body": "x"}, *({"text": f"{row['body']}"} for row in rows()), {"text": None}]

@@ -303,7 +303,10 @@ def test_refusals(flags: str, said: str) -> None:
         ("--distance=3", "--distance needs --scheme simhash or fingerprints"),
         ("--fingerprint=h", "--fingerprint needs --input jsonl"),
         ("--input=csv --fingerprint=h --text=t", "but --text names a field, too"),
-        ("--input=csv --fingerprint=h, --id=x", "--fingerprint: 'h,' is not NAME, or NAME,NAME"),
+        (
+            "--input=csv --fingerprint=h, --id=x",
+            "--fingerprint: 'h,' has an empty name; write NAME, or NAME",
+        ),
         ("--input=csv --fingerprint=2 --id=x", "--id and --fingerprint must both be column"),
     ],
 )
