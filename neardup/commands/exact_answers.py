@@ -97,7 +97,7 @@ def asked_kind(options: table.Options) -> Weighing | None:
 def check_files(files: list[str]) -> None:
     """Raise StageError for folders and missing files, UsageError if `-` is given twice."""
     if files.count("-") > 1:
-        raise UsageError("-: standard input can be read only once")
+        raise UsageError("-: standard input can be read only once; name - once")
     check_inputs(files)
 
 

@@ -141,12 +141,14 @@ def asked_for(
         given, missing = ("--rows", "--bands") if bands is None else ("--bands", "--rows")
         raise ValueError(f"{given} needs {missing}; or omit both and use --recall")
     if most is not None and bands > most:
-        raise ValueError(f"--bands {bands} is more than --max-bands {most}")
+        remedy = "lower one or raise the other"
+        raise ValueError(f"--bands {bands} is more than --max-bands {most}; {remedy}")
     reached = recall(agreement, bands, rows, hit)
     if promise and reached < promise:
         raise ValueError(
             f"{bands} bands of {rows} rows have a recall of {shown(reached)} at threshold "
-            f"{request.threshold}, but --recall asks for {promise}"
+            f"{request.threshold}, but --recall asks for {promise}; "
+            "give more bands or fewer rows, or omit --recall"
         )
     return bands, rows
 

@@ -238,7 +238,7 @@ def asked_ways(request: Request, bits: int, least: int, dissimilar: float) -> Wa
 def _drawn(request: Request, bits: int, least: int) -> Drawn:
     rows = request.value(banding.ROWS) or 0
     if rows > bits:
-        raise ValueError(f"--rows {rows} is more than --bits {bits}")
+        raise ValueError(f"--rows {rows} is more than --bits {bits}; lower one or raise the other")
     bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, hits(bits))
     return Drawn(bits, bands, rows, request.seed)
 

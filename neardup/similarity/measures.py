@@ -111,7 +111,7 @@ def parse_fraction(text: str) -> Fraction:
         return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
     except (ValueError, ZeroDivisionError):
         raise ValueError(
-            f"{text!r} is neither a decimal number nor a fraction of up to 20 characters"
+            f"{text!r} is not a number such as 0.25 or 1/4, of at most 20 characters"
         ) from None
 
 

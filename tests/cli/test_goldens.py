@@ -430,7 +430,8 @@ def test_a_refusal_reads_nothing(name: str, tmp_path: Path) -> None:
     assert result.code == 2
     assert result.out == b""
     message = "5 bands of 10 rows have a recall of 0.882786 at threshold 0.9"
-    assert result.err == f"{name}: {message}, but --recall asks for 0.99\n"
+    remedy = "give more bands or fewer rows, or omit --recall"
+    assert result.err == f"{name}: {message}, but --recall asks for 0.99; {remedy}\n"
     assert not result.left
 
 

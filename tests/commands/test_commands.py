@@ -144,7 +144,7 @@ def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
 
 def test_standard_input_comes_once(tmp_path: Path) -> None:
     for parts in ["truth - -", "evaluate - -", "why - - a b", "tune - -"]:
-        said = ": -: standard input can be read only once\n"
+        said = ": -: standard input can be read only once; name - once\n"
         refuse([*NEARDUP, *parts.split()], tmp_path, said, stdin=GOOD)
 
 

@@ -229,7 +229,7 @@ def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
     try:
         succeed(*REPLICAS, "-put", str(archive), part)
         if not _is_whole(part, archive, program):
-            raise StageError(f"{part} is incomplete")
+            raise StageError(f"{part}: the copy on HDFS is incomplete; the next run tries again")
         succeed("-mv", part, copy)
     except BaseException as error:
         remove([f"{part}*"])  # an unfinished -put leaves a file with a longer name

@@ -245,7 +245,7 @@ def command_line(name: str, typed: str, words: list[str]) -> argparse.Namespace:
     if not args.files:
         parser.error("the following arguments are required: FILE")
     if args.files.count("-") > 1:
-        raise UsageError("-: standard input can be read only once")
+        raise UsageError("-: standard input can be read only once; name - once")
     args.memory = memory_join.memory_of(args.memory)
     return args
 

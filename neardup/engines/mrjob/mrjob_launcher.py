@@ -290,7 +290,7 @@ def names_given(
     every = [name for names in given for name in names]
     refuse_indexes(every)
     if every.count("-") > 1:
-        raise UsageError("-: standard input can be read only once")
+        raise UsageError("-: standard input can be read only once; name - once")
     seen: set[str] = set()
 
     def distinct(name: str) -> str:
