@@ -1,4 +1,4 @@
-"""The commands of `python3 -m neardup`, one file each, except run, hadoop and spark.
+"""Commands of `python3 -m neardup` for records in files: examples, exact answers and conversion.
 
 `neardup.__main__` lists all commands.
 

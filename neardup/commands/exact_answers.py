@@ -136,7 +136,7 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
 
 
 def check_all_pairs(name: str) -> None:
-    """Raise UsageError if the run file beside an answer says that it has no pairs, or not all."""
+    """Raise UsageError if the run file beside an answer shows that it lacks pairs."""
     if name == "-" or not os.path.isfile(run_file_name(name)):
         return
     kind = options_of(RunFile.of(name), name).output

@@ -101,7 +101,7 @@ def _kept(
 
 
 class Columns:
-    """The columns of the headers and of the rows added so far, with Arrow types unless for CSV."""
+    """The columns of all headers and rows so far and, except for CSV, their Arrow types."""
 
     def __init__(self, name: str, kind: str, names: Sequence[str]):
         self._name, self._kind, self._field = name, kind, ""

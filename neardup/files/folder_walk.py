@@ -96,7 +96,8 @@ class Walk:
         self.patterns, self._holds, self._each_link = patterns, holds, each_link
         self.skip = skip
         self.closed: list[tuple[bytes, str]] = []  # folders that cannot be read, and why
-        self.linked: dict[bytes, tuple[int, int]] = {}  # with `each_link`: hard links, by path
+        # (device, inode) of hard links, by path; only with `each_link`
+        self.linked: dict[bytes, tuple[int, int]] = {}
         self._folders: set[tuple[int, int]] = set()
         self._known: dict[Hashable, bytes] = {}  # device and inode, or path: path
         self._by_name: dict[bytes, list[bytes]] = defaultdict(list)  # for `knows`

@@ -34,7 +34,7 @@ FILTERS = ("prefix", "positional", "bitmap")
 
 
 class Demand(NamedTuple):
-    """What a measure demands: a minimum resemblance, or a minimum share of the smaller set."""
+    """The demand of a measure: a minimum resemblance, or a minimum share of the smaller set."""
 
     threshold: Threshold
     of_smaller: bool
@@ -91,7 +91,8 @@ def join_up_to(
 ) -> Joined | None:
     """Return the pairs of rows that reach a measure's threshold; None if more than `most` do.
 
-    None, too, if `worth` is false for the estimated number of collisions; each takes nanoseconds.
+    It also returns None if `worth` is false for the estimated number of collisions; each takes
+    nanoseconds.
     """
     records, demand = Ordered.of(rows), Demand.of(measure)
     if not worth(collisions(records, demand)):

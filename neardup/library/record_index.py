@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
 
 TEXTS, SETS = "texts", "sets"
 _INPUT = {TEXTS: "text", SETS: "shingles"}
-_ADDING = RLock()  # of the threads of this program
+_ADDING = RLock()  # held while a thread of this program adds records
 _PLAIN = {int, str}  # elements that are the same shingle in every call
 
 

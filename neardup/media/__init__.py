@@ -1,1 +1,1 @@
-"""What looks into pictures and videos; the engine for sets imports none of it."""
+"""Code that looks into pictures and videos; the engine for sets imports none of it."""

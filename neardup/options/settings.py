@@ -266,7 +266,7 @@ def _is_too_low(threshold: str, options: Options) -> bool:
     try:
         least = measures.measure_of(measure, Threshold.parse(threshold)).resemblance
     except ValueError:
-        return False  # which `_request` refuses
+        return False  # `_request` refuses such a threshold
     return least is not None and is_too_low(float(least))
 
 

@@ -242,7 +242,7 @@ def row_prefixes(names: Sequence[str], others: bool = False) -> list[bytes]:
         if name != "-":
             name = os.path.relpath(name, common) if common else os.path.abspath(name)
         text = os.fsencode(name).decode("utf-8", "backslashreplace")
-        prefix = printable(text).encode()  # as an id may be
+        prefix = printable(text).encode()  # it becomes part of an id, which must be printable
         prefixes[prefix + (b"#%d:" % number if prefix + b":" in prefixes else b":")] = None
     return list(prefixes)
 
@@ -300,7 +300,7 @@ def whole_lines(
     """
     line = start.line
     held: list[bytes] = []  # the start of a line that has not ended yet
-    length = passed = 0  # of it, and of what is not kept
+    length = passed = 0  # bytes of `held`, and bytes dropped from a line that is too long
     ahead = stream.read(len(codecs.BOM_UTF8)) if start.of_file else b""
     ahead = ahead.removeprefix(codecs.BOM_UTF8)
     while chunk := ahead + stream.read(BLOCK_BYTES):

@@ -179,9 +179,9 @@ def decoded(text: str) -> str:
 class _Began(NamedTuple):
     """An open element whose text may be dropped when the element is closed."""
 
-    place: int  # where it began
-    pieces: int  # how many there were then
-    body: int  # where the last element of OF_BODIES before it began
+    place: int  # where the element began
+    pieces: int  # number of pieces of text before the element
+    body: int  # where the last element of OF_BODIES before this one began
 
 
 class _Reader:
@@ -192,7 +192,7 @@ class _Reader:
         self.pieces: list[str] = []
         self.open: dict[str, list[_Began]] = {name: [] for name in DROPPED}
         self.body = -1
-        self.quotes = True  # whether all are closed so far
+        self.quotes = True  # whether all quotes are closed so far
         self.never: set[str] = set()  # markup that does not occur any more: not searched again
 
     def text(self) -> str:

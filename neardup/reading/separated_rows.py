@@ -108,7 +108,7 @@ def _first_rows(stream: IO[bytes], max_row: int, dialect: Dialect) -> tuple[byte
 
 
 def _of_rows(dialect: Dialect, start: bytes) -> Dialect:
-    """Return the dialect with what the first row end in the `start` of a file tells of all."""
+    """Return the dialect, with the kind of row end (LF alone, or CR LF) of the first row."""
     ends = row_ends(start, False, dialect)[:1].tolist() if dialect.escape else []
     row = start[: ends[0]] if ends else b"\n"
     return dialect._replace(lf_rows=row.endswith(b"\n") and not row.endswith(b"\r\n"))
@@ -165,7 +165,7 @@ def row_ends(data: bytes, ended: bool = True, dialect: Dialect = AS_USUAL) -> np
 
 
 def _plain_quotes(data: np.ndarray, dialect: Dialect) -> "np.ndarray | None":
-    """Return the places of quotes, or None if one does not begin or end a field, nor is doubled."""
+    """Return the places of quotes; None if a quote is inside a field and not doubled."""
     beside = np.frombuffer((dialect.quote + dialect.delimiter + "\r\n").encode(), np.uint8)
     quotes = np.flatnonzero(data == ord(dialect.quote))
     opening, closing = quotes[0::2], quotes[1::2]

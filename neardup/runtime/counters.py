@@ -76,10 +76,10 @@ class Counters:
                 self._show(text)
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        """Count a line that is not a record; remember the first such lines: 100,000 for
-        a report or with -v, otherwise ten.
+        """Count a line that is not a record; remember and print the first few such lines.
 
-        These are also printed, unless a report is written to a folder or the verbosity is QUIET.
+        100,000 are remembered for a report or with -v, otherwise ten.  None are printed if a report
+        is written to a folder or the verbosity is QUIET.
         """
         self.add(f"{summary.BAD}{reason}", 1)
         every = self._reports or self._verbosity >= summary.VERBOSE

@@ -171,7 +171,7 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
         reason = next(filter(None, [error.strerror, *error.args, type(error).__name__]))
         return end(FAILED, f"{name}: {where}: {reason}")
     finally:
-        if silent:  # as before, while Python shuts down
+        if silent:  # let SIGINT end the process without a traceback while Python shuts down
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -244,7 +244,7 @@ def _exit_before(error: BaseException) -> BaseException | None:
 
 def _ended(reports: str, code: int, message: str = "") -> int:
     """Print the message, unless another process of the run has printed one; return the code."""
-    # Other failed processes print nothing because this one does: so do not end it here.
+    # Ignore SIGTERM: the other failed processes rely on this one to print the message.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
         with contextlib.suppress(OSError):  # stderr is closed; the exit code reports the failure

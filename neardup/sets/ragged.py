@@ -311,7 +311,7 @@ class Batch:
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Batch]) -> Batch:
-        """Return the records of all parts, without ranks."""
+        """Concatenate batches into one, without ranks."""
         held = list(parts)
         ids = [id_ for part in held for id_ in part.ids]
         places = np.concatenate([np.empty(0, np.uint64), *(part.places for part in held)])

@@ -124,7 +124,8 @@ def _histogram(
     counts = np.zeros(1 << bits - shift, dtype=np.int64)
     for source in sources:
         for rows in pieces_of(source):
-            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)  # of other ranges: large
+            # keys outside this range become large numbers
+            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)
             digits = digits[digits < np.uint64(len(counts))].astype(np.int64)
             counts += np.bincount(digits, minlength=len(counts))
     parts = []

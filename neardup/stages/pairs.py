@@ -136,7 +136,7 @@ def check_start(
 
     good: how many lines of the block are records.  See `misread` and `misencoded`.
     """
-    inside = block.line > 1 or " from byte " in block.place  # of a split
+    inside = block.line > 1 or " from byte " in block.place  # not at the start of the file
     if inside or settings.max_bad > MAX_BAD:
         return
     kind, place = settings.form.input or "jsonl", block.place.removesuffix("line ")

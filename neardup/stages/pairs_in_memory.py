@@ -45,7 +45,7 @@ Pairs = tuple[np.ndarray, np.ndarray]  # rows, int64 (P,); the left one is not l
 
 
 class Sketches(NamedTuple):
-    """What the join knows of n records without their tokens."""
+    """Sizes, bitmaps, sums and keys of n records, without their tokens."""
 
     sizes: np.ndarray  # int64 (n,)
     maps: np.ndarray  # bitmaps, uint64 (n, 1)
@@ -91,8 +91,8 @@ def pair_lines(
 ) -> JoinedLines | None:
     """Return the lines of the pairs, or edges; None if they take more than `memory` bytes.
 
-    None, too, for very many pairs, of which buckets write only what a decision needs, and for sets
-    of frequent tokens only, if other keys cost less.
+    It also returns None for very many pairs, of which buckets write only what a decision needs, and
+    for sets of frequent tokens only, if other keys cost less.
     batches: returns the batches of all records, each time that it is called.
     """
     n = len(known.sizes)
@@ -293,7 +293,7 @@ def words_of(keys: Ragged, row: np.ndarray) -> list[Callable[[], np.ndarray]]:
 def _one_bucket(
     batches: Iterable[Batch], first: np.ndarray, used: np.ndarray, settings: Settings
 ) -> BucketBatch | None:
-    """Make a bucket of the sets at the rows `used` (int64, ascending), with the ids of all rows.
+    """Make a bucket of the sets at rows `used` (int64, ascending), with all ids of each set.
 
     first: of each row, as `first_rows` returns it.  None if a set differs from that at its first
     row: different sets had the same sum.

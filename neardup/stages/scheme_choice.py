@@ -32,14 +32,14 @@ KEY_PAIR, TOKEN_PAIR, TOKEN = 50, 20, 110
 
 
 class Choice:
-    """What a choice needs: the number of records and of their tokens, and a sample of the sets."""
+    """The basis of a choice: the numbers of records and of tokens, and a sample of the sets."""
 
     def __init__(self) -> None:
         self.records = self.tokens = 0
         self.sample = Sample(SAMPLED_SETS, SAMPLED_TOKENS)
 
     def add(self, sets: Ragged, sums: np.ndarray | None = None) -> None:
-        """Add sets, none of them empty; sums: theirs by `bitmaps_and_sums`, if known."""
+        """Add non-empty sets; sums: their sums by `bitmaps_and_sums`, if known."""
         self.records += len(sets)
         self.tokens += len(sets.values)
         if 0 < self.tokens <= MAX_TOKENS:
@@ -47,7 +47,7 @@ class Choice:
 
     @classmethod
     def of_parts(cls, parts: Iterable[Choice]) -> Choice:
-        """Return what the parts of the records would give together."""
+        """Return the choice for the records of all parts together."""
         whole = cls()
         for part in parts:
             whole.records += part.records

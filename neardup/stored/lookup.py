@@ -123,7 +123,7 @@ def _similar(
         if x > y:
             if measure.directed:
                 continue
-            x, y = y, x  # of a measure that orders pairs
+            x, y = y, x  # the measure puts the old record first
         record = y - len(some)
         similar = Similar(old.ids[record], Fraction(part, whole))
         yield int(some[x]), int(numbers[record]), similar

@@ -1,1 +1,1 @@
-"""What people use around a run: choosing settings, sketches, documents and folders, pages."""
+"""Tools around a run: choosing settings, sketches, documents and folders, pages."""

@@ -161,7 +161,7 @@ class BucketBatch:
 
     @property
     def several(self) -> list[bool]:
-        """Whether each set has several records."""
+        """For each set, True if it has several records."""
         return [len(ids) > 1 or bool(again) for ids, again in zip(self.ids, self.repeats)]
 
     @cached_property

@@ -113,6 +113,16 @@ def test_a_folder_says_what_comes_in_and_goes_out(folder: Path) -> None:
     assert [mark.start() for mark in marks if mark] == sorted(m.start() for m in marks if m)
 
 
+def test_a_first_line_is_a_sentence() -> None:
+    """The first line of each docstring stands alone, and a blank line follows it."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [(path, node) for path, tree in files() for node in ast.walk(tree)]
+    texts = [(path, ast.get_docstring(node)) for path, node in nodes if isinstance(node, kinds)]
+    found = [(path, text) for path, text in texts if text]
+    assert len(found) > 1000
+    assert not [some for some in found if not re.match(r".*[.:](\n\n|$)", some[1])]
+
+
 @pytest.mark.slow
 @each_folder
 def test_a_folder_imports_only_what_it_says(folder: Path) -> None:

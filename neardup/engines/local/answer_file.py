@@ -188,7 +188,7 @@ def table_of(options: Options, settings: Settings) -> LineTable:
 def file_answer(
     option: str, name: "str | None", inputs: Sequence[str], table: LineTable, **how: Any
 ) -> Iterator[Answer]:
-    """Context manager: open the file that an option names, or standard output without a name.
+    """Context manager: open the file that an option names; standard output if it names none.
 
     how: further fields of `Answer`.
     """

@@ -305,7 +305,7 @@ def copy(plan: Plan) -> None:
             counters.add("unique pairs", block.count(b"\n"))
             yield block
 
-    with open(plan.paths("pairs")[-1], "rb") as lines:  # which has all
+    with open(plan.paths("pairs")[-1], "rb") as lines:  # the last file has all pairs
         plan.answer.write(counted(plan.progress.counted(0, blocks_of(lines), len)))
     counters.report()
 

@@ -1,4 +1,4 @@
-"""The budget of a join in memory (--memory), and its steps: `stages.pairs_in_memory`, on files.
+"""The join in memory (--memory): its budget, and its steps, `stages.pairs_in_memory` on files.
 
 It takes the place of the steps from counting to reducing, and gives the same answer.  Records that
 do not fit are left to those steps, and so are sets with very many similar ones, or without rare

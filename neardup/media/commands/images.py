@@ -215,7 +215,7 @@ def find(
 
 
 def _table(args: argparse.Namespace) -> LineTable:
-    """Return the columns of the answer; UsageError if its format has none."""
+    """Return the columns of the answer; UsageError if fingerprints are to be written as a table."""
     if args.output == LINES and kind_by_name(args.answer or "") in FORMATS:
         raise UsageError(
             f"-o {args.answer}: fingerprints are written as lines; use another extension"

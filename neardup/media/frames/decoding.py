@@ -254,7 +254,7 @@ class FrameStamps:
 
     def __init__(self, decoding_only: bool = False):
         """Begin a video; decoding_only: all its time stamps are for decoding, as in AVI."""
-        self.doubtful = decoding_only  # whether those for showing are wrong
+        self.doubtful = decoding_only  # whether presentation time stamps are wrong
         self._wrong = [1 if decoding_only else 0, 0]  # by kind: how many did not ascend
         self._last: list[int | None] = [None, None]
 

@@ -62,7 +62,7 @@ READABLE = 1.0  # a damaged file with fewer readable seconds has no print
 class Reading(NamedTuple):
     """The options for reading a video."""
 
-    ticks: int = 4  # a second, at which frames are looked at; twice as many in a short file
+    ticks: int = 4  # times per second that a frame is examined; doubled for a short file
     fast: bool = False  # key frames only
 
     def kind(self) -> str:
@@ -141,7 +141,7 @@ class _Frames:
         self._ticks, self._every = 0, 1000 // tick_ms  # ticks so far, and between samples
 
     def add(self, time: float, frame: Any) -> None:
-        if frame is not self._last:  # else it is held
+        if frame is not self._last:  # otherwise the previous frame is still shown
             self._last, self._small = frame, self._shrinker.small(frame)
             if self._ticks >= self._every * len(self.samples):
                 self._sample(frame)

@@ -1,4 +1,4 @@
-"""Which of several similar pictures or videos is the original, from what can be measured in them.
+"""Find the original among similar pictures or videos, from what can be measured in them.
 
     detail      decibels of the spectrum above noise, over all frequencies of the whole picture
     pixels      inside plain borders
@@ -270,7 +270,7 @@ def _has_noise(a: Facts, b: Facts) -> bool:
     return _same_size(a, b) and _is_noisier(a, b) and less
 
 
-CHANGES = {  # what `a` is, beside `b`
+CHANGES = {  # word: function that returns whether it describes `a` beside `b`
     "framed": _is_framed,
     "enlarged": _is_enlarged,
     "compressed": lambda a, b: a.get("step", 0) > max(POOR, 1.5 * b.get("step", 0)),
@@ -286,9 +286,9 @@ CHANGES = {  # what `a` is, beside `b`
 def compare(group: Sequence[Facts]) -> None:
     """Add "detail", "strength" and "changes" to the facts of the members of a group.
 
-    changes: words for what a member is beside another one, and those that are there already.  Each
-    is compared with the MAX_REFERENCES that have most detail.  Details that differ by less than
-    SAME_DETAIL from the largest are set to it, and so are those of members that were not measured.
+    changes: words for how a member differs from another one, and those that are there already.
+    Each member is compared with the MAX_REFERENCES that have most detail.  Details that differ by
+    less than SAME_DETAIL from the largest, or were not measured, are set to the largest.
     """
     measured = [of for of in group if of.get("spectrum")]
     for of in group:

@@ -177,8 +177,8 @@ def compared(
 def relate(group: Sequence[Facts], hashes: Sequence[bytes], variants: Variants) -> None:
     """Add "changes" to the facts of similar pictures: cropped, mirrored and turned ones.
 
-    A picture is cropped if it is nearer to the centre of another one than to all of it; which one
-    is mirrored or turned, the majority decides, and of two, each may be.
+    A picture is cropped if it is nearer to the centre of another one than to all of it.  The
+    majority decides which is mirrored or turned; in a group of two, either may be.
     """
     words = np.frombuffer(b"".join(hashes), np.uint64).reshape(len(group), -1, HASH_BYTES // 8)
     turned = perceptual_hash.symmetries(variants.mirror, variants.rotate)

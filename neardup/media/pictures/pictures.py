@@ -190,13 +190,13 @@ def _check_size(image: Image.Image, size: Size) -> None:
 
 
 def measured(path: bytes) -> originals.Facts:
-    """Return what tells a picture from its copies; RefusedError if it cannot be decoded."""
+    """Return facts that distinguish originals from copies; RefusedError if it cannot be decoded."""
     with _opened(path, "RGB", MAX_MEASURED_SIDE) as (image, _):
         return _measured(image)
 
 
 def _measured(image: Image.Image) -> originals.Facts:
-    """Measure a picture: as `originals.facts_of`, and what its file and its colours tell.
+    """Return the facts of `originals.facts_of`, and further facts of the file and its colours.
 
     step: the mean quantisation of JPEG, of its low frequencies; colour: mean saturation;
     clipped: share of the largest values; dotted: a GIF in which few pixels are equal to the next;

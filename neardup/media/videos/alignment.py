@@ -61,7 +61,7 @@ class Frames(NamedTuple):
 
     spans: NDArray[np.int64]  # (n, 2), milliseconds, in order
     hashes: NDArray[np.uint64]  # (n, variants, 4)
-    compared: list[tuple[int, int]]  # variants of this video and of the other one
+    compared: list[tuple[int, int]]  # (variant of this video, variant of the other) to compare
     length: float  # seconds of the whole video
     digest: str  # of the file, if one picture is shown most of the time
 
@@ -134,7 +134,7 @@ def pair_of(
 
 
 def repeats(pair: VideoPair, plain: VideoPair | None) -> bool:
-    """Return whether a mirrored pair has no stretch that the plain pair of its videos lacks."""
+    """Return whether the plain pair of the same videos covers every stretch of a mirrored pair."""
     if not plain or not pair.mirrored or plain.mirrored or plain[:2] != pair[:2]:
         return False
     return all(

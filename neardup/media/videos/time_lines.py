@@ -159,7 +159,7 @@ def _grid_tops(seeds: Floats, weights: Floats, rate: float) -> list[Line]:
     turns = np.bincount(low, slopes * (1 - part), minlength=int(low.max()) + 2)
     turns += np.bincount(low + 1, slopes * part, minlength=len(turns))
     votes = turns.cumsum().cumsum() * STEP
-    # turn at k bends between k and k + 1, so the second sum is the height one step later
+    # The slope changes at k, so the double sum up to k is the height at k + 1.
     heights = np.append(0.0, votes[:-1])
     best = np.argpartition(heights, -BEST_BINS)[-BEST_BINS:] if len(heights) > BEST_BINS else [0]
     return [Line(rate, float((first + k) * STEP), float(heights[k])) for k in best]

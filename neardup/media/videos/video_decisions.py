@@ -39,7 +39,7 @@ class FoundPairs(NamedTuple):
     ids: Sequence[str]
     facts: Sequence[Facts]
     shown: Sequence[float]  # seconds of each that are not flat
-    old: int  # the first ones, which are those of --against
+    old: int  # number of videos of --against, which come first
     pairs: Sequence[VideoPair]
     common: Sequence[Stretch]
 
@@ -167,10 +167,10 @@ def ranked(
 
 
 def compare(pairs: Sequence[VideoPair], facts: Sequence[Facts]) -> None:
-    """Add to the facts of similar videos what tells the original from its copies.
+    """Add facts that distinguish the original from its copies to the facts of similar videos.
 
-    Which one is mirrored, or plays at another speed, the majority decides; of two, each may be,
-    unless only one has a usual frame rate.
+    The majority decides which is mirrored or retimed; in a group of two, either may be, unless only
+    one has a usual frame rate.
     """
     forest, others = Forest(len(facts)), defaultdict[int, list[set[str]]](list)
     for pair in pairs:

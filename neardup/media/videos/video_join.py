@@ -49,7 +49,7 @@ MEASURES = ("copy", "containment", "common")
 COPIES = 0.5  # share of the longer video: such copies count as one video for common stretches
 WHOLE = 0.9  # share of both videos in one run: they are a pair even if all frames are common
 SEEDS_OF_COPIES = 0.1  # share of the longer video that has seeds, at least, in copies
-SEARCHED = 0.8  # of the work, about
+SEARCHED = 0.8  # approximate share of the work that is searching
 PASSES = 4  # over the parts
 
 

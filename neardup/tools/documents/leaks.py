@@ -217,7 +217,8 @@ class LeakSearch:
         self.removed = 0  # training records
         self.texts = WholeTexts() if settings.measure.directed and settings.form.shingle else None
         self.short: dict[int, list[FoundRecord]] = {}  # by the hash of the text
-        self.times: Counter[int] = Counter()  # in how many training records a short text is
+        # number of training records that contain a short text, by the text's hash
+        self.times: Counter[int] = Counter()
 
     def read_tests(self) -> None:
         """Note all short test texts; UsageError for a file without a test record."""

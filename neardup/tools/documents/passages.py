@@ -44,7 +44,7 @@ class WholeTexts:
         self._wanted: dict[int, set[int]] = {}  # {n: hashes of texts of n words}
 
     def add(self, text: str) -> "int | None":
-        """Look for a text from now on; return its hash, or None if it has no word."""
+        """Add a text to look for; return its hash, or None if it has no words."""
         words = self._words(text)
         if not words:
             return None

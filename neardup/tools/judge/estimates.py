@@ -197,7 +197,7 @@ class Survey:
 
     @cached_property
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return a survey and token counts, each of half the sample unless it is the whole input.
+        """Two halves of the sample: a survey, and token counts; both are all of it if `whole`.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  Otherwise a token that two compared records share would never be rare.

@@ -303,7 +303,7 @@ def _farthest(links: Links, start: int) -> Sequence[int]:
     """
     came = {start: start}
     reached = [start]
-    for node in reached:  # which grows
+    for node in reached:  # `reached` grows during the loop
         for other in links[node]:
             if other not in came:
                 came[other] = node

@@ -40,11 +40,10 @@ class Paired(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Videos that are connected by pairs; the first ones, doubtful ones before others, beside the
-    one that is kept.
+    """Videos that are connected by pairs: the one that is kept, and the first of its pairs.
 
-    Without a decision, that is the one in most pairs; a video that is no pair with it is beside
-    the one that it is most similar to.
+    Doubtful pairs come before others.  Without a decision, the video in most pairs is kept; a video
+    that forms no pair with it is shown beside the one that it is most similar to.
     """
 
     size: int

@@ -25,7 +25,7 @@ from neardup.tools.report.video_groups import GROUPS, Paired, VideoAnswer, speed
 
 RUNS = 3  # of a pair, with pictures
 LISTED = 20  # intervals of a pair, and videos that are not shown
-MOMENTS = (4, 2)  # of the first run, and of each other
+MOMENTS = (4, 2)  # moments shown of the first run, and of each further run
 PLACES = 4  # of a common stretch, with pictures
 WIDE = 1000.0  # units of the longer timeline
 Moment = tuple[float, float, str, str]  # of two videos: times, and pictures as data URIs or ""
