@@ -86,7 +86,7 @@ def test_a_threshold_is_read_exactly(text, num, den):
     "text", ["", "x", "1/0", "nan", "inf", "0.9.1", "0,9", "1/2/3", "--1", "1e-3"]
 )
 def test_what_is_no_number_is_no_threshold(text):
-    with pytest.raises(ValueError, match="is not a number such as 0.25 or 1/4"):
+    with pytest.raises(ValueError, match="is not a number such as"):
         Threshold.parse(text)
 
 
