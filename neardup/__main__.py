@@ -114,7 +114,7 @@ def main() -> int:
     sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
         return run(AS_COMMAND, lambda: _about(command, rest))
-    if command in ("run", "images", "videos", "documents"):  # as run_local.sh, before numpy
+    if command in ("run", "images", "videos", "documents"):  # before numpy is imported
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     if command in COMMANDS:
         main_of_command = import_module(f"neardup.{COMMANDS[command][0]}.{command}").main

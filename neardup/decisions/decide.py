@@ -66,7 +66,7 @@ class DenseClusters:
         texts = [(head.clusters[0].set_text, text) for head, _, text in pairs]
         weights = np.array([len(a) + len(b) for a, b in texts], dtype=np.int64)
         for low, high in chunks(weights, TOKENS_AT_ONCE):
-            numbers: dict[bytes, int] = {}  # of the distinct sets
+            numbers: dict[bytes, int] = {}  # the distinct sets, numbered
             rows = [numbers.setdefault(x, len(numbers)) for some in texts[low:high] for x in some]
             left, right = np.array(rows, dtype=np.int64).reshape(-1, 2).T
             place = {pair: low + p for p, pair in enumerate(zip(left.tolist(), right.tolist()))}
@@ -142,7 +142,7 @@ def decided(
         chained = edges.count - edges.old - int(np.count_nonzero(sizes[edges.old :])) - count
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
-    if not collections:  # else edges between old records are not known
+    if not collections:  # otherwise edges between old records are unknown
         counters.add(summary.LARGEST, int(sizes.max(initial=0)))
 
 

@@ -20,7 +20,7 @@ from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError
 
-BATCH_BYTES = 1 << 16  # of edges, read at once
+BATCH_BYTES = 1 << 16  # bytes of edges read at once
 READ_BYTES = 1 << 12  # read at once for one record
 READ_AGAIN = 8  # ids that are cached
 IDENTICAL = 10**18  # similarities are whole numbers from 0 to this

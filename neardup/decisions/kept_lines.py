@@ -30,7 +30,7 @@ from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 LF = ord("\n")
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next
 AGAIN = "name the same files in the same order, or run the whole job again"
-MAX_BYTES = 130 << 20  # of a decided line, which has two ids
+MAX_BYTES = 130 << 20  # maximum length of a decided line, which has two ids
 
 
 def kept_lines(

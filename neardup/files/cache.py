@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 SPARE = 0.9  # the share of `Store.most` that is left when some results are removed
 HEADER, APPLICATION_AT = b"SQLite format 3\0", 68
-WRITES, WRITE_BYTES, SECONDS = 500, 8 << 20, 2.0  # of a transaction
+WRITES, WRITE_BYTES, SECONDS = 500, 8 << 20, 2.0  # maxima for a transaction
 PATIENCE = 20.0  # seconds to wait for another run's transaction
 DAY = 86400
 END_BYTES = 1 << 16  # hashed at each end of a file
 SUM_BYTES, CTIME_BYTES = 16, 8  # of a hash; of a time
 STAMP_BYTES = CTIME_BYTES + SUM_BYTES
-LAYOUT_2 = ", layout 2"  # of values: must change with it
+LAYOUT_2 = ", layout 2"  # must change with the layout of values
 MIN_RESULTS = 16  # a result takes at most a sixteenth of the cache
 LAYOUT = """
 create table if not exists results (
@@ -99,7 +99,7 @@ class ResultCache:
         self._store, self._file, self._kind, self._named = store, file, kind + LAYOUT_2, named
         self._connection: sqlite3.Connection | None = None
         self._waiting: list[tuple[str, tuple[Any, ...]]] = []
-        self._bytes = 0  # of values that wait
+        self._bytes = 0  # size of the values that wait
         self._since = time.monotonic()
         self._today = int(time.time()) // DAY
         if file is None:
@@ -207,10 +207,10 @@ class ResultCache:
                 _remove(self._file)
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
-            if not self._named:  # else others may have been allowed to read it
+            if not self._named:  # a file that the user named keeps its mode
                 os.chmod(self._file, 0o600)
             self._connection = sqlite3.connect(self._file, timeout=PATIENCE)
-            self._connection.text_factory = bytes  # of a damaged value, which may be no UTF-8
+            self._connection.text_factory = bytes  # a damaged value may not be UTF-8
             if self._connection.execute("pragma application_id").fetchone() != (ours,):
                 self._connection.execute(f"pragma application_id = {ours}")
             self._connection.execute(LAYOUT)

@@ -163,7 +163,7 @@ class _Process(Generic[Item]):
 
     def send(self, item: Item) -> None:
         self._item, self._since = item, time.monotonic()
-        with suppress(OSError):  # it has died; its pipe will be at its end
+        with suppress(OSError):  # the process has died; its pipe will be at its end
             self.pipe.send(item)
 
     def ends(self, seconds: Callable[[Item], float]) -> float:
@@ -263,7 +263,7 @@ class Work(NamedTuple):
 
     task: Callable[[FoundFile], Any]  # returns a result or a Failure
     seconds: Callable[[FoundFile], float]  # the time limit of a file
-    to_bytes: Callable[[Any], bytes]  # of a result; they do not begin with [" (`failure_in`)
+    to_bytes: Callable[[Any], bytes]  # the bytes of a result never begin with [" (`failure_in`)
     from_bytes: Callable[[bytes], Any]  # None, or ValueError, if they cannot be read
     fresh: bool = False  # each file has a process of its own
 

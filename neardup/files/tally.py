@@ -23,8 +23,8 @@ from neardup.files.folder_walk import CLOSED_FOLDER, NO_FILE, path_id
 from neardup.runtime.program import StageError, escaped
 from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 
-SHOWN_KINDS, SHOWN_NAMES = 4, 3  # of files of other kinds, and of each kind or reason
-MAX_NAME = 200  # bytes, as it is shown
+SHOWN_KINDS, SHOWN_NAMES = 4, 3  # other kinds of files; names for each kind or reason
+MAX_NAME = 200  # bytes of a name that are shown
 HOUR = 3600
 FLAT = "without detail"
 ANIMATED = "animated, never like a still"
@@ -145,7 +145,7 @@ class Tally:
             lines.append(f"not UTF-8, read as: {listed(self.guessed, None, self._names)}")
         if self.failed:
             wrong = f"{many(self.failed, 'files')} could not be read: "
-            names = self._names if self.failed > SHOWN_BAD_LINES else {}  # else all were printed
+            names = self._names if self.failed > SHOWN_BAD_LINES else {}  # a few were printed
             lines.append(wrong + listed(self.failures, None, names))
         return lines
 

@@ -26,7 +26,7 @@ from neardup.reading.table_rows import typed_pieces
 from neardup.reading.text_rows import Fields, FlawError, Line, Row, json_line, lines_in, row_of
 from neardup.runtime.program import StageError, WireError, shown
 
-MAX_LINE = 64 << 20  # of two ids
+MAX_LINE = 64 << 20  # bytes of a line, which has two ids
 ALL_FIELDS = Fields("", (), needs_id=False)
 Parsed = TypeVar("Parsed")
 
@@ -106,7 +106,7 @@ def _pieces(name: str) -> Pieces:
     if typed:
         check_pyarrow(typed)
         return partial(typed_pieces, typed, ALL_FIELDS)
-    if kind == CSV and b"\t" not in start:  # else lines with tabs under this name
+    if kind == CSV and b"\t" not in start:  # otherwise it has lines with tabs, in spite of its name
         return partial(separated_pieces, CSV, ALL_FIELDS)
     return line_pieces
 

@@ -44,7 +44,7 @@ _TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
 CACHE_TOKENS = 1 << 16  # decoded at once
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
 WEIGHT_BASE, MOST_WEIGHT_DIGITS = 31, 12
-MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one below 16
+MOST_DIGITS, MOST_LEADING = 13, 16  # digits of 5 bits: 64 bits have 13, the first one below 16
 
 
 def format_keys(keys: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ class Settings(NamedTuple):
     input_files: str | None
     max_line: int  # bytes
     strict: bool
-    max_bad: Fraction  # of all lines
+    max_bad: Fraction  # maximum share of bad lines
     name: str  # of the scheme
     request: Request  # to it
 

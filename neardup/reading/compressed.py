@@ -134,7 +134,7 @@ def opened(path: str, name: str, suffix: "str | None" = None) -> Iterator[Any]:
             if suffix is None and not (stdin and TASK in os.environ):
                 suffix = _compression(path, file.peek(MAGIC_BYTES))
             unpack = OPENERS.get(suffix or "")
-            if unpack and not file.peek(1):  # which gzip would accept
+            if unpack and not file.peek(1):  # gzip would accept an empty file
                 raise EOFError("it is empty")
             with unpack(file) if unpack else nullcontext(file) as stream:
                 yield stream

@@ -39,7 +39,7 @@ MARKS = (  # the longer ones first
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}  # as `codecs.lookup` calls them
-MARKED = ("utf-16", "utf-32")  # which need a mark
+MARKED = ("utf-16", "utf-32")  # these need a byte order mark
 STATEFUL = ("utf-7", "hz", "iso2022", "idna", "punycode", "unicode", "raw_unicode", "undefined")
 CONVERTED = "convert the file to UTF-8 first"
 NAMES = "latin-1, cp1252, utf-16-le, shift_jis, gb18030"

@@ -101,7 +101,7 @@ class InputFormat(NamedTuple):
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
     """
 
-    input: str | None  # of all files; None if it depends on the name of each
+    input: str | None  # format of all files; None if it depends on the name of each
     shingle: Shingler | None  # of text
     clean: Cleaning
     bag: bool  # repeats are shingles of their own

@@ -35,7 +35,7 @@ from neardup.runtime.program import TO_NUMBER, StageError, UsageError, shown, to
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
-MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
+MOST_DIGITS = 20  # of a column number; int() itself refuses more than some thousands
 BLANKS = frozenset("\t\n\r")
 LIKE_A_ROW_ID = re.compile(rb"(|.*:)[1-9][0-9]*", re.DOTALL)
 AS_IT_IS = Cleaning()

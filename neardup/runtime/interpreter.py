@@ -83,7 +83,7 @@ def _say_why_imports_fail(
     """Report a failed import, or too little memory, in one line; print other errors as usual."""
     if issubclass(kind, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         sys.stderr.write("%s: out of memory\n" % name)
-    elif issubclass(kind, (ImportError, SystemError)):  # where it lacks memory, Python fails so too
+    elif issubclass(kind, (ImportError, SystemError)):  # Python may fail so without memory
         while error.__cause__ is not None:  # numpy's own message fills a page
             error = error.__cause__
         why = "too little memory, or a package made for another Python than %s" % sys.executable

@@ -324,7 +324,7 @@ def _equal(groups: Groups, group: int, sample: Ragged) -> float:
     ends = np.cumsum(counts)
     parts = int(groups.differ[group]) + 1
     if not len(left) or not ends[-1]:
-        return min(1.0, parts * np.exp(-2 * low / parts))  # as if they had nothing in common
+        return min(1.0, parts * np.exp(-2 * low / parts))  # as for sets without common tokens
     limit = max(100, SAMPLED_TOKENS // (2 * int(sizes[left].mean())))
     chosen = np.linspace(0, ends[-1] - 1, min(limit, int(ends[-1]))).astype(np.int64)
     chosen = chosen[first_of_run(chosen)]

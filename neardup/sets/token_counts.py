@@ -28,7 +28,7 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 
 MOST_SETS = 1000
-SAMPLE_TOKENS = 1 << 21  # of the whole sample: a few sets may be as large as all others
+SAMPLE_TOKENS = 1 << 21  # in the whole sample: a few sets may be as large as all others
 MOST_TOKENS = 1_000_000
 TOKENS_AT_ONCE = 1 << 21  # a mapper counts so many in memory, at some 40 bytes each
 MOST = 10**12 - 1

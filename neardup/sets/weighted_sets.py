@@ -162,7 +162,7 @@ def _lowest(
         words, ranks, owner, place = _points(some, points, column)
         slot = owner * width + place
         lower = np.flatnonzero(ranks < lowest[slot])
-        while len(lower):  # of several points for a slot the last is stored: few rounds
+        while len(lower):  # few rounds: numpy stores the last of several points for a slot
             lowest[slot[lower]], samples[slot[lower]] = ranks[lower], words[lower]
             lower = lower[ranks[lower] < lowest[slot[lower]]]
     full = np.isfinite(lowest).reshape(-1, width).all(axis=1)

@@ -103,7 +103,7 @@ def sample_of_min_s(
         sides = [sketches.take(rows[low:high]) for rows in (left, right)]
         number = np.arange(high - low, dtype=np.uint64) << np.uint64(SAMPLE_BITS)
         words = np.concatenate([side.values | np.repeat(number, side.sizes) for side in sides])
-        words.sort(kind="stable")  # of two ascending runs
+        words.sort(kind="stable")  # merges two ascending runs
         first = np.flatnonzero(first_of_run(words))
         twice = np.diff(first, append=len(words)) > 1
         pair = (words[first] >> np.uint64(SAMPLE_BITS)).astype(np.int64)

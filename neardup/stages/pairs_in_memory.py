@@ -36,8 +36,8 @@ RANK_BITS = 64 - HASH_BITS  # records are fewer than 2^RANK_BITS
 RANK = np.uint64((1 << RANK_BITS) - 1)
 JOINED_BYTES = 60  # for each token in an exact join, at its peak
 KEY_BYTES, TOKEN_BYTES, RECORD_BYTES, PAIR_BYTES = 20, 24, 400, 128
-MAX_PAIRS, MAX_COMPARED = 32, 4096  # of similar sets, and of sets that share a key, for each record
-MAX_BLOCKS = 8  # of sets that are joined two by two; each costs a pass over the records
+MAX_PAIRS, MAX_COMPARED = 32, 4096  # per record: similar sets, and sets that share a key
+MAX_BLOCKS = 8  # blocks of sets, which are joined two by two; each costs a pass over the records
 MOST_THREADS = 4  # each holds the words of a band
 COLLISION, LONG = 5e-9, 5.0  # seconds: of one collision, and of a join that keys may shorten
 
@@ -76,7 +76,7 @@ class JoinedLines(NamedTuple):
 def is_possible(settings: Settings) -> bool:
     """Return whether a join in memory gives the answer that is asked for."""
     by_keys = not settings.scheme.counting and not settings.scheme.weights
-    links = settings.output == OUTPUTS["links"]  # they depend on the buckets
+    links = settings.output == OUTPUTS["links"]  # links depend on the buckets
     every = settings.scheme.finds_every_pair
     return (every or by_keys) and isinstance(settings.measure, SetMeasure) and not links
 

@@ -147,7 +147,7 @@ class EdgeJoin(LinkJoin):
 
     def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> None:
         for _ in self._edges(batch, first, stop):
-            pass  # it was added to the forest
+            pass  # `_edges` has added it to the forest
 
     def _trees(self, batch: BucketBatch, some: np.ndarray) -> Iterator[bytes]:
         """Yield lines for pairs in small trees, and for members of large trees (dense clusters)."""

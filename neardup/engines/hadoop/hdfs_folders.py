@@ -37,7 +37,7 @@ SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # characters of patterns, and the separa
 MARK = "_neardup"  # an empty file
 PLACES = 1 << 62  # offsets in an empty file, which can be locked
 KEPT = ".neardup"  # in the user's home
-REPLICAS = ("-D", "dfs.replication=10")  # as many as of files that Hadoop itself sends to all nodes
+REPLICAS = ("-D", "dfs.replication=10")  # as for files that Hadoop itself sends to all nodes
 
 
 def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:

@@ -28,9 +28,9 @@ Properties = dict[str, Union[str, int, float]]
 MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
 MAP_MEMORY = "mapreduce.map.memory.mb"
 DEFAULT_MEMORY = 2048
-JVM_SHARE = 0.45  # of a container; the rest is for Python
-SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
-SPARE = 0.25  # of a container: unused by a mapper's JVM and Python
+JVM_SHARE = 0.45  # share of a container; the rest is for Python
+SORT_SHARE = 0.55  # share of the JVM; a mapper writes five times what it reads
+SPARE = 0.25  # share of a container that is not used by a mapper's JVM and Python
 MOST_SORT = 2047  # Hadoop's maximum
 # A mapper's JVM runs for half a minute: the second compiler costs more time than it saves.
 NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
@@ -50,8 +50,8 @@ USUAL_SIZE = 100  # shingles of a record, assumed to estimate the number of keys
 # texts of 50 to 300 words.
 SHINGLES = 0.35
 TEXT = {"word": 2.0, "char": 8.4, "spot": 0.5}
-FILLED = 0.8  # of the sort buffer; the rest is for Hadoop's 16 bytes per line, and for long lines
-REDUCER_BYTES = 5 * 10**8  # of keyed lines: a JVM of 900 MB holds so many in memory
+FILLED = 0.8  # share of the buffer; the rest is for Hadoop's 16 bytes per line, and for long lines
+REDUCER_BYTES = 5 * 10**8  # bytes of keyed lines that a JVM of 900 MB holds in memory
 MANY_REDUCERS = 500  # beyond it, both number and share grow, as each fetches from all maps
 WORTH_TWO_ROUNDS = 4 * 10**9  # bytes of lines; with more, a first round saves more than it costs
 SHARED_LINES = 5  # at most one in five lines is sent after a first round

@@ -41,14 +41,14 @@ from neardup.stored.segment import OLD, Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
-ROW_BYTES = 24  # of key, record, group
+ROW_BYTES = 24  # for key, record and group
 RECORDS_AHEAD = 1 << 12  # at most so many records have their rows read at once
 RECORDS_AT_ONCE = 1 << 15  # of a segment
 LARGE_BUCKET = 256  # records; in smaller buckets each pair is examined
 PAIRS_AT_ONCE = 1 << 18
 POSTINGS_LOOKED_AT = 1 << 17
 
-Rows = Union[np.ndarray, Segment]  # of record sketches
+Rows = Union[np.ndarray, Segment]  # rows of record sketches
 
 
 def record_sketches(batch: ragged.Batch) -> np.ndarray:

@@ -24,7 +24,7 @@ from neardup.sets.ragged import Batch
 from neardup.stages.pairs_in_memory import Sketches, pair_lines
 from neardup.stages.scheme_choice import Choice
 
-DEFAULT_MEMORY = 2 << 30  # at most; else a quarter of the machine's
+DEFAULT_MEMORY = 2 << 30  # a quarter of the machine's memory, but at most this
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 LARGEST_INPUT, LOADED = 4, 2  # times the memory; times the sketches and keys in memory
 UNITS = {unit: 1 << shift for unit, shift in zip("KMGT", (10, 20, 30, 40))}
@@ -39,7 +39,7 @@ def memory_of(text: str | None) -> int:
     if text is None:
         limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
         for name in CONTAINER_LIMITS:
-            with suppress(OSError, ValueError):  # of another system, or "max"
+            with suppress(OSError, ValueError):  # the file is missing on this system, or has "max"
                 limits.append(int(Path(name).read_text()))
         return min(min(limits) // 4, DEFAULT_MEMORY)
     if not re.fullmatch("0|[1-9][0-9]{0,5}[KMGT]", text):

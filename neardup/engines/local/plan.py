@@ -42,11 +42,11 @@ class Plan(NamedTuple):
 
     settings: Settings
     files: list[str]  # paths, for pipes those of their copies
-    names: list[str]  # as the user has typed them
+    names: list[str]  # names of the files, as typed
     places: list[int]  # the place of each file's first line
     jobs: int
-    sources: int  # of records: mappers and segments
-    partitions: int  # of the keys
+    sources: int  # number of sources of records: mappers and segments
+    partitions: int  # number of partitions of the keys
     reduced: int  # number of partitions of the records, divided among the reducers
     turns: Callable[[], Iterator[int]]  # numbers of the input's blocks; each is given to one worker
     folder: Path

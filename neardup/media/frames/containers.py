@@ -35,7 +35,7 @@ REASONS = (
     *(DAMAGED, TOO_LARGE, UNREADABLE, OUT_OF_MEMORY),
     *(NO_VIDEO, NO_FRAMES, UNKNOWN_CODEC, ENCRYPTED),
 )  # and those of images/decoders.py
-MAX_PIXELS = 1 << 28  # of a frame, at most
+MAX_PIXELS = 1 << 28  # maximum for a frame
 # Containers that begin with a signature.
 SIGNED = [
     *["mov", "matroska", "avi", "mpegts", "mpeg", "flv", "asf", "ogg", "gif", "apng", "mxf", "rm"],

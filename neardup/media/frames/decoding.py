@@ -91,7 +91,7 @@ class Decoder:
             frames = self._context.decode(packet)
         except MemoryError:
             raise
-        except (av.error.FFmpegError, ValueError):  # of this packet
+        except (av.error.FFmpegError, ValueError):  # this packet is damaged
             self._count_damage()
             return
         for frame in frames:
@@ -114,7 +114,7 @@ class Decoder:
             before = self.damaged
             try:
                 for packet in self._container.demux(self._stream):
-                    if packet.is_corrupt:  # as the container says: parts of it are missing
+                    if packet.is_corrupt:  # the container reports that parts of it are missing
                         self._count_damage()
                     if packet.size:
                         self.packets += 1

@@ -21,7 +21,7 @@ from neardup.sets.bit_vectors import bits_apart
 STILL = 20  # bits in which the frames of one still picture may differ
 STILL_SECONDS, STILL_SHARE = 3.0, 0.7  # unmoved; of the seconds of a video that is one picture
 SAME = 6  # bits in which the frames of a span may differ from its first frame
-FLAT = 10  # of 100: a frame of lower quality has no span
+FLAT = 10  # a frame of lower quality (0 to 100) has no span
 BATCH = 480  # frames to hash together: two minutes at 4 ticks a second
 
 

@@ -179,7 +179,7 @@ def _shown(
     with suppress(TimeoutError):
         for now, frame in frames:
             while waiting and now > waiting[-1] + SLIP:
-                if before is None:  # it is too late already
+                if before is None:  # the first frame is later than the moment
                     return found
                 found[waiting.pop()] = view.jpeg(before)
             if not waiting:

@@ -55,7 +55,7 @@ class Variants(NamedTuple):
     mirror: bool = False
     rotate: bool = False
     crops: bool = False
-    first_frame: bool = False  # of an animation, no other frame is looked at
+    first_frame: bool = False  # only the first frame of an animation is examined
 
     def kind(self) -> str:
         """Return a text for the cache key: what hashes depend on besides the picture."""
@@ -165,7 +165,7 @@ def compared(
     variants: Variants,
     measure: Callable[[Iterable[FoundFile]], Iterable[Outcome]],
 ) -> None:
-    """Add to the facts of similar pictures what tells the original from its copies."""
+    """Add facts that distinguish the original from its copies to the facts of similar pictures."""
     of_path = {file.path: facts for facts, (file, _) in zip(group, found)}
     for outcome in measure(file for file, _ in found):
         if not isinstance(outcome.result, Failure):

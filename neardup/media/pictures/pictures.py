@@ -130,7 +130,7 @@ def _refusing() -> Iterator[None]:
     """Context manager: turn the exceptions of decoders into a RefusedError with the reason."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd but harmless files
+            warnings.simplefilter("ignore")  # Pillow warns of odd but harmless files
             yield
     except RefusedError:
         raise

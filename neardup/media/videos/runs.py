@@ -42,13 +42,13 @@ _LINE = re.compile(rb"%b\t%b\t%b(\t%b)?\t?\n?" % (_ID, _ID, _NUMBERS, ONE_PICTUR
 class Run(NamedTuple):
     """A stretch in which two videos, a and b, show the same pictures."""
 
-    seconds: float  # of a, on which frames match; gaps are not counted
+    seconds: float  # time in a during which frames match; gaps are not counted
     a_from: float
     a_to: float
     b_from: float
     b_to: float
     rate: float  # seconds of b for one second of a
-    frames: int  # of a that match
+    frames: int  # number of frames of a that match
 
     def swapped(self) -> Run:
         """Return the run with a and b exchanged; `seconds` are then those of b.
