@@ -58,7 +58,7 @@ class Head(NamedTuple):
 class Heads(NamedTuple):
     """A batch of n records with their E edges and memberships in dense clusters, as columns."""
 
-    numbers: np.ndarray  # of n
+    numbers: np.ndarray  # n numbers of records
     records: list[bytes]
     positions: np.ndarray
     bounds: np.ndarray  # of n+1: record i has edges bounds[i] … bounds[i+1]-1

@@ -43,7 +43,7 @@ class FoundFile(NamedTuple):
     path: bytes
     size: int
     mtime_ns: int
-    ctime_ns: int = 0  # of its status, which no program can set
+    ctime_ns: int = 0  # the last change of its status, which no program can set
 
 
 class Patterns(NamedTuple):

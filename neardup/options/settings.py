@@ -57,7 +57,7 @@ class Settings(NamedTuple):
     strict: bool
     max_bad: Fraction  # maximum share of bad lines
     name: str  # of the scheme
-    request: Request  # to it
+    request: Request  # request to the scheme
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:

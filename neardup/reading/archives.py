@@ -222,7 +222,7 @@ def _read_entry(
         raise MemberError(UNREADABLE, str(error)) from None
     except (zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno:
-            raise  # of the archive itself; bzip2 says "Invalid data stream" without one
+            raise  # an error of the archive itself; "Invalid data stream" of bzip2 has no errno
         raise MemberError(DAMAGED, str(error)) from None
     limits.take(len(data))
     return data

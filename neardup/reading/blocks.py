@@ -42,7 +42,7 @@ NEW = 1 << (LINE_BITS + FILE_BITS)
 BLOCK_BYTES = 1 << 19  # small: the data made from a block stay in the processor's cache
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
-ENDLESS_BYTES = 1 << 30  # without a line end are not a line; a keyed line may have nearly as many
+ENDLESS_BYTES = 1 << 30  # without a line end are not a line; a keyed line may be nearly as long
 STDIN_COPY = "NEARDUP_STDIN"  # environment variable: the copy of standard input that tasks read
 TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 

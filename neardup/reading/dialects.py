@@ -55,9 +55,9 @@ class Dialect(NamedTuple):
     delimiter: str = COMMA  # of CSV
     encoding: str = ""  # of files without a byte order mark; "" is UTF-8
     quote: str = QUOTE  # of CSV
-    escape: str | None = ""  # of CSV; "" is none, and None none that is known of
-    long_rows: bool = True  # of more than a thousand lines
-    lf_rows: bool = False  # of a file whose rows end in LF alone
+    escape: str | None = ""  # of CSV; "" for none, None if unknown
+    long_rows: bool = True  # whether a row may have more than a thousand lines
+    lf_rows: bool = False  # whether rows end in LF alone
 
     @classmethod
     def of(

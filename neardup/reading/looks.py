@@ -51,7 +51,7 @@ OF_LINES = (
 
 class Look(NamedTuple):
     like: str = ""  # "": unknown
-    options: Sequence[str] | None = None  # that read the lines; None if nothing was found to
+    options: Sequence[str] | None = None  # options that read the lines; None if none were found
 
     def message(self, in_tasks: bool = False, without: str = "") -> str:
         """Return what the lines look like, and the options to add if there are some.

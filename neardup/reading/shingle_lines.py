@@ -185,9 +185,9 @@ def split(block: bytes) -> tuple[FoundLines, Tokens]:
         ends[:-1] &= (kinds[:-1] == ord("\n")) | (kinds[1:] != ord("\n")) | apart
     last = np.searchsorted(closing, np.flatnonzero(ends)[1:])  # tokens up to the end of each line
     first = np.append(0, last[:-1])
-    numbers = np.flatnonzero(first < last)  # of lines that are not blank
+    numbers = np.flatnonzero(first < last)  # numbers of lines that are not blank
     first, last = first[numbers], last[numbers]
-    opens[opening[first]] = closes[closing[first]] = False  # those of ids
+    opens[opening[first]] = closes[closing[first]] = False  # leave out the ids
     behind = marks[1:]
     stops = behind[opens]
     heads, tails = marks[opening[first]] + 1, behind[closing[last - 1]]

@@ -26,10 +26,10 @@ import numpy as np
 
 from neardup.runtime.program import StageError
 
-READ_BYTES = 1 << 20  # of a column, at once
-FIRST_ROWS = 16  # of a row group, to see how large its rows are
+READ_BYTES = 1 << 20  # bytes of a column read at once
+FIRST_ROWS = 16  # rows of a row group that are read to see how large they are
 GROWTH = 8  # the next rows may be larger, so batches grow in steps
-WRITTEN_BYTES = 64 << 20  # of a row group that is written
+WRITTEN_BYTES = 64 << 20  # size of a row group that is written
 VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 
 
@@ -40,7 +40,7 @@ class RowGroup(NamedTuple):
     size: int  # bytes of the columns that are read
     begin: int  # bytes of the file that have been read before
     end: int
-    batches: Callable[[int, int], Iterator[Any]]  # of at most so many rows, and about so many bytes
+    batches: Callable[[int, int], Iterator[Any]]  # arguments: maximum rows, approximate bytes
 
     def behind(self, rows: int) -> int:
         """Return how many bytes of the file have been read with the first rows of the group."""
@@ -257,7 +257,7 @@ def _row_bytes(column: Any) -> Any:
     values = _without_views(column.dictionary if coded else column)
     try:
         sizes = compute.binary_length(values)
-    except arrow.ArrowNotImplementedError:  # of numbers, lists and structs
+    except arrow.ArrowNotImplementedError:  # numbers, lists and structs
         return np.full(len(column), values.nbytes // max(len(values), 1))
     return (sizes.take(column.indices) if coded else sizes).fill_null(0).to_numpy()
 

@@ -38,7 +38,7 @@ SET_TOKENS = 32  # memory for the sums of a set, in tokens
 LANE_TOKENS = 255  # tokens whose sum fits in a lane: of 8 bits, or of 16 for weights up to 255
 STEP_BITS, SCALE = 12, 1 << 11  # of normal numbers
 DRAWS = 4  # normal numbers from a random word
-TOTAL_BITS = 39  # of a sum of weights; with 13 bits of a number, float64 is still exact
+TOTAL_BITS = 39  # for a sum of weights; with 13 bits of a number, float64 is still exact
 NORMAL_CACHE_TOKENS = 1 << 11
 DISTINCT_AT_ONCE = 1 << 16
 

@@ -30,10 +30,10 @@ import numpy as np
 
 MILLION = 10**6
 _DECIMALS = Context(prec=40, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
-_NEGLIGIBLE = Decimal("1e-32")  # of the largest term
+_NEGLIGIBLE = Decimal("1e-32")  # relative to the largest term
 _ONE = Decimal(1)
-NEGLIGIBLE = 1e-17  # of a sum that is at least 1
-PRECISION = 1e-13  # of p, relative; the last step of Newton's method is far smaller
+NEGLIGIBLE = 1e-17  # in a sum that is at least 1
+PRECISION = 1e-13  # relative, for p; the last step of Newton's method is far smaller
 
 
 def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:

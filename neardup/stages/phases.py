@@ -57,7 +57,7 @@ LETTERS = 3
 BLOCK_BYTES = 1 << 20  # bytes of lines
 HELD_BYTES = 32 << 20  # bytes of lines, of all partitions together
 BLOCK_ROWS = 1 << 16
-HELD_ROWS = 1 << 21  # of all partitions together, at about 60 bytes each
+HELD_ROWS = 1 << 21  # rows of all partitions together, at about 60 bytes each
 _ESCAPES = ((b"\x1b", b"\x1b0"), (b"\n", b"\x1b1"), (b"\r", b"\x1b2"))
 _NAME = re.compile(rb"p([0-9]+)/([0-9]+)[a-z]{3}")
 # The bytes of a row that are not always 0.

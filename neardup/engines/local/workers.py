@@ -25,7 +25,7 @@ from neardup.runtime.summary import QUIET, SHORT_SUMMARY
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENOUGH = 113  # exit code of a worker that ended early but well: the reader of stdout has closed it
-BROKEN_PIPE = -signal.SIGPIPE  # of a program; not a failure if its reader closed the pipe
+BROKEN_PIPE = -signal.SIGPIPE  # exit code of a program; not a failure if its reader closed the pipe
 COPIED_AT_ONCE = 1 << 20
 SIGNAL_SECONDS = 1
 STDERR = 2  # the descriptor

@@ -184,7 +184,7 @@ def with_neighbours(
     """
     waiting: deque[Packet] = deque()
     old: deque[int] = deque()
-    stamps: list[int] = []  # in order, of packets that wait and of some before
+    stamps: list[int] = []  # ascending, of the packets that wait and of some earlier ones
     for packet in packets:
         waiting.append(packet)
         if packet.pts is not None:

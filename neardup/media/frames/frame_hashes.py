@@ -73,7 +73,7 @@ AROUND = 8  # neighbours in time before and after
 NESTED = 2  # bars within bars
 REACH = (NESTED + 1) * 2 * AROUND  # neighbours that a hash can depend on, over all cuts
 
-PARTS = 4  # of a pixel, to which the end of a bar is rounded
+PARTS = 4  # the end of a bar is rounded to a quarter of a pixel
 ALL = SIDE * PARTS
 MAX_END = (MAX_BAR + 1) * PARTS  # where a bar may end
 

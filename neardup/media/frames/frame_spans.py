@@ -59,9 +59,9 @@ class SpanMaker:
 
     def __init__(self, tick_ms: int) -> None:
         self._tick = tick_ms
-        self._times: list[int] = []  # of the pictures that are held
+        self._times: list[int] = []  # times of the pictures that are held
         self._pictures: list[NDArray[np.uint8]] = []
-        self._done = 0  # of the pictures that are held: neighbours of the next ones only
+        self._done = 0  # held pictures that are only neighbours of the next ones
         self._spans: list[list[int]] = []
         self._hashes: list[NDArray[np.uint64]] = []
         self._first = 0  # the hash of the last span as a number

@@ -32,7 +32,7 @@ from neardup.runtime.program import naming
 VIDEOS = Store("videos", "videos.sqlite", 0x6E647669, 4 << 30)  # "ndvi"
 OTHER_VARIANTS = "made in another way"  # the reason of a failure
 MEGABYTE = 10**6
-SHORT_SECONDS = 1.2  # that two short videos must have in common to be a pair
+SHORT_SECONDS = 1.2  # common to two short videos, at least, if they are a pair
 TOO_SHORT = f"below {SHORT_SECONDS} seconds"
 MIN_LIMIT, SECONDS_PER_MEGABYTE = 600.0, 2.0  # until a file counts as lost
 

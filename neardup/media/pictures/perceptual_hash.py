@@ -40,8 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS = 256
-SIDE = 64  # of the small picture
-WAVES = 16  # a direction; their square is the number of bits
+SIDE = 64  # pixels per side of the small picture
+WAVES = 16  # per direction; their square is the number of bits
 BELOW = BITS // 2 - 1  # the place of the median, which is the lower one of the two in the middle
 STEP = 1 / 16  # of waves, whose rounding errors are below a thousandth
 STEEP = 90  # the sum of slopes for each point of quality

@@ -43,7 +43,7 @@ from neardup.sets.bit_vectors import popcount
 from neardup.sets.hashing import random_words
 
 HASH_BYTES = perceptual_hash.BITS // 8
-MIN_ONES = perceptual_hash.BITS // 4  # of a hash; half of the bits are usual
+MIN_ONES = perceptual_hash.BITS // 4  # bits of a hash that are 1; half of them are usual
 LOUD, FAINT = 1e5, 5e3  # the norm of the waves of a frame, and one below which it is nearly flat
 NEARER = 8  # bits
 OTHERS = 64  # pictures of a group with which each of it is compared

@@ -72,8 +72,8 @@ class VideoPair(NamedTuple):
     mirrored: bool  # b shows the mirror image of a
     runs: tuple[Run, ...]  # in the order of a_from
     seconds: float  # of all runs
-    share: float  # of the shorter one's seconds with frames that vote, 0 to 1
-    share_a: float  # of a's seconds with frames that vote, 0 to 1; `share` is this one or the next
+    share: float  # 0 to 1, of the shorter video's seconds with frames that vote
+    share_a: float  # the same share for a; `share` is equal to share_a or share_b
     share_b: float
     one_picture: bool = False  # most of the runs show a still: no evidence for a copy
     ends: tuple[float, float] = (inf, inf)  # of a and b, in whole tenths: no line is of later times

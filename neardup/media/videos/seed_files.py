@@ -45,7 +45,7 @@ from neardup.sets.hashing import combine
 from neardup.sets.ragged import chunks, first_of_run, grouped, spans, starts_of_runs
 
 PARTS = 64
-ROWS = 1 << 22  # that a process sorts at once
+ROWS = 1 << 22  # rows that a process sorts at once
 CHUNK = 1 << 19  # frames whose keys are made at once
 GATHERED = 1 << 20  # rows whose fingerprints are in memory at once
 ROW_BITS = 64 - KEY_BITS

@@ -34,7 +34,7 @@ STEP = 0.25  # seconds of the grid
 BEST_BINS = 3  # points of the grid that are kept for each rate, and then refined over all rates
 BETTER, MARGIN = 1.02, 0.5  # another rate than 1 needs so many times the votes, and seconds more
 FITS = 8  # rounds of least squares
-FIT_MATCHES, FIT_SECONDS = 8, 20.0  # that a fit needs
+FIT_MATCHES, FIT_SECONDS = 8, 20.0  # minima for a fit
 
 
 class Line(NamedTuple):

@@ -140,7 +140,7 @@ class Join:
         self.store, self.options = store, options
         self.common = np.zeros(store.frames, bool)
         self.shows_common = np.zeros(len(store), bool)  # for each video
-        self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # by all frames
+        self.copies: dict[tuple[int, int, bool], VideoPair] = {}  # compared by all frames
 
     def copies_in(self, seeds: Seeds) -> tuple[list[VideoPair], list[tuple[int, int]]]:
         """Return possible copies, by all frames, and which two videos are copies.

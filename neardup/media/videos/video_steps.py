@@ -244,7 +244,7 @@ def clusters(lines: Iterable[bytes]) -> Iterator[bytes]:
 class Clusters(NamedTuple):
     """The clusters of copies; a video without copies is a cluster by itself."""
 
-    number: int  # of all
+    number: int  # number of clusters, single videos included
     of: dict[bytes, bytes]  # the first video of a cluster, by videos that have copies
 
     @classmethod

@@ -24,7 +24,7 @@ ROOM = 1200  # letters of all differences
 MIN_GAP = 4  # words: fewer are shown
 GAP, DIFFERING = "gap", "differing"
 DIFFERENT = ("only_a", "only_b")
-BLANK = "\xa0"  # which HTML does not collapse
+BLANK = "\xa0"  # HTML does not collapse these
 
 
 def page(material: Material, pictures: bool) -> str:

@@ -24,7 +24,7 @@ class Paired(NamedTuple):
 
     a: str
     b: str
-    share: float  # of the shorter one
+    share: float  # share of the shorter video
     mirrored: bool
     one_picture: bool
     runs: list[Run]
@@ -55,11 +55,11 @@ class VideoAnswer(NamedTuple):
     pairs: int
     videos: int
     groups: int
-    seconds: float  # in common, of all pairs
+    seconds: float  # total of the seconds in common of all pairs
     mirrored: int  # pairs
     retimed: int  # pairs with a run at another speed
     removed: int  # videos
-    doubtful: int  # of these
+    doubtful: int  # removed videos that are doubtful
     largest: list[Group]
 
     @property
