@@ -191,7 +191,7 @@ SENT_ALONG = "numpy-cp39.tar.gz is sent with each job, not kept on the cluster: 
     ("before", "after", "why"),
     [
         ("mkdir -p", "echo mkdir: denied >&2; exit 1", "mkdir: denied"),
-        ('cp "$2"', "echo >$3._COPYING_; echo nu >", "HDFS is incomplete; the next run tries again"),
+        ('cp "$2"', "echo >$3._COPYING_; echo nu >", "incomplete; the next run tries again"),
         ("%A", "drwxr-xr-x", "{kept} is not private; type: hadoop fs -chmod 700 {kept}"),
     ],
 )
