@@ -137,6 +137,8 @@ class ArrowTable:
             end = self._file.tell()
             yield RowGroup(batch.num_rows, size, begin, end, partial(_parts, batch, ends))
             begin = end
+        if self._stream and self._file.read(1):  # such as another stream, whose rows would be lost
+            raise import_module("pyarrow").ArrowInvalid("more bytes follow the end of the stream")
 
     def written(self) -> dict[str, Any]:
         """Return the keywords of `write` for a file like this one."""

@@ -174,11 +174,13 @@ def joined_sets(
         return cost < LONG or cost < settings.scheme.seconds(settings.request, sets)
 
     assert isinstance(settings.measure, SetMeasure)
+    if not blocks:
+        return None
     found = np.empty(0, np.uint64)
     for some in combinations(blocks, 2) if len(blocks) > 1 else [blocks]:
         row = np.concatenate([np.empty(0, np.int64), *some])
         sets = _sets_at(row, batches())
-        joined = join_up_to(most, settings.measure, sets, worth) if blocks else None
+        joined = join_up_to(most, settings.measure, sets, worth)
         if joined is None:
             return None
         larger = sets.sizes[joined.left] > sets.sizes[joined.right]
