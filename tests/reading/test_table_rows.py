@@ -136,12 +136,12 @@ def test_a_wrong_offset_in_an_arrow_file(tmp_path: Path) -> None:
     assert f"{path}: is not an Arrow file, or damaged: " in result.err
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9])
-def test_a_stream_that_is_cut_short(share: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.3, 0.9, 2])
+def test_a_stream_that_is_cut_short_or_followed_by_another(share: float, tmp_path: Path) -> None:
     path = tmp_path / "stream.arrow"
     many(path, group=500)
     data = path.read_bytes()
-    path.write_bytes(data[: int(share * len(data))])
+    path.write_bytes((2 * data)[: int(share * len(data))])
     result = run([*RUN_LOCAL, "--output=kept", path], tmp_path)
     assert (result.code, result.out, result.left) == (1, b"", [])
     assert f"{path}: is not an Arrow file, or damaged: " in result.err
