@@ -85,7 +85,7 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
 def check_named(lines: Lines, fields: Fields, name: str) -> None:
     """Raise StageError if a field of --keep, or one of several texts, is missing from all rows.
 
-    A text may be null in all of them, and so may the field that it is nested in.
+    A text may be null or an empty list in all of them, and so may the field that it is nested in.
     """
     texts = fields.texts if len(fields.texts) > 1 else ()
     rows = [*_rows(lines)] if texts or fields.ranked else []
@@ -96,7 +96,11 @@ def check_named(lines: Lines, fields: Fields, name: str) -> None:
         around = {*accumulate(field.split("."), "{}.{}".format)}
         if flag == "--keep" or around.isdisjoint(_columns(rows)):
             there = _listed(_columns(rows[:SEEN_ROWS]))
-            raise StageError(f"{name}: no row has a field {field!r}; name one with {flag}: {there}")
+            rare = "" if flag == "--keep" else f"; if it is rare, {to_add('--max-bad', '1')}"
+            raise StageError(
+                f"{name}: no row at the start has a field {field!r}; name one with {flag}: {there}"
+                f"{rare}"
+            )
 
 
 def check_columns(
@@ -163,8 +167,8 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
             if objects and not (some is value and "type" in objects[0]):
                 for each in objects:
                     add(each, f"{before}{name}.")
-            elif value != []:
-                columns.setdefault(before + name, []).append(value)
+            else:  # an empty list shows that there is a field, and nothing about its values
+                columns.setdefault(before + name, []).extend([value] * (value != []))
 
     for row in rows:
         add(row, "")

@@ -97,10 +97,14 @@ def test_each_of_several_texts_is_in_some_row(text: str, tmp_path: Path) -> None
     wrong = next(name for name in text.split(",") if name not in ("lang", "body"))
     assert (told.code, told.out) == (1, b"")
     assert f"{wrong!r}; name one with --text: it has lang, " in told.err
+    assert told.err.rstrip().endswith("; if it is rare, add: --max-bad 1")
+    again = [*RUN_LOCAL, "--id=uuid", "--max-bad=1", "--text", text, tmp_path / "a.jsonl"]
+    assert succeed(again, tmp_path).out.endswith(b"\t1.000000\n")
 
 
-def test_one_of_several_texts_may_be_null(tmp_path: Path) -> None:
-    none = [{**row, "meta": None} for row in rows()]
+@pytest.mark.parametrize("empty", [None, [], {}])
+def test_one_of_several_texts_may_be_empty(empty: object, tmp_path: Path) -> None:
+    none = [{**row, "meta": empty} for row in rows()]
     path = written(tmp_path / "rows.jsonl", none)
     answer = succeed([*RUN_LOCAL, "--id=uuid", "--text=body,n,meta.summary", path], tmp_path)
     assert answer.out == b"u38\tu39\t1.000000\n"
