@@ -47,6 +47,10 @@ COMMANDS = {
     "documents": ("tools.documents", "similar text files in folders and archives"),
     "folders": ("tools.documents", "folders with mostly the same files, or contained in others"),
     "report": ("tools.report", "an HTML page of what was found, with texts side by side"),
+    "judge": (
+        "tools.judge",
+        "pairs to judge by eye, one after the other: the precision of a run, and pairs to keep out",
+    ),
     "why": ("tools.judge", "why two records are a pair or not: what they share, and which keys"),
 }
 # The commands that run the job: the program of each, and what it does.

@@ -29,6 +29,7 @@ CALLS = {
     "evaluate": ["{pairs}", "{pairs}"],
     "audit": ["{records}", "{pairs}"],
     "why": ["{records}", "a", "b"],
+    "judge": ["{pairs}", "--records", "{records}", "--terminal"],
     "report": ["{pairs}", "--records", "{records}", "-o", "{new}"],
     "curve": [],
     "example": [],

@@ -62,14 +62,14 @@ class Browser:
         assert "error" not in answer, answer
         return answer["result"]
 
-    def visit(self, page: Path, width: int, scheme: str) -> None:
-        """Open a file at a width and in a colour scheme, and wait until it has loaded."""
+    def visit(self, page: Path | str, width: int, scheme: str) -> None:
+        """Open a file or address at a width, in a colour scheme; wait until it has loaded."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.ask("Emulation.setEmulatedMedia", media="", features=[feature])
         size = dict(width=width, height=600, deviceScaleFactor=1, mobile=False)
         self.ask("Emulation.setDeviceMetricsOverride", **size)
         self.events.clear()
-        self.ask("Page.navigate", url=page.resolve().as_uri())
+        self.ask("Page.navigate", url=page if isinstance(page, str) else page.resolve().as_uri())
         while not self.told("Page.loadEventFired"):
             self.events.append(self._next())
 

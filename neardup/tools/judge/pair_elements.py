@@ -122,6 +122,21 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
     return [(kind, shingling.joined(word for _, word in run)) for kind, run in runs]
 
 
+def shingle_difference(a: str, b: str) -> list[tuple[str, str]]:
+    """Compare two texts of shingles as sets: first shingles of only one text, then those of both.
+
+    >>> shingle_difference("10 9 1", "1 2 9")
+    [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
+    """
+    ours, theirs = set(a.split()), set(b.split())
+    kinds = [(ONLY_A, ours - theirs), (ONLY_B, theirs - ours), (SAME, ours & theirs)]
+    return [
+        (kind, " ".join(sorted(some, key=lambda shingle: (len(shingle), shingle))))
+        for kind, some in kinds
+        if some
+    ]
+
+
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield index pairs (i, j) of a common subsequence: a longest one unless texts are long."""
     shorter = min(len(a), len(b))
@@ -216,7 +231,11 @@ def difference(a: str, b: str) -> str:
     >>> difference("one two three four five six", "one two three four five SIX seven")
     '… three four five six {+seven+}'
     """
-    parts = word_difference(a, b)
+    return as_wdiff(word_difference(a, b))
+
+
+def as_wdiff(parts: Sequence[tuple[str, str]]) -> str:
+    """Format the parts of `word_difference`, with long parts shortened."""
     changes = [i for i, (kind, _) in enumerate(parts) if kind != SAME]
     if not changes:
         return "none: the same words in the same order"

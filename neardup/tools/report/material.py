@@ -29,7 +29,7 @@ from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
 from neardup.tools.judge.explanation import block_difference
-from neardup.tools.judge.pair_elements import texts_of, word_difference
+from neardup.tools.judge.pair_elements import shingle_difference, texts_of, word_difference
 from neardup.tools.report.facts import SHOWN, Facts, Found, Node, PairGraph, facts_of
 
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
@@ -161,21 +161,6 @@ def read_removed(file: str, doubt: Doubt | None = None) -> RemovedRecords:
     most = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
     shown = [*first[True], *first[False]][:FIRST]
     return RemovedRecords(sum(reasons.values()), chained, doubtful, shown, len(reasons), most)
-
-
-def shingle_difference(a: str, b: str) -> Parts:
-    """Compare two texts of shingles as sets: first shingles of only one text, then those of both.
-
-    >>> shingle_difference("10 9 1", "1 2 9")
-    [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
-    """
-    ours, theirs = set(a.split()), set(b.split())
-    kinds = [("only_a", ours - theirs), ("only_b", theirs - ours), ("same", ours & theirs)]
-    return [
-        (kind, " ".join(sorted(some, key=lambda shingle: (len(shingle), shingle))))
-        for kind, some in kinds
-        if some
-    ]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,130 @@
+"""Precision of a run, from verdicts on pairs that were drawn evenly over strata of similarity.
+
+Each stratum has the exact interval of its own draw (Clopper, Pearson 1934).  Strata differ in size:
+the precision of all pairs is the mean of theirs, each weighted by its pairs.  H intervals, each of
+which misses with probability at most α/H, all hold together with probability 1 - α (Bonferroni),
+and so does the weighted mean of their ends, for all thresholds at once.
+
+Letters: H strata, with N pairs each of which n are judged and k the same; α = 0.05.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.similarity.intervals import clopper_pearson
+from neardup.verification.not_pairs import SAME, Verdict
+
+ALPHA = 0.05
+GOAL = 0.99
+WIDTHS = (1, 2, 5, 10)  # hundredths of similarity
+MOST_STRATA = 10
+
+
+class Strata(NamedTuple):
+    """Ranges of similarity, from `lows` (millionths, ascending), with the numbers of pairs in them.
+
+    >>> Strata.of({90: 5, 93: 7, 100: 2})
+    Strata(lows=[900000, 930000, 1000000], sizes=[5, 7, 2])
+    """
+
+    lows: list[int]
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, hundredths: Mapping[int, int]) -> "Strata":
+        """Merge counts of pairs by hundredths of similarity; pairs at 1 have their own stratum."""
+        for width in WIDTHS:
+            sizes: dict[int, int] = {}
+            for each, count in sorted(hundredths.items()):
+                low = each // width * width if each < 100 else 100
+                sizes[low * 10_000] = sizes.get(low * 10_000, 0) + count
+            if len(sizes) <= MOST_STRATA:
+                break
+        return cls(list(sizes), list(sizes.values()))
+
+    def number(self, millionths: int) -> int:
+        """Return the number of the stratum of a similarity."""
+        return int(np.searchsorted(self.lows, millionths, side="right")) - 1
+
+
+def ends(hits: int, n: int, size: int, alpha: float) -> tuple[float, float]:
+    """Return the interval of the share of a stratum's pairs that are the same."""
+    if n >= size:  # all of them are judged
+        return hits / n, hits / n
+    return clopper_pearson(hits, n, alpha) if n else (0.0, 1.0)
+
+
+def mean(values: Sequence[float], sizes: Sequence[int]) -> float:
+    return float(np.dot(values, sizes)) / sum(sizes)
+
+
+def report(strata: Strata, verdicts: Sequence[tuple[Verdict, bytes]]) -> list[str]:
+    """Return the lines of the table, and the threshold for a precision of 99 %."""
+    if not strata.sizes:
+        return ["no pairs"]
+    n, k = ([0] * len(strata.sizes) for _ in range(2))
+    for pair, verdict in verdicts:
+        number = strata.number(int(pair.similarity.replace(b".", b"")))
+        n[number] += 1
+        k[number] += verdict == SAME
+    rows = list(zip(k, n, strata.sizes))
+    lines = [_row("similarity", "pairs", "judged", "same", "precision, with its 95% interval")]
+    for low, (same, judged, size) in zip(strata.lows, rows):
+        share = _share(same / judged, *ends(same, judged, size, ALPHA)) if judged else "-"
+        lines.append(_row(f"from {low / 10**6:g}", f"{size:,}", f"{judged:,}", f"{same:,}", share))
+    if all(n):
+        alpha = ALPHA / len(rows)
+        each = [(same / judged, *ends(same, judged, size, alpha)) for same, judged, size in rows]
+        share = _share(*(mean(some, strata.sizes) for some in zip(*each)))
+        total = f"{sum(strata.sizes):,}", f"{sum(n):,}", f"{sum(k):,}"
+        lines.append(_row("all", *total, f"{share}, each row weighted by its pairs"))
+    return [*lines, _threshold(strata.lows, rows)]
+
+
+def _row(name: str, pairs: str, judged: str, same: str, share: str) -> str:
+    return f"{name:12}{pairs:>12}{judged:>8}{same:>8}  {share}"
+
+
+def _share(share: float, low: float, high: float) -> str:
+    return f"{share:.4f}  {floor(low * 10**4) / 10**4:.4f} to {ceil(high * 10**4) / 10**4:.4f}"
+
+
+def _threshold(lows: Sequence[int], rows: Sequence[tuple[int, int, int]]) -> str:
+    """Return a line with the lowest threshold that has the precision, or what it takes.
+
+    rows: (k, n, N) of each stratum.
+    """
+    goal = f"a precision of {GOAL:.0%} with {1 - ALPHA:.0%} confidence"
+    for i, low in enumerate(lows):
+        if _low_end(rows[i:], len(rows)) >= GOAL:
+            return f"threshold {low / 10**6:g} has {goal}"
+    needed = [(_more(rows[i:], len(rows)), low) for i, low in enumerate(lows)]
+    more, low = min(needed)
+    return (
+        f"no threshold has {goal} yet; {low / 10**6:g} has it after {more:,} more judgements, if "
+        "they all are `same`"
+    )
+
+
+def _low_end(rows: Sequence[tuple[int, int, int]], strata: int) -> float:
+    # One-sided, so that all of α is below; a stratum without judgements may have no true pair.
+    return mean([ends(*row, 2 * ALPHA / strata)[0] for row in rows], [size for *_, size in rows])
+
+
+def _more(rows: Sequence[tuple[int, int, int]], strata: int) -> int:
+    """Return how many further judgements, all `same` and as many in each row, reach the goal."""
+
+    def after(more: int) -> list[tuple[int, int, int]]:
+        adds = [min(more, size - n) for _, n, size in rows]
+        return [(k + add, n + add, size) for (k, n, size), add in zip(rows, adds)]
+
+    low, high = 0, max(size for *_, size in rows)
+    if _low_end(after(high), strata) < GOAL:
+        return sum(size for *_, size in rows) + 1  # not even if all are judged
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _low_end(after(middle), strata) >= GOAL else (middle, high)
+    return sum(n for _, n, _ in after(high)) - sum(n for _, n, _ in rows)
