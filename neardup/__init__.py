@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from neardup.library import (
         Deduplicated,
         Index,
+        Kept,
         Match,
         Pair,
         Removed,
@@ -44,6 +45,7 @@ __version__ = VERSION
 __all__ = [
     "Deduplicated",
     "Index",
+    "Kept",
     "Match",
     "Pair",
     "Removed",

@@ -11,7 +11,18 @@ It holds all records in memory, forks no process, writes no file but an index, a
 from neardup.runtime.program import interrupts_held
 
 with interrupts_held():  # an interrupted import of numpy cannot be repeated
-    from neardup.library.calls import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
+    from neardup.library.calls import Pair, clusters, deduplicate, pairs
+    from neardup.library.deduplicated import Deduplicated, Kept, Removed
     from neardup.library.record_index import Index, Match
 
-__all__ = ["Deduplicated", "Index", "Match", "Pair", "Removed", "clusters", "deduplicate", "pairs"]
+__all__ = [
+    "Deduplicated",
+    "Index",
+    "Kept",
+    "Match",
+    "Pair",
+    "Removed",
+    "clusters",
+    "deduplicate",
+    "pairs",
+]

@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.library import keywords
+from neardup.library.deduplicated import Deduplicated, FoundEdges, rows_at
 from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
-from neardup.lines.answer_lines import NO_PAIR
 from neardup.options.settings import (
     Settings,
     counts_first,
@@ -73,24 +73,6 @@ class Pair(NamedTuple):
     a: Any
     b: Any
     similarity: Fraction
-
-
-class Removed(NamedTuple):
-    """The id of a removed record, the id of the kept record it duplicates, and their similarity.
-
-    With the rule "cluster" the two may not be a pair, and then there is no similarity.
-    """
-
-    id: Any
-    because: Any
-    similarity: Fraction | None
-
-
-class Deduplicated(NamedTuple):
-    """The ids of the kept records, and the removed records, both in the order of the input."""
-
-    kept: list[Any]
-    removed: list[Removed]
 
 
 @with_keywords(Keywords)
@@ -152,20 +134,7 @@ def deduplicate(
     [Removed(id=2, because=0, similarity=Fraction(1, 1))]
     """
     with keywords.as_value_errors():
-        run = _Run("removed", records, threshold, options)
-        because: dict[int, int] = {}
-        sure: dict[int, int] = {}
-        for line in run.decided():
-            place, _, kept, similarity = line.rstrip(b"\n").split(b"\t")
-            gone = int(place, 16) - NEW
-            because[gone] = run.position[int(kept)]
-            if similarity != NO_PAIR:
-                sure[gone] = because[gone]
-        found = run.similarities(sure)
-    return Deduplicated(
-        [run.id(i) for i in range(len(run.given)) if i not in because],
-        [Removed(run.id(i), run.id(j), found.get(i)) for i, j in sorted(because.items())],
-    )
+        return _Run("removed", records, threshold, options).found_edges().answer()
 
 
 class _Run:
@@ -262,15 +231,14 @@ class _Run:
         edges = [b"".join(self.lines())]
         return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
 
-    def similarities(self, partners: Mapping[int, int]) -> dict[int, Fraction]:
-        """Return {position: similarity} for records that are a pair with their partner."""
-        ends = np.array([*partners.items()], np.int64).reshape(-1, 2)
-        left, right = np.searchsorted(self._positions, ends.T)
-        found = self.settings.measure.verified(self._records.sets, left, right)
-        return {
-            int(self._positions[row]): Fraction(part, whole)
-            for row, part, whole in zip(found.left, found.part.tolist(), found.whole.tolist())
-        }
+    def found_edges(self) -> FoundEdges:
+        """Return the edges that a decision needs, and the sets of the records in them."""
+        edges = self.lines()
+        tagged = list(dict.fromkeys(line.partition(b"\t")[0] for line in edges))
+        some = np.unique(rows_at(self.settings, tagged, self._positions))
+        how = self.settings, edges, self.position
+        rows, sets = self._positions[some], self._records.sets.take(some)
+        return FoundEdges(self.given.ids, len(self.given), *how, rows, sets)
 
 
 class ExactLines(PairLines):
