@@ -79,7 +79,8 @@ class Walk:
     """A walk that finds the files in folders, and calls `skip` (why, path) for those it skips.
 
     Files that are named are found whatever the patterns.  `holds` names the files that are read
-    as folders, such as archives.  With `each_link`, every hard link of a file is a file.
+    as folders, such as archives, `shows` the hidden folders that are read.  With `each_link`, every
+    hard link of a file is a file.
 
     >>> walk = Walk()
     >>> [path_id(file.path) for file in walk.files(["neardup/files/__init__.py"])]
@@ -91,9 +92,11 @@ class Walk:
         patterns: Patterns = EVERY_FILE,
         holds: Callable[[bytes], bool] = lambda _: False,
         each_link: bool = False,
+        shows: Callable[[bytes], bool] = lambda _: False,
         skip: Callable[[str, bytes], object] = lambda why, path: None,
     ) -> None:
         self.patterns, self._holds, self._each_link = patterns, holds, each_link
+        self._shows = shows
         self.skip = skip
         self.closed: list[tuple[bytes, str]] = []  # folders that cannot be read, and why
         # (device, inode) of hard links, by path; only with `each_link`
@@ -125,7 +128,7 @@ class Walk:
         named_in: a file that has the path.  It may be relative to that file's folder, too, or be
         of a member of an archive; and where it leads to no file, to any folder.
         """
-        ends = [found.start() for found in re.finditer(b"!", path) if named_in]
+        ends = [found.start() for found in re.finditer(rb"/?!|/#\d+\Z", path) if named_in]
         paths = [path, *(path[:end] for end in ends)]
         there = False
         for folder in {b"", os.path.dirname(os.fsencode(named_in.rstrip("/")))}:
@@ -162,7 +165,7 @@ class Walk:
             entry = next(waiting[-1], None)
             if entry is None:
                 waiting.pop()
-            elif entry.name.startswith(b"."):
+            elif entry.name.startswith(b".") and not self._shows(entry.path):
                 self.skip(HIDDEN, entry.path)
             elif entry.is_symlink():
                 self.skip(LINKS, entry.path)

@@ -26,6 +26,7 @@ from neardup.runtime.summary import QUIET, SHOWN_BAD_LINES, VERBOSE, many
 SHOWN_KINDS, SHOWN_NAMES = 4, 3  # other kinds of files; names for each kind or reason
 MAX_NAME = 200  # bytes of a name that are shown
 HOUR = 3600
+TEXT_ALONE = "documents by text alone, not attachments or pictures"
 FLAT = "without detail"
 ANIMATED = "animated, never like a still"
 
@@ -55,7 +56,7 @@ class Tally:
         self.others: Counter[str] = Counter()
         self.animated: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.no_file: Counter[str] = Counter()  # of old ones
+        self.compared: Counter[str] = Counter()  # but not as a whole, or without a file
         self.guessed: Counter[str] = Counter()  # by encoding
         self._names: dict[str, list[str]] = {}  # the first names of each reason
 
@@ -79,7 +80,7 @@ class Tally:
 
     def leave_out(self, why: str, path: bytes) -> None:
         """Count a file that is not compared, under the reason `why`; -v prints its name."""
-        (self.no_file if why == NO_FILE else self.left_out)[why] += 1
+        (self.compared if why in (NO_FILE, TEXT_ALONE) else self.left_out)[why] += 1
         self._name(why, path, why)
 
     def animate(self, path: bytes) -> None:
@@ -138,9 +139,9 @@ class Tally:
     def not_compared(self) -> list[str]:
         """Return the lines on files that were left out, or could not be read, with some names."""
         lines = [f"not compared: {listed(self.left_out, None, self._names)}"] * bool(self.left_out)
-        if self.no_file:
-            old = listed(self.no_file, None, self._names)
-            lines.append(f"compared: {old}; look for them before deleting")
+        if self.compared:
+            some = listed(self.compared, None, self._names)
+            lines.append(f"compared: {some}; look for them before deleting")
         if self.guessed:
             lines.append(f"not UTF-8, read as: {listed(self.guessed, None, self._names)}")
         if self.failed:
@@ -173,7 +174,7 @@ class Tally:
             f"files that are not {noun}s": sum(self.others.values()),
             **{f"… {kind}": count for kind, count in self.others.most_common()},
             **{f"read as {encoding}": count for encoding, count in self.guessed.most_common()},
-            **{f"compared: {why}": count for why, count in self.no_file.items()},
+            **{f"compared: {why}": count for why, count in self.compared.items()},
             **{f"skipped: {why}": count for why, count in sorted(self.left_out.items())},
         }
         lines = [f"{name:33} {count:>10,}" for name, count in counts.items()]

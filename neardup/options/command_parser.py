@@ -20,7 +20,7 @@ SECTIONS = {
     ),
     "input": (
         "--input --delimiter --quote --escape --encoding --id --text --fingerprint --include "
-        "--exclude --shingle --clean --max-line --max-bad --strict"
+        "--exclude --headers --shingle --clean --max-line --max-bad --strict"
     ),
     "output": "--output -0 -o --removed --report -v -q",
     "decisions": "--keep --rule --against --between",

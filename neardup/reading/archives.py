@@ -33,7 +33,7 @@ HIDDEN_MEMBERS, OTHER_MEMBERS = "hidden members of archives", "links and special
 LEFT_OUT_MEMBERS = "members of archives left out by --include or --exclude"
 OUTSIDE = "members of archives with an absolute path or .."
 HIDDEN_PART = re.compile(rb"(?:\A|[/\\])\.(?!\.?(?:[/\\]|\Z))")
-NUMBERED = re.compile(rb"/!\d+!")  # behind an archive, before a member
+NUMBERED = re.compile(rb"/(?:!\d+!|#\d+\Z)")  # behind an archive, before a member
 OUTSIDE_NAME = re.compile(rb"\A[/\\]|\A[A-Za-z]:|(?:\A|[/\\])\.\.(?:[/\\]|\Z)")
 DAMAGED, UNREADABLE, BINARY = "damaged", "cannot be read", "binary"
 OVER_LIMIT = "beyond what an archive may take"
@@ -52,7 +52,7 @@ class OverLimitError(Exception):
 
 
 class MemberError(Exception):
-    """Error for one member of a zip; `args` are a reason and a detail."""
+    """Error for one document; `args` are the reason, a detail, and whether it is just skipped."""
 
 
 class ArchiveMember(NamedTuple):
@@ -88,9 +88,7 @@ class Archive:
 
     def member(self, name: bytes, regular: bool, changed: float, read: Any) -> ArchiveMember:
         """Return a member with a path, or the reason why it is left out."""
-        self._seen[name] += 1
-        plain = self.path + MEMBER + name
-        why = ""
+        path, why = self.path_of(name), ""
         if not regular:
             why = OTHER_MEMBERS
         elif HIDDEN_PART.search(name):
@@ -99,9 +97,15 @@ class Archive:
             why = OUTSIDE
         elif not self._allow(name):
             why = LEFT_OUT_MEMBERS
-        elif self._seen[name] > 1 or MEMBER in name or os.path.lexists(plain):
-            plain = b"%b/!%d!%b" % (self.path, self._seen[name], name)
-        return ArchiveMember(plain, changed, read, why)
+        return ArchiveMember(self.path + MEMBER + name if why else path, changed, read, why)
+
+    def path_of(self, name: bytes, numbered: bool = False) -> bytes:
+        """Return a path for the next member with a name, which no file can have."""
+        self._seen[name] += 1
+        plain = self.path + MEMBER + name
+        if numbered or self._seen[name] > 1 or MEMBER in name or os.path.lexists(plain):
+            return b"%b/!%d!%b" % (self.path, self._seen[name], name)
+        return plain
 
 
 def archive_of(path: bytes) -> bytes:

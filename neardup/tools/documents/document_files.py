@@ -2,6 +2,7 @@
 
     notes/a.txt          ─▶  notes/a.txt
     old.zip, old.tar.gz  ─▶  old.zip!notes/a.txt for each member (`archives`)
+    mail.mbox            ─▶  mail.mbox!a7@host for each mail (`mails`)
 
 A document is text in UTF-8, in what its byte order mark or --encoding names, or in a guess.  A
 compressed file (gzip, bzip2, xz, zstd) is read as the file in it.  First bytes, not names, tell
@@ -19,11 +20,11 @@ import os
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Callable, NamedTuple, Union
 
-from neardup.reading import archives
+from neardup.reading import archives, mails
 from neardup.reading.cleaning import whole
 from neardup.reading.compressed import OPENERS, SIGNATURES, opened, packed_as, suffix_of
 from neardup.reading.dialects import AS_USUAL, MARKED, Dialect
@@ -55,6 +56,7 @@ class Document(NamedTuple):
     bytes: int = 0
     changed: float = 0.0  # seconds since 1970, in UTC
     encoding: str = ""  # if it was guessed
+    unread: mails.Hashes = frozenset()  # hashes of attachments
 
 
 class NoDocument(NamedTuple):
@@ -68,7 +70,19 @@ class NoDocument(NamedTuple):
 
 Outcome = Union[Document, NoDocument]
 Guess = Callable[[bytes], "tuple[str, str] | None"]  # a text, and the encoding that it is read in
-Reader = Callable[[bytes, bytes], Outcome]  # of a path and the bytes of a file
+Reader = Callable[..., Outcome]  # of a path and the bytes of a file
+
+
+class DocumentKind(NamedTuple):
+    """A kind of document that is not plain text."""
+
+    name: re.Pattern[bytes]  # of its files
+    start: re.Pattern[bytes]
+    read: Callable[..., mails.ReadText]  # as `mails.read_mail`; MemberError if there is no text
+
+
+MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)
+KINDS = (MAIL,)
 
 
 def is_archive(path: bytes) -> bool:
@@ -83,24 +97,37 @@ def documents(
     allow: Callable[[bytes], bool] = lambda _: True,
     dialect: Dialect = AS_USUAL,
     guess: Guess | None = None,
+    headers: Sequence[str] = (),
 ) -> Iterator[Outcome]:
     """Yield a Document, or a NoDocument with the reason, for a file or each member of an archive.
 
     state: the size, and the time of the last change in nanoseconds, when the file was found.
     Members whose names `allow` does not accept are skipped.  A file that is longer than `limit`
-    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.
+    bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.  headers: of
+    mails, whose values are part of the text.
     """
-    text = partial(text_of, limit=limit, dialect=dialect, guess=guess)
+    if mails.is_delivered(path):
+        yield NoDocument(path, mails.DELIVERED, skipped=True)
+        return
+    archive = archives.Archive(path, state[0], allow)
     try:
-        for outcome in _outcomes(archives.Archive(path, state[0], allow), limit, text):
+        began = False
+        text = partial(read, limits=archive, limit=limit, dialect=dialect, guess=guess)
+        for outcome in _outcomes(archive, limit, partial(text, headers=headers)):
             if outcome.path != path:  # a member
+                began = True
                 yield outcome
             elif _state(path) == state:
                 yield dated(outcome, state[1] / 1e9)
+                return
         if _state(path) != state:
             yield NoDocument(path, CHANGED)
     except OSError as error:
-        yield NoDocument(path, archives.UNREADABLE, error.strerror or str(error))
+        gone = isinstance(error, FileNotFoundError) and not began
+        if gone and (now := mails.moved(path)):
+            yield from documents(now, state, limit, allow, dialect, guess, headers)
+        else:
+            yield NoDocument(path, archives.UNREADABLE, error.strerror or str(error))
 
 
 def _state(path: bytes) -> tuple[int, int]:
@@ -123,9 +150,16 @@ def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[O
             if archives.is_tar(head) or (TAR.search(path) and head == bytes(archives.BLOCK)):
                 yield from _texts(archives.tar_members(head, stream, archive), limit, text)
                 return
+            if mails.MBOX_START.match(head):
+                members = mails.mbox_members(head, stream, archive, limit)
+                yield from _texts(members, limit, partial(text, kind=MAIL))
+                return
+            if mails.MBOX.search(path) and head.strip():
+                raise ValueError("its first line is not `From`, an address and a date")
             outcome = text(path, head + stream.read(max(0, limit + 1 - len(head))))
-        says_packed = is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
-        if isinstance(outcome, NoDocument) and outcome.skipped and says_packed:
+        named = is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
+        other = head and any(k.name.search(path) and not k.start.match(head) for k in KINDS)
+        if isinstance(outcome, NoDocument) and outcome.skipped and (named or other):
             outcome = NoDocument(path, archives.DAMAGED, "is not what its name says")
     except archives.OverLimitError as error:
         outcome = NoDocument(path, archives.OVER_LIMIT, str(error))
@@ -150,13 +184,45 @@ def _texts(
             yield NoDocument(member.path, *error.args)
 
 
+def read(
+    path: bytes,
+    data: bytes,
+    limit: int,
+    dialect: Dialect,
+    guess: Guess | None,
+    headers: Sequence[str],
+    limits: archives.Archive,
+    kind: DocumentKind | None = None,
+) -> Outcome:
+    """Return the document in a file's bytes; the kind follows from its name and first bytes."""
+    kind = kind or next((k for k in KINDS if k.name.search(path) and k.start.match(data)), None)
+    if not kind:
+        return text_of(path, data, limit, dialect, guess)
+    if len(data) > limit:
+        return NoDocument(path, TOO_LONG, f"more than {limit:,} bytes")
+
+    def decode(data: bytes) -> tuple[str, str]:
+        found = text_of(path, data, limit, dialect, guess)
+        if isinstance(found, NoDocument):
+            raise archives.MemberError(*found[1:])
+        return found.text, found.encoding
+
+    try:
+        text, encoding, unread = kind.read(data, decode, headers, limits)
+    except archives.MemberError as error:
+        return NoDocument(path, *error.args)
+    if "\0" in text or not text.strip():
+        return NoDocument(path, archives.BINARY if "\0" in text else EMPTY, skipped=True)
+    return Document(path, whole(text), len(data), encoding=encoding, unread=unread)
+
+
 def text_of(
     path: bytes, data: bytes, limit: int, dialect: Dialect = AS_USUAL, guess: Guess | None = None
 ) -> Outcome:
     r"""Return the document in a file's bytes, or why there is none; `limit`: maximum bytes.
 
     >>> text_of(b"a", b"to be\n", 9)
-    Document(path=b'a', text='to be\n', bytes=6, changed=0.0, encoding='')
+    Document(path=b'a', text='to be\n', bytes=6, changed=0.0, encoding='', unread=frozenset())
     >>> text_of(b"a", b"\x89PNG\0", 9)
     NoDocument(path=b'a', reason='binary', detail='', skipped=True)
     """

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -27,10 +29,11 @@ from neardup.engines.local.answer_file import (
 from neardup.engines.local.workers import Progress, working_folder
 from neardup.files.decoders import Failure
 from neardup.files.folder_walk import FoundFile, Patterns, Walk, path_id, path_of
-from neardup.files.tally import Rules, Tally
+from neardup.files.tally import TEXT_ALONE, Rules, Tally
 from neardup.options import table
 from neardup.options.command_parser import SHARED, flags, plain_names
 from neardup.options.settings import Settings, settings_before_counts
+from neardup.reading import mails
 from neardup.reading.archives import archive_of
 from neardup.reading.fingerprint_lines import FINGERPRINTS
 from neardup.reading.row_files import LineTable, fields_table, json_row
@@ -92,8 +95,9 @@ SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
-All files below each FOLDER are read, and the members of archives (.zip, .tar, .tar.gz …).  Hidden,
-binary and empty files are skipped, and symbolic links are not followed.
+All files below each FOLDER are read, the members of archives (.zip, .tar, .tar.gz …), and mails
+(mbox, Maildir, .eml).  Hidden, binary and empty files are skipped, and symbolic links are not
+followed.
 
     python3 -m neardup documents docs > pairs.tsv
     python3 -m neardup documents --include '*.html' --clean html --threshold 0.8 site
@@ -129,8 +133,12 @@ def main() -> None:
     with working_folder() as folder, ExitStack() as stack:
         progress = Progress(NAME, ["documents"], 1)
         tally = Tally(rules, progress.clear)
-        walk = Walk(Patterns.of(args.include, args.exclude), is_archive, skip=tally.leave_out)
+        patterns = Patterns.of(args.include, args.exclude)
+        walk = Walk(patterns, is_archive, shows=mails.is_maildir, skip=tally.leave_out)
         files = list(walk.files(args.files))
+        for path in filter(patterns.allow, mails.missed(file.path for file in files)):
+            with suppress(StageError):  # it was removed since then
+                files += walk.files([os.fsdecode(path)])
         for flag, dest in OUTPUT_FILES.items():
             walk.check_new(flag, getattr(args, dest, None))
         how = "-o", args.answer, args.against or [], columns
@@ -140,7 +148,8 @@ def main() -> None:
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
-            write_to(sink, json_lines(counted, settings, walk, tally, guess, not args.lines))
+            reading = settings, walk, tally, guess, args.headers
+            write_to(sink, json_lines(counted, *reading, not args.lines))
         old = run.others(options.against, walk, _id_of, folder, args.output in PATHS)
         options = replace(options, against=tuple(old))
         if tally.results:
@@ -207,13 +216,14 @@ def json_lines(
     walk: Walk,
     tally: Tally,
     guess: Guess | None,
+    headers: Sequence[str],
     compared: bool,
 ) -> Iterator[bytes]:
     """Yield a JSON line for each document in the files; count all outcomes in `tally`.
 
     compared: whether documents are compared, so that short ones are named.
     """
-    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess
+    how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, headers
     for file in files:
         for outcome in document_files.documents(file.path, (file.size, file.mtime_ns), *how):
             tally.files += 1
@@ -223,6 +233,8 @@ def json_lines(
                     tally.results += 1
                     if outcome.encoding:
                         tally.guess(outcome.encoding, outcome.path)
+                    if compared and outcome.unread:
+                        tally.leave_out(TEXT_ALONE, outcome.path)
                     if compared and (too_short := shortness(outcome.text, settings)):
                         tally.leave_out(too_short, outcome.path)
                     yield line
@@ -254,6 +266,17 @@ def json_line(document: Document) -> bytes:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
+def header_names(text: str) -> list[str]:
+    """Return the names of headers in a list with commas; ValueError for what is no name."""
+    names = text.split(",")
+    for name in names:
+        if not re.fullmatch("[!-9;-~]+", name):
+            raise ValueError(
+                f"{name!r} is not the name of a header; type names such as subject,from"
+            )
+    return names
+
+
 def check_keep(settings: Settings) -> None:
     """Raise UsageError for a field of --keep that no document has."""
     for field in settings.form.fields.ranked if settings.form.fields else ():
@@ -279,8 +302,11 @@ def _command_line() -> argparse.Namespace:
         --output KIND   {", ".join(kinds)}: as with `neardup run`; kept: the paths of the kept
                         documents; {LINES}: the documents as JSON lines, for other commands [pairs]
                         -h: pairs, links, kept, removed or clusters (default: pairs)
+        --headers NAMES  headers of mails to compare beside their text, such as subject,from
+                        (default: none)
         """,
         output=one_of(*kinds),
+        headers={"type": header_names, "default": ()},
     )
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
     names = "--include --exclude --jobs --sort-memory -o --removed --report -0"
