@@ -44,6 +44,7 @@ MAX_DIRECTORY = 64 << 20  # bytes, of the directory of a zip, which is read into
 MAX_ENTRIES = 1_000_000
 MAX_BYTES, BYTES_PER_BYTE = 4 << 30, 100  # unpacked: so many, and more for each byte of the archive
 MAX_SECONDS, SECONDS_PER_BYTE = 120, 1e-6
+MAX_FILE = 128 << 20  # bytes of a file that is more than its text, such as a PDF
 OFFICE = {"[Content_Types].xml", "mimetype"}  # in Office, OpenDocument and EPUB files
 
 
@@ -85,6 +86,11 @@ class Archive:
             raise OverLimitError(f"more than {MAX_ENTRIES:,} members")
         if time.monotonic() > self._ends:
             raise OverLimitError(f"not read after {self._seconds:,.0f} seconds")
+
+    @property
+    def left(self) -> float:
+        """The number of seconds that are left."""
+        return max(0.0, self._ends - time.monotonic())
 
     def member(self, name: bytes, regular: bool, changed: float, read: Any) -> ArchiveMember:
         """Return a member with a path, or the reason why it is left out."""
@@ -190,7 +196,7 @@ class _Bounded:
 
 
 def zip_members(archive: Archive, named: bool) -> Iterator[ArchiveMember]:
-    """Yield the members of a zip; an Office file that is not `named` as a zip is binary.
+    """Yield the members of a zip; an Office file, not `named` as a zip, is one itself.
 
     ValueError, NotImplementedError, EOFError or zipfile.BadZipFile for a damaged one; a member's
     `read` may raise MemberError.
@@ -202,9 +208,10 @@ def zip_members(archive: Archive, named: bool) -> Iterator[ArchiveMember]:
         with zipfile.ZipFile(file) as opened:
             entries = opened.infolist()
             if not named and OFFICE & opened.NameToInfo.keys():
-                yield ArchiveMember(archive.path, 0.0, lambda _: b"", BINARY)
+                file.seek(0)
+                yield ArchiveMember(archive.path, 0.0, file.read)
                 return
-            _check_apart(entries)
+            check_apart(entries)
             for entry in entries:
                 archive.take(0, 1)
                 if entry.is_dir() and not entry.file_size:
@@ -212,11 +219,11 @@ def zip_members(archive: Archive, named: bool) -> Iterator[ArchiveMember]:
                 kind = stat.S_IFMT(entry.external_attr >> 16)
                 regular = kind in (0, stat.S_IFREG) and not entry.is_dir()
                 name = entry.filename.encode("utf-8", "replace")
-                read = partial(_read_entry, opened, entry, archive)
+                read = partial(read_entry, opened, entry, archive)
                 yield archive.member(name, regular, _seconds_of(entry.date_time), read)
 
 
-def _read_entry(
+def read_entry(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: Archive, size: int
 ) -> bytes:
     try:
@@ -232,7 +239,7 @@ def _read_entry(
     return data
 
 
-def _check_apart(entries: list[Any]) -> None:
+def check_apart(entries: list[Any]) -> None:
     """Raise ValueError if entries of a zip overlap."""
     ends = 0
     for entry in sorted(entries, key=lambda entry: int(entry.header_offset)):

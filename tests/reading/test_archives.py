@@ -230,7 +230,7 @@ def test_a_gzip_bomb_in_a_tar_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_office_files_are_not_archives(tmp_path: Path) -> None:
     for number, first in enumerate(("[Content_Types].xml", "mimetype")):
-        path = zip_of(tmp_path / f"{number}.docx", first, "word/document.xml")
+        path = zip_of(tmp_path / f"{number}.xlsx", first, "xl/workbook.xml")
         assert reasons(read(path)) == [(BINARY, "")]
 
 

@@ -30,6 +30,7 @@ from neardup.reading.compressed import OPENERS, SIGNATURES, opened, packed_as, s
 from neardup.reading.dialects import AS_USUAL, MARKED, Dialect
 from neardup.reading.input_check import NOT_UTF8
 from neardup.runtime.program import StageError
+from neardup.tools.documents.office_files import office_text, old_word, pdf_text, read_apart
 
 TAR = re.compile(rb"\.(?:tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)\Z", re.IGNORECASE)
 ZIP = re.compile(rb"\.zip\Z", re.IGNORECASE)
@@ -82,7 +83,13 @@ class DocumentKind(NamedTuple):
 
 
 MAIL = DocumentKind(mails.MAIL, mails.MAIL_START, mails.read_mail)
-KINDS = (MAIL,)
+ZIPPED = re.compile(rb"\.(?:doc[xm]|dot[xm]|od[tpsg]|ott|epub)\Z", re.IGNORECASE)
+KINDS = (
+    MAIL,
+    DocumentKind(re.compile(rb"(?i)\.pdf\Z"), re.compile(PDF), partial(read_apart, pdf_text)),
+    DocumentKind(ZIPPED, ZIP_START, partial(read_apart, office_text)),
+    DocumentKind(ZIPPED, re.compile(rb"\xd0\xcf\x11\xe0"), old_word),
+)
 
 
 def is_archive(path: bytes) -> bool:
@@ -106,8 +113,8 @@ def documents(
     bytes is not read to its end.  Text that is not UTF-8 is left to `guess`, if given.  headers: of
     mails, whose values are part of the text.
     """
-    if mails.is_delivered(path):
-        yield NoDocument(path, mails.DELIVERED, skipped=True)
+    if mails.is_undelivered(path):
+        yield NoDocument(path, mails.UNDELIVERED, skipped=True)
         return
     archive = archives.Archive(path, state[0], allow)
     try:
@@ -151,14 +158,16 @@ def _outcomes(archive: archives.Archive, limit: int, text: Reader) -> Iterator[O
                 yield from _texts(archives.tar_members(head, stream, archive), limit, text)
                 return
             if mails.MBOX_START.match(head):
-                members = mails.mbox_members(head, stream, archive, limit)
-                yield from _texts(members, limit, partial(text, kind=MAIL))
+                most = max(limit, archives.MAX_FILE)
+                members = mails.mbox_members(head, stream, archive, most)
+                yield from _texts(members, most, partial(text, kind=MAIL))
                 return
             if mails.MBOX.search(path) and head.strip():
                 raise ValueError("its first line is not `From`, an address and a date")
-            outcome = text(path, head + stream.read(max(0, limit + 1 - len(head))))
+            outcome = text(path, head + stream.read(max(0, _most(path, limit) + 1 - len(head))))
         named = is_archive(path) or suffix_of(os.fsdecode(path)) in OPENERS
-        other = head and any(k.name.search(path) and not k.start.match(head) for k in KINDS)
+        kinds = [kind for kind in KINDS if kind.name.search(path)]
+        other = head and kinds and not any(kind.start.match(head) for kind in kinds)
         if isinstance(outcome, NoDocument) and outcome.skipped and (named or other):
             outcome = NoDocument(path, archives.DAMAGED, "is not what its name says")
     except archives.OverLimitError as error:
@@ -179,9 +188,16 @@ def _texts(
             yield NoDocument(member.path, member.why, skipped=True)
             continue
         try:
-            yield dated(text(member.path, member.read(limit + 1)), member.changed)
+            yield dated(
+                text(member.path, member.read(_most(member.path, limit) + 1)), member.changed
+            )
         except archives.MemberError as error:
             yield NoDocument(member.path, *error.args)
+
+
+def _most(path: bytes, limit: int) -> int:
+    """Return the maximum size of a file, in bytes."""
+    return max(limit, archives.MAX_FILE) if any(k.name.search(path) for k in KINDS) else limit
 
 
 def read(
@@ -198,8 +214,8 @@ def read(
     kind = kind or next((k for k in KINDS if k.name.search(path) and k.start.match(data)), None)
     if not kind:
         return text_of(path, data, limit, dialect, guess)
-    if len(data) > limit:
-        return NoDocument(path, TOO_LONG, f"more than {limit:,} bytes")
+    if len(data) > (most := max(limit, archives.MAX_FILE)):
+        return NoDocument(path, TOO_LONG, f"more than {most:,} bytes")
 
     def decode(data: bytes) -> tuple[str, str]:
         found = text_of(path, data, limit, dialect, guess)
@@ -211,6 +227,8 @@ def read(
         text, encoding, unread = kind.read(data, decode, headers, limits)
     except archives.MemberError as error:
         return NoDocument(path, *error.args)
+    if len(text) > limit:
+        return NoDocument(path, TOO_LONG, f"its text has more than {limit:,} characters")
     if "\0" in text or not text.strip():
         return NoDocument(path, archives.BINARY if "\0" in text else EMPTY, skipped=True)
     return Document(path, whole(text), len(data), encoding=encoding, unread=unread)

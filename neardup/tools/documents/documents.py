@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -90,14 +90,15 @@ NUL_HELP = (
     "byte, for xargs -0; for kept members of archives, the archive; removed ones are left out"
 )
 GUESSES: dict[str, Guess | None] = {STRICT: None, DETECT: detected}
+NONE: mails.Hashes = frozenset()
 SHORT_TEXT, SHORT_PAGE = 200, 2000  # characters, without and with --clean; longer ones have words
 SHORT = {0: "without a word", 1: "of one shingle at most, found only if equal"}
 LAST_SECOND = 253402300799  # of the year 9999
 DESCRIPTION = """Find similar text files: plain text, HTML, source code.
 
-All files below each FOLDER are read, the members of archives (.zip, .tar, .tar.gz …), and mails
-(mbox, Maildir, .eml).  Hidden, binary and empty files are skipped, and symbolic links are not
-followed.
+All files below each FOLDER are read, the members of archives (.zip, .tar, .tar.gz …), mails (mbox,
+Maildir, .eml), and PDF, Word, OpenDocument and EPUB files.  Hidden, binary and empty files are
+skipped, and symbolic links are not followed.
 
     python3 -m neardup documents docs > pairs.tsv
     python3 -m neardup documents --include '*.html' --clean html --threshold 0.8 site
@@ -141,41 +142,54 @@ def main() -> None:
                 files += walk.files([os.fsdecode(path)])
         for flag, dest in OUTPUT_FILES.items():
             walk.check_new(flag, getattr(args, dest, None))
-        how = "-o", args.answer, args.against or [], columns
-        answer = stack.enter_context(file_answer(*how, null=args.null))
+        where = "-o", args.answer, args.against or [], columns
+        answer = stack.enter_context(file_answer(*where, null=args.null))
         tally.fail_folders(walk.closed)
         lines = folder / "documents"
         with progress.shown(args.verbosity), lines.open("wb") as sink:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
-            reading = settings, walk, tally, guess, args.headers
-            write_to(sink, json_lines(counted, *reading, not args.lines))
+            unread: dict[str, mails.Hashes] | None = None if args.lines else {}
+            how = settings, walk, tally, guess, args.headers, unread
+            write_to(sink, json_lines(counted, *how))
         old = run.others(options.against, walk, _id_of, folder, args.output in PATHS)
         options = replace(options, against=tuple(old))
         if tally.results:
-            find(lines, args, options, walk, answer)
+            find(lines, args, options, walk, answer, unread or {})
         tally.report("")
     check_failures(tally, settings)
 
 
 def find(
-    lines: Path, args: argparse.Namespace, options: table.Options, walk: Walk, answer: Answer
+    lines: Path,
+    args: argparse.Namespace,
+    options: table.Options,
+    walk: Walk,
+    answer: Answer,
+    unread: Mapping[str, mails.Hashes],
 ) -> None:
-    """Write the answer for `lines`, a file of JSON lines whose ids are the paths of documents."""
+    """Write the answer for `lines`, a file of JSON lines whose ids are the paths of documents.
+
+    unread: hashes of their attachments and pictures; -0 removes none that the kept one lacks.
+    """
     if args.lines:
         with lines.open("rb") as source:
             answer.write(source)
         return
     paths = args.output == "kept" or args.null
     loud = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(args.verbosity, ["-q"] if paths else [])
-    kept, members, archives = args.output == "kept", 0, set[bytes]()
+    kept, members, partly, archives = args.output == "kept", 0, 0, set[bytes]()
 
     def of_line(line: bytes) -> bytes:
-        nonlocal members
+        nonlocal members, partly
         line = f"{_id_of(line)}\n".encode() if kept else line
         path = path_of(line.split()[0].decode()) if args.null else b""
         if not args.null or walk.knows(path):
-            return line
+            ids = line.decode().split()[:2] if args.null and not kept else ["", ""]
+            if unread.get(ids[0], NONE) <= unread.get(ids[1], NONE):
+                return line
+            partly += 1
+            return b""
         members += 1
         archive = archive_of(path)
         if not kept or archive in archives:
@@ -190,6 +204,9 @@ def find(
         if members:
             said += f"; {members:,} of them in archives: -0 prints "
             said += f"{many(len(archives), 'archives')} instead" if kept else "only files"
+        if partly:
+            said += f"; {partly:,} of them with attachments or pictures that the kept one lacks: "
+            said += "-0 leaves them out"
         print(said, file=sys.stderr)
 
 
@@ -217,11 +234,12 @@ def json_lines(
     tally: Tally,
     guess: Guess | None,
     headers: Sequence[str],
-    compared: bool,
+    unread: dict[str, mails.Hashes] | None,
 ) -> Iterator[bytes]:
     """Yield a JSON line for each document in the files; count all outcomes in `tally`.
 
-    compared: whether documents are compared, so that short ones are named.
+    unread: gets the hashes of what else is in a document; None if documents are not compared, so
+    that short ones are not named.
     """
     how = settings.max_line, walk.patterns.allow, settings.form.dialect, guess, headers
     for file in files:
@@ -233,9 +251,10 @@ def json_lines(
                     tally.results += 1
                     if outcome.encoding:
                         tally.guess(outcome.encoding, outcome.path)
-                    if compared and outcome.unread:
+                    if unread is not None and outcome.unread:
+                        unread[path_id(outcome.path)] = outcome.unread
                         tally.leave_out(TEXT_ALONE, outcome.path)
-                    if compared and (too_short := shortness(outcome.text, settings)):
+                    if unread is not None and (too_short := shortness(outcome.text, settings)):
                         tally.leave_out(too_short, outcome.path)
                     yield line
                     continue

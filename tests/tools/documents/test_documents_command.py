@@ -320,3 +320,31 @@ def test_ten_thousand_files(tmp_path: Path) -> None:
     assert result.out.count(b"\n") == 9_000
     assert "10,000 documents in 10,000 files" in result.err
     assert path_id(os.fsencode(top)).encode() in result.out
+
+
+def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: Path) -> None:
+    """Nor is an mbox removed for one of its mails."""
+    top = tmp_path / "mails"
+    top.mkdir()
+    head = "Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\n"
+    part = "\n--b\nContent-Type: image/png\n\n"
+    for name, more in {"a": "", "b": part + "1", "c": part + "1", "d": part + "2"}.items():
+        (top / f"{name}.eml").write_text(head + TEXT + more + "\n--b--\n")
+    (top / "e.mbox").write_text(f"From x 1:02 2020\nA: b\n\n{TEXT}\n\n" * 2)
+    for keep, gone, said in (
+        ("first", [], "5 documents removed; 2 of them in archives: -0 prints only files; 3 of them "),
+        ("prefer:b.eml", ["a", "c"], "2 of them in archives: -0 prints only files; 1 of them with "),
+    ):
+        words = "--output=removed", "--keep", keep, top
+        removed = documents(tmp_path, "-0", *words)
+        assert removed.out == b"".join(os.fsencode(top / f"{name}.eml") + b"\0" for name in gone)
+        assert said in removed.err
+        assert documents(tmp_path, *words).out.count(b"\n") == 5
+    first = f"{top}/b.eml, {top}/c.eml, {top}/d.eml"
+    assert f"3 documents by text alone, not attachments or pictures ({first}); look" in removed.err
+    kept = documents(tmp_path, "--output=kept", "-0", "--keep=prefer:mbox", top)
+    assert kept.out == os.fsencode(top / "e.mbox") + b"\0"
+    old = tmp_path / "old.jsonl"
+    documents(tmp_path, "--output=lines", "-o", old, top / "e.mbox")
+    again = documents(tmp_path, "--output=removed", "--against", old, top / "e.mbox")
+    assert "2 in --against, and read anew" in again.err
