@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from email.message import Message
 
 MBOX = re.compile(rb"\.mbox\Z", re.IGNORECASE)
-MAIL = re.compile(rb"\.eml\Z|(?:\A|[/!])(?:cur|new)/[^/]+\Z", re.IGNORECASE)
+MAIL = re.compile(rb"\.eml\Z|(?:\A|[/!])(?:cur|new)/\d+\.[^/]+\Z", re.IGNORECASE)
 FROM = re.compile(rb"From .{1,300}\d:\d\d.{0,80}(?:19|20)\d\d\b")
 MBOX_START = re.compile(rb"%b[^\n]*\n(?:>From |[!-9;-~]+:)" % FROM.pattern)
 HEADER = rb"[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*"
@@ -172,12 +172,13 @@ def decoded_value(value: object) -> str:
     >>> decoded_value("=?utf-8?q?caf=C3=A9?="), decoded_value("=?none?q?caf?=")
     ('café', '=?none?q?caf?=')
     """
+    from email.errors import MessageError
     from email.header import decode_header, make_header
 
     raw = str(value)[:MAX_HEADER]
     try:
         return str(make_header(decode_header(raw)))
-    except (ValueError, LookupError):  # also the errors of the email package
+    except (MessageError, ValueError, LookupError):
         return raw
 
 
@@ -198,9 +199,9 @@ def mails_of(top: bytes) -> dict[bytes, bytes]:
     """
     found: dict[bytes, bytes] = {}
     for folder in (b"new", b"cur") if is_maildir(top) else ():
-        place = os.path.join(top, folder)
-        names = sorted(name for name in os.listdir(place) if not name.startswith(b"."))
-        found.update((name.partition(b":")[0], os.path.join(place, name)) for name in names)
+        with suppress(OSError), os.scandir(os.path.join(top, folder)) as entries:
+            files = [each for each in entries if each.is_file(follow_symlinks=False)]
+            found.update((each.name.partition(b":")[0], each.path) for each in files)
     return found
 
 
@@ -220,4 +221,5 @@ def missed(paths: Iterable[bytes]) -> list[bytes]:
         if os.path.basename(folder) in (b"cur", b"new"):
             seen[os.path.dirname(folder)].add(name.partition(b":")[0])
     mails = ((names, mails_of(top)) for top, names in seen.items())
-    return [path for names, found in mails for name, path in found.items() if name not in names]
+    late = (path for names, found in mails for name, path in found.items() if name not in names)
+    return sorted(path for path in late if not os.path.basename(path).startswith(b"."))

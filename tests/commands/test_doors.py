@@ -253,6 +253,7 @@ def test_refusals_are_the_same(door: str, words: list[str], said: str, tmp_path:
         ("clean rows.jsonl", "neardup run --output removed rows.jsonl"),
         ("uniq t.txt", "neardup run --input=text --output removed t.txt"),
         ("clean old.tgz", "type: python3 -m neardup documents --output removed old.tgz"),
+        ("dedup a.mbox", "type: python3 -m neardup documents --output removed a.mbox"),
         ("dedup empty", "type: python3 -m neardup run --output removed empty\n"),
         ("clean photos", "type: python3 -m neardup images --output removed photos"),
         ("photos", "'photos' is a folder; type: python3 -m neardup images photos"),
@@ -271,6 +272,7 @@ def test_another_command_gets_the_line_to_type(words: str, said: str, tmp_path: 
         "rows.jsonl": '{"id": 1, "text": "a b c"}\n',
         "t.txt": "a\tb c d e\n",
         "old.tgz": "",
+        "a.mbox": "",
         "empty": "",
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -234,13 +234,15 @@ def test_a_mail_that_is_moved_is_read_once(tmp_path: Path) -> None:
     (top / "cur" / "1.h:2,").rename(top / "cur" / "1.h:2,S")
     (top / "new" / "2.h").rename(top / "cur" / "2.h:2,R")
     (top / "new" / "5.h").write_bytes(PLAIN)
+    (top / "new" / ".6.h").write_bytes(PLAIN)
+    (top / "new" / "7.h").symlink_to(top / "new" / "5.h")
     found = [list(documents(*file, 10**6)) for file in zip(old, states)]
     assert [[each.path for each in some] for some in found] == [
         [os.fsencode(top / "cur" / "1.h:2,S")],
         [os.fsencode(top / "cur" / "2.h:2,R")],
     ]
     assert mails.missed(old) == [os.fsencode(top / "new" / "5.h")]
-    assert mails.missed(old[1:]) == [os.fsencode(top / name) for name in ("new/5.h", "cur/1.h:2,S")]
+    assert mails.missed(old[1:]) == [os.fsencode(top / name) for name in ("cur/1.h:2,S", "new/5.h")]
     (top / "cur" / "2.h:2,R").unlink()
     (gone,) = documents(old[1], states[1], 10**6)
     assert gone[1:3] == (archives.UNREADABLE, "No such file or directory")

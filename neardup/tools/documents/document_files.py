@@ -97,6 +97,16 @@ def is_archive(path: bytes) -> bool:
     return bool(TAR.search(path) or ZIP.search(path))
 
 
+def has_kind(path: bytes) -> bool:
+    """Return whether a file is named like a mail, an mbox, or a document that is not plain text."""
+    return bool(mails.MBOX.search(path)) or any(kind.name.search(path) for kind in KINDS)
+
+
+def _most(path: bytes, limit: int) -> int:
+    """Return the maximum size of a file, in bytes."""
+    return max(limit, archives.MAX_FILE) if has_kind(path) else limit
+
+
 def documents(
     path: bytes,
     state: tuple[int, int],
@@ -193,11 +203,6 @@ def _texts(
             )
         except archives.MemberError as error:
             yield NoDocument(member.path, *error.args)
-
-
-def _most(path: bytes, limit: int) -> int:
-    """Return the maximum size of a file, in bytes."""
-    return max(limit, archives.MAX_FILE) if any(k.name.search(path) for k in KINDS) else limit
 
 
 def read(

@@ -139,7 +139,7 @@ def main() -> None:
         files = list(walk.files(args.files))
         for path in filter(patterns.allow, mails.missed(file.path for file in files)):
             with suppress(StageError):  # it was removed since then
-                files += walk.files([os.fsdecode(path)])
+                files += walk.files([os.fsdecode(path)] * (not walk.knows(path)))
         for flag, dest in OUTPUT_FILES.items():
             walk.check_new(flag, getattr(args, dest, None))
         where = "-o", args.answer, args.against or [], columns
@@ -150,7 +150,7 @@ def main() -> None:
             progress.stage("documents", len(files))
             counted = progress.counted(0, files, lambda _: 1)
             unread: dict[str, mails.Hashes] | None = None if args.lines else {}
-            how = settings, walk, tally, guess, args.headers, unread
+            how = settings, walk, tally, guess, args.headers or (), unread
             write_to(sink, json_lines(counted, *how))
         old = run.others(options.against, walk, _id_of, folder, args.output in PATHS)
         options = replace(options, against=tuple(old))
@@ -286,14 +286,10 @@ def json_line(document: Document) -> bytes:
 
 
 def header_names(text: str) -> list[str]:
-    """Return the names of headers in a list with commas; ValueError for what is no name."""
-    names = text.split(",")
-    for name in names:
-        if not re.fullmatch("[!-9;-~]+", name):
-            raise ValueError(
-                f"{name!r} is not the name of a header; type names such as subject,from"
-            )
-    return names
+    """Return the names in a list with commas; ValueError if one cannot be the name of a header."""
+    if not re.fullmatch("[!-9;-~]+", text):
+        raise ValueError(f"{text!r} is no list of headers; type names such as subject,from")
+    return text.split(",")
 
 
 def check_keep(settings: Settings) -> None:
@@ -325,7 +321,7 @@ def _command_line() -> argparse.Namespace:
                         (default: none)
         """,
         output=one_of(*kinds),
-        headers={"type": header_names, "default": ()},
+        headers=header_names,
     )
     parser = table.parser(PROGRAM, DESCRIPTION, FLAGS, own, TEXTS)
     names = "--include --exclude --jobs --sort-memory -o --removed --report -0"

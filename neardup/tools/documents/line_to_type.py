@@ -15,7 +15,7 @@ from neardup.options.settings import settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.compressed import suffix_of
 from neardup.runtime.program import AS_MODULE, StageError, UsageError
-from neardup.tools.documents.document_files import is_archive
+from neardup.tools.documents.document_files import has_kind, is_archive
 
 REMOVING = ("dedup", "dedupe", "deduplicate", "clean", "unique", "uniq")  # commands of others
 LOOKED_AT = 1000  # files of a folder
@@ -41,8 +41,12 @@ def line_to_type(words: Sequence[str], remove: bool) -> str:
 def _door(name: str) -> str:
     """Return the command that reads a file, or most files of a folder."""
     if not os.path.isdir(name):
-        archive = is_archive(os.fsencode(name))
-        return "documents" if archive else KINDS.get(suffix_of(name).lower(), "run")
+        file = os.fsencode(name)
+        return (
+            "documents"
+            if is_archive(file) or has_kind(file)
+            else KINDS.get(suffix_of(name).lower(), "run")
+        )
     found = (file for _, _, files in os.walk(name) for file in files if not file.startswith("."))
     kinds = Counter(
         KINDS.get(suffix_of(file).lower(), "documents") for file in islice(found, LOOKED_AT)

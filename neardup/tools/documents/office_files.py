@@ -1,7 +1,7 @@
 """Read the text of PDF, Word, OpenDocument and EPUB files; pypdf reads PDF.
 
-Each file is read in a process of its own, which ends if it takes too much time or memory.  What is
-not text, such as a picture, gives only a hash, and so does what was filled in on a page of a PDF.
+A PDF, or a file with much XML, is read in a process of its own, which ends if it takes too much
+time or memory.  Pictures give only hashes; so do fields and notes of a PDF, beside their text.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from neardup.reading.mails import Decode, ReadText
 
 NO_PYPDF = "PDF, not read without a package: pip install pypdf"
 NO_TEXT = "documents without text, maybe scanned"
+SMALL = 4 << 20  # bytes of XML that are read in this process
+BEYOND = MemberError(archives.OVER_LIMIT, "")
 ENCRYPTED = "it needs a password"
 WORD = re.compile(r"word/(?:document|footnotes|endnotes|comments|header|footer)\d*\.xml")
 PICTURE = re.compile(
@@ -41,9 +43,9 @@ def read_apart(
     _: object,
     limits: archives.Archive,
 ) -> ReadText:
-    """Return what a reader of this file finds in a document, in a process of its own.
+    """Return what a reader of this file finds in a document, if it takes neither long nor much.
 
-    MemberError if it finds no text, or takes too much.
+    MemberError if there is no text, or why it cannot be read.
     """
     limits.take(0)
     seconds = limits.left
@@ -53,15 +55,18 @@ def read_apart(
         except ImportError:
             raise MemberError(NO_PYPDF, "", True) from None
 
-    def task(_: int) -> ReadText | MemberError:
+    def task(most: int) -> ReadText | MemberError:
         try:
-            return reader(data, decode, limits)
+            return reader(data, decode, limits, most)
         except MemberError as error:
             return error
         except MemoryError:
             return MemberError(OUT_OF_MEMORY, "")
 
-    ((_, found),) = outcomes([0], task, 1, lambda _: seconds, bound_memory, fresh=True)
+    found: Any = BEYOND if reader is pdf_text else task(SMALL)
+    if isinstance(found, MemberError) and found.args[0] == archives.OVER_LIMIT:
+        pool = outcomes([archives.MAX_FILE], task, 1, lambda _: seconds, bound_memory, fresh=True)
+        ((_, found),) = pool
     if isinstance(found, (Failure, MemberError)):
         raise MemberError(*found) if isinstance(found, Failure) else found
     if not found.text.strip():
@@ -105,7 +110,7 @@ def old_word(*_: object) -> ReadText:
     raise MemberError(UNREADABLE, f"{ENCRYPTED}, or is of Word before 2007; save it as .docx")
 
 
-def office_text(data: bytes, decode: Decode, limits: archives.Archive) -> ReadText:
+def office_text(data: bytes, decode: Decode, limits: archives.Archive, most: int) -> ReadText:
     try:
         with zipfile.ZipFile(BytesIO(data)) as opened:
             entries = opened.infolist()
@@ -113,13 +118,14 @@ def office_text(data: bytes, decode: Decode, limits: archives.Archive) -> ReadTe
             limits.take(0, len(entries))
 
             def part(name: str) -> bytes:
-                found = opened.NameToInfo.get(name)
-                return (
-                    archives.read_entry(opened, found, limits, archives.MAX_FILE) if found else b""
-                )
+                entry = opened.NameToInfo.get(name)
+                found = archives.read_entry(opened, entry, limits, most + 1) if entry else b""
+                if len(found) > most:
+                    raise archives.OverLimitError(f"{name} has more than {most:,} bytes")
+                return found
 
             text = "\n".join(_texts(sorted(opened.NameToInfo), part, decode))
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, SyntaxError) as error:
+    except (zipfile.BadZipFile, ValueError, LookupError, EOFError, SyntaxError) as error:
         raise MemberError(DAMAGED, str(error)) from None
     except archives.OverLimitError as error:
         raise MemberError(archives.OVER_LIMIT, str(error)) from None
@@ -138,7 +144,10 @@ def _texts(names: list[str], part: Callable[[str], bytes], decode: Decode) -> It
         yield xml_text(part("content.xml"))
     else:
         for name in _chapters(part):
-            yield body_text(decode(part(name))[0])
+            if name not in names:
+                raise MemberError(DAMAGED, f"it has no {name}")
+            if page := part(name).strip():
+                yield body_text(decode(page)[0])
 
 
 def _chapters(part: Callable[[str], bytes]) -> Iterator[str]:

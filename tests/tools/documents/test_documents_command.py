@@ -332,8 +332,16 @@ def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: P
         (top / f"{name}.eml").write_text(head + TEXT + more + "\n--b--\n")
     (top / "e.mbox").write_text(f"From x 1:02 2020\nA: b\n\n{TEXT}\n\n" * 2)
     for keep, gone, said in (
-        ("first", [], "5 documents removed; 2 of them in archives: -0 prints only files; 3 of them "),
-        ("prefer:b.eml", ["a", "c"], "2 of them in archives: -0 prints only files; 1 of them with "),
+        (
+            "first",
+            [],
+            "5 documents removed; 2 of them in archives: -0 prints only files; 3 of them ",
+        ),
+        (
+            "prefer:b.eml",
+            ["a", "c"],
+            "2 of them in archives: -0 prints only files; 1 of them with ",
+        ),
     ):
         words = "--output=removed", "--keep", keep, top
         removed = documents(tmp_path, "-0", *words)
@@ -348,3 +356,6 @@ def test_attachments_that_the_kept_mail_lacks_keep_a_mail_from_xargs(tmp_path: P
     documents(tmp_path, "--output=lines", "-o", old, top / "e.mbox")
     again = documents(tmp_path, "--output=removed", "--against", old, top / "e.mbox")
     assert "2 in --against, and read anew" in again.err
+    refuse(
+        [*NEARDUP, "documents", "--headers=a b", top], tmp_path, "type names such as subject,from"
+    )
