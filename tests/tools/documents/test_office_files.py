@@ -202,7 +202,7 @@ def test_a_package_that_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    assert pdf_outcome(tmp_path, pdf())[1:] == (office_files.NO_PYPDF, "", True)
+    assert pdf_outcome(tmp_path, b"%PDF-1.4")[1:] == (office_files.NO_PYPDF, "", True)
 
 
 def test_a_file_that_takes_forever_or_all_memory(
