@@ -163,6 +163,39 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
     counters.add(summary.LARGEST, int(sizes.max(initial=0)))
 
 
+class Copies:
+    """Counts how many records each kept one stands for, in eight bytes for each record."""
+
+    def __init__(self, edges: EdgeFile):
+        self._edges, self._counts = edges, np.ones(edges.count, np.int64)  # 0 for removed ones
+
+    def add(self, records: list[bytes], reasons: list[Reason]) -> None:
+        """Count a batch of removed records."""
+        np.add.at(self._counts, self._edges.numbers([reason.kept for reason in reasons]), 1)
+        self._counts[self._edges.numbers(records)] = 0
+
+    def marks(self, collections: bool) -> Iterator[tuple[bytes, bytes, int]]:
+        """Yield each new record, the smallest id of its cluster, and its copies.
+
+        collections: as in `decided`; the clusters are then unknown, and b"".
+        """
+        edges, id_of = self._edges, self._edges.tag.id_of
+        forest = Components(edges, complete=not collections).forest
+        first = np.full(edges.count, NOBODY)  # the position of the smallest id, by component
+        name = cache(lambda root: b"" if collections else id_of(edges.record_at(int(first[root]))))
+        for heads in edges.batches() if not collections else ():
+            roots, ids = forest.roots(heads.numbers).tolist(), edges.tag.ids_of(heads.records)
+            rows = sorted(zip(ids, roots, heads.positions.tolist()), reverse=True)
+            for root, (id_, position) in {root: (id_, at) for id_, root, at in rows}.items():
+                if first[root] == NOBODY or id_ < id_of(edges.record_at(int(first[root]))):
+                    first[root] = position
+        for heads in edges.batches():
+            roots = forest.roots(heads.numbers).tolist()
+            each = zip(heads.records, map(name, roots), self._counts[heads.numbers].tolist())
+            yield from (row for row in each if not is_old(row[0]))
+            name.cache_clear()
+
+
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:
     """Count the records that have an edge to a record with the same id."""
     ids, near = tag.ids_of(heads.records), tag.ids_of(heads.near_records)

@@ -148,7 +148,7 @@ class EdgeFile:
     def member_at(self, line: int) -> tuple[Near, bytes]:
         """Read the member line at position `line`; return the record and the text of its set."""
         (fields,) = answer_lines.parse_edge_lines([self._read(line, b"\n")])
-        number = int(self._numbers(fields[:1])[0])
+        number = int(self.numbers(fields[:1])[0])
         return Near(fields[0], number, line, 0), answer_lines.member(fields).set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
@@ -176,7 +176,7 @@ class EdgeFile:
         heads = [records[i] for i in first]
         edges = [i for i, some in enumerate(fields) if len(some) == answer_lines.EDGE]
         near, texts = [fields[i][1] for i in edges], [fields[i][2] for i in edges]
-        numbers = self._numbers(heads + near)
+        numbers = self.numbers(heads + near)
         numbers_of = {text: as_number(text) for text in set(texts)}
         clusters: dict[bytes, list[Membership]] = {}
         for some, start in zip(fields, starts.tolist()):
@@ -196,7 +196,7 @@ class EdgeFile:
             clusters,
         )
 
-    def _numbers(self, records: list[bytes]) -> np.ndarray:
+    def numbers(self, records: list[bytes]) -> np.ndarray:
         """Return the number (rank by place) of each tagged id (int64); WireError if it has none."""
         places = self.tag.places(records)
         numbers = np.searchsorted(self.places, places)

@@ -17,14 +17,15 @@ from typing import IO, Any, Callable
 
 import numpy as np
 
-from neardup.lines.answer_lines import parse_decided
+from neardup.lines.answer_lines import parse_decided, place_of
 from neardup.reading.blocks import LINE_BITS, WHOLE_FILE, with_line_ends
 from neardup.reading.compressed import LINES, READ_BYTES, position
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.reading.separated_rows import kept_rows, opened_table
+from neardup.reading.separated_rows import Table, kept_rows, opened_table
 from neardup.reading.table_files import TABLES
 from neardup.reading.table_rows import kept_batches, write_kept
+from neardup.reading.text_rows import Line, Row
 from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
 LF = ord("\n")
@@ -97,7 +98,12 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
 
 
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """Read a sorted file of removed records; yield (place, id) of those at or after `place`.
+    """Read a sorted file of removed records; yield (place, id) of those at or after `place`."""
+    return (parse_decided(line) for _, line in lines_from(file, place))
+
+
+def lines_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
+    """Read a sorted file of decided lines; yield (place, line) of those at or after `place`.
 
     It begins with a binary search, so that each of many tasks reads only its own lines.
     """
@@ -108,18 +114,18 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
         if middle:
             file.readline(MAX_BYTES)
         start, line = file.tell(), file.readline(MAX_BYTES)
-        if line and parse_decided(line)[0] < place:
+        if line and place_of(line) < place:
             low = start + len(line)
         else:
             high = middle
     file.seek(low)
     before = 0
     for line in iter(lambda: file.readline(MAX_BYTES), b""):
-        found, id_ = parse_decided(line)
+        found = place_of(line)
         if found < before:
             raise StageError("removed records are not in order; sort them first: LC_ALL=C sort")
         before = found
-        yield found, id_
+        yield found, line
 
 
 def keep_files(
@@ -129,10 +135,11 @@ def keep_files(
     decided: IO[bytes],
     sink: IO[bytes],
     passed: Callable[[int], None] = lambda _: None,
+    of_file: PlacesOf | None = None,
 ) -> None:
     """Write the kept records of files, those whose places `decided` does not list, with one header.
 
-    `max_line` and `passed` are as in `read_files`.
+    `max_line` and `passed` are as in `read_files`; of_file: makes `Marks` instead of `Places`.
     """
     read, header = [0] * len(files), True
 
@@ -142,12 +149,14 @@ def keep_files(
 
     # The header is still to be written with a file if nothing was written before.
     kept = (
-        kept_of(form, file, max_line, Places(decided, file.first), header, partial(in_all, i))
+        kept_of(form, file, max_line, places, header, partial(in_all, i))
         for i, file in enumerate(files)
+        for places in [(of_file or Places)(decided, file)]
     )
     kind = form.kind_of(files[0].name)
     if kind in TABLES:
-        write_kept(kind, chain.from_iterable(kept), *files[0][:2], sink)
+        front = (of_file or Places)(decided, files[0]).fields()
+        write_kept(kind, chain.from_iterable(kept), *files[0][:2], sink, front)
         return
     for piece in chain.from_iterable(kept):
         sink.write(piece)
@@ -164,25 +173,21 @@ def kept_of(
 ) -> Iterator[Any]:
     """Yield what is kept of a file: pieces of bytes, or the record batches of a typed table."""
     kind, (path, name, first) = form.kind_of(file.name), file
-    gone = iter(places)
     if kind in TABLES:
-        yield from kept_batches(kind, *file, gone, passed)
+        yield from places.of_batches(kept_batches(kind, *file, iter(places), passed), first)
     else:
         with form.dialect.opened(path, name, exactly=True) as text:
             stream = text.stream
             if kind == "csv":
                 how = max_line, WHOLE_FILE, form.dialect
                 table = opened_table(kind, form.has_header, stream, name, *how)
-                kept = kept_rows(table, first, gone, with_header)
+                kept = places.of_table(table, first, with_header)
             else:
                 assert kind in (*LINES, "jsonl", "tsv"), f"{kind}: cannot be cut as lines"
-                if kind == "tsv" and form.has_header:  # before the first record
-                    first -= 1
-                    gone = gone if with_header else chain([first], gone)
-                check = places.check_line if kind in LINES else None
                 chunks = iter(lambda: stream.read(READ_BYTES), b"")
                 lines = with_line_ends(chunks, "" if name == "-" else f"{name}: ")
-                kept = kept_lines(lines, first, gone, check=check)
+                header = kind == "tsv" and form.has_header
+                kept = places.of_lines(lines, kind, first, header, with_header)
             for piece in text.encoded(kept, with_mark=with_header):
                 yield piece
                 passed(position(stream))
@@ -192,8 +197,10 @@ def kept_of(
 class Places:
     """The places of one file's removed records, in order; can be iterated over only once."""
 
-    def __init__(self, decided: IO[bytes], first: int):
-        end, records = first + FILE_PLACES, records_from(decided, first)
+    names: Sequence[str] = ()  # of columns that are put in front of those of a table
+
+    def __init__(self, decided: IO[bytes], file: InputFile):
+        end, records = file.first + FILE_PLACES, records_from(decided, file.first)
         self._left = takewhile(lambda record: record[0] < end, records)
         self._open = False  # until the next place is requested
         self._id = b""
@@ -204,6 +211,30 @@ class Places:
             yield place
             self._open = False
 
+    def of_lines(
+        self, chunks: Iterable[bytes], kind: str, first: int, header: bool, with_header: bool
+    ) -> Iterator[bytes]:
+        """Yield the lines to write; a header is before the first record, and written if asked."""
+        left_out = [first - 1] if header and not with_header else []
+        check = self.check_line if kind in LINES else None
+        return kept_lines(chunks, first - header, chain(left_out, self), check=check)
+
+    def of_table(self, table: Table, first: int, with_header: bool) -> Iterator[bytes]:
+        """Yield the rows of CSV to write."""
+        return kept_rows(table, first, iter(self), with_header)
+
+    def of_batches(self, batches: Iterable[Any], first: int) -> Iterable[Any]:
+        """Return the record batches to write, of the rows that are not removed."""
+        return batches
+
+    def of_row(self, place: int, line: Line, row: Row) -> tuple[Line, Row]:
+        """Return a line and its fields as they are written in another format."""
+        return line, row
+
+    def fields(self) -> list[Any]:
+        """Return the Arrow fields that are put in front of those of a table."""
+        return []
+
     def check_line(self, line: bytes) -> None:
         """Raise StageError unless the line to remove begins with the id of the removed record."""
         if not line.lstrip().startswith(self._id):
@@ -212,10 +243,16 @@ class Places:
                 f"the file that the decision was made on; {AGAIN}"
             )
 
+    def _has_more(self) -> bool:
+        return self._open or next(self._left, None) is not None
+
     def check(self, name: str) -> None:
         """Raise StageError if the file ended before the last record to remove."""
-        if self._open or next(self._left, None):
+        if self._has_more():
             raise StageError(f"{name}: is shorter than when the decision was made; {AGAIN}")
+
+
+PlacesOf = Callable[[IO[bytes], InputFile], Places]
 
 
 def keep_in_one(
@@ -225,10 +262,11 @@ def keep_in_one(
     decided: IO[bytes],
     sink: IO[bytes],
     passed: Callable[[int], None] = lambda _: None,
+    of_file: PlacesOf | None = None,
 ) -> None:
     """Write the kept records of all files; StageError if the decision was made on more files."""
-    keep_files(form, files, max_line, decided, sink, passed)
-    for _ in records_from(decided, files[-1].first + FILE_PLACES):
+    keep_files(form, files, max_line, decided, sink, passed, of_file)
+    for _ in lines_from(decided, files[-1].first + FILE_PLACES):
         raise StageError(f"the decision was made on more files than these; {AGAIN}")
 
 

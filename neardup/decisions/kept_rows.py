@@ -20,7 +20,7 @@ from importlib import import_module
 from itertools import chain
 from typing import IO, Any, Callable
 
-from neardup.decisions.kept_lines import Places
+from neardup.decisions.kept_lines import Places, PlacesOf
 from neardup.reading.blocks import read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
@@ -37,11 +37,12 @@ def keep_as_rows(
     sink: IO[bytes],
     target: tuple[str, str],
     passed: Callable[[int], None] = lambda _: None,
+    of_file: PlacesOf = Places,
 ) -> int:
     """Write the kept rows of all files; return how many bad rows were left out.
 
     target: the name of the output file, and one of FORMATS
-    decided, max_line, passed: as in `kept_lines.keep_files`
+    decided, max_line, passed, of_file: as in `kept_lines.keep_files`
     """
     name, kind = target
     left_out = 0
@@ -50,7 +51,8 @@ def keep_as_rows(
         nonlocal left_out
         left_out = 0
         for file in files:
-            for rows, flawed in _kept(form, file, max_line, decided, passed):
+            places = of_file(decided, file)
+            for rows, flawed in _kept(form, file, max_line, places, passed):
                 left_out += flawed
                 yield rows
 
@@ -63,7 +65,11 @@ def keep_as_rows(
         write_to(sink, as_it_is, name)
         return left_out
     of_headers = chain.from_iterable(form.columns(file.path, file.name) for file in files)
-    columns = Columns(name, kind, [getattr(each, "name", each) for each in of_headers])
+    first = of_file(decided, files[0])
+    names = [getattr(each, "name", each) for each in [*first.names, *of_headers]]
+    columns = Columns(name, kind, names)
+    if kind != CSV:
+        columns.kinds |= {field.name: field.type for field in first.fields()}
     for rows in kept():
         columns.add([row for _, row in rows])
     with columns.refusing():
@@ -75,14 +81,13 @@ def _kept(
     form: InputFormat,
     file: InputFile,
     max_line: int,
-    decided: IO[bytes],
+    places: Places,
     passed: Callable[[int], None],
 ) -> Iterator[tuple[list[tuple[Line, Row]], int]]:
     """Yield for each block of a file its kept rows, and the number of rows that cannot be read."""
     path, name, first = file
     assert form.fields
     form = form._replace(fields=replace(form.fields, texts=(), ranked=()))
-    places = Places(decided, first)
     gone = iter(places)
     next_gone = next(gone, None)
     how: dict[str, Any] = dict(names=[name], places=[first], passed=passed)
@@ -93,7 +98,7 @@ def _kept(
                 next_gone = next(gone, None)
                 continue
             try:
-                rows.append((line, row_of(line)))
+                rows.append(places.of_row(block.first + number, line, row_of(line)))
             except FlawError:
                 flawed += 1
         yield rows, flawed

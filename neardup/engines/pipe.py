@@ -12,24 +12,31 @@ videos   prints of videos → pairs, in steps of its own
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import SUPPRESS, Namespace
+from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Callable
 
+import numpy as np
+
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
+from neardup.decisions.marked_rows import Marks, check_files
 from neardup.options.command_parser import STANDARD_INPUT, VERBOSITY, CommandParser, Flag, flags
 from neardup.options.settings import Settings, settings_before_counts
-from neardup.options.table import OPTIONS, READING, Options, integer, parser
+from neardup.options.table import OPTIONS, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
+from neardup.runtime.summary import QUIET
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
-from neardup.verification import OUTPUTS
+from neardup.verification import MARKED, OUTPUTS
 
 VIDEO_TASKS = "neardup.media.videos.video_tasks"  # runs `step.py videos`; above the engines
 MAPPER = """Write each record once for each of its keys.
@@ -100,6 +107,8 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
         | LC_ALL=C sort | ./step.py decide --output kept > decided.tsv
     ./step.py keep --decided decided.tsv FILE… > clean.txt
     cut -f 2- decided.tsv > removed.tsv
+
+With --output marked it writes all lines, with more columns, and takes the options of mapper.py.
 """
 MAPPER_OPTIONS = flags(
     """
@@ -109,7 +118,6 @@ MAPPER_OPTIONS = flags(
                         folder of its parts
     """
 )
-KEEP_FLAGS = (*READING, "--max-line", "--input-files")
 
 
 def _map() -> None:
@@ -254,7 +262,7 @@ def videos() -> None:
 
 
 def keep() -> None:
-    asked = parser("step.py keep", KEEP, KEEP_FLAGS)
+    asked = parser("step.py keep", KEEP)
     own = flags("--decided FILE  output of step.py decide", decided={"required": True})
     asked.add(STANDARD_INPUT, *own)
     args = asked.parse_args()
@@ -267,13 +275,23 @@ def keep() -> None:
             whole = blocks.start_of_split().of_file
             write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
         else:
-            names, settings = args.files or ["-"], Settings.of(Options.of(args))
+            names, settings = args.files or ["-"], settings_before_counts(Options.of(args))
             blocks.check_inputs(names)
             places = blocks.file_places(0, len(names))
             files = list(map(input_files.InputFile, names, names, places))
             check_one_answer(settings.form, files)
+            of_file = None
+            if settings.output is OUTPUTS[MARKED]:
+                if "-" in names:
+                    raise UsageError("-: --output marked reads its input twice; name FILE instead")
+                check_files(settings, files)
+                left_out, counters = array("Q"), Counters("keep", verbosity=QUIET)
+                read = settings.blocks(names, places=places)
+                deque(pairs.parsed(read, settings, counters, left_out.frombytes), 0)
+                of_file = partial(Marks, settings, np.sort(np.array(left_out, np.uint64)))
+            how = settings.form, files, settings.max_line, decided
             with open(STDOUT, "wb", closefd=False) as sink:
-                keep_in_one(settings.form, files, settings.max_line, decided, sink)
+                keep_in_one(*how, sink, of_file=of_file)
 
 
 mapper = partial(run, "mapper.py", _map)
@@ -316,6 +334,9 @@ def checked(args: Namespace, no_xz: str) -> Settings:
     options = Options.of(args)
     settings = settings_before_counts(options)
     settings.form.check_task()
+    if settings.output is OUTPUTS[MARKED]:
+        line = shlex.join([*options.given_arguments(), *args.inputs])
+        raise UsageError(f"--output marked: needs one machine; type: ./run_local.sh {line}")
     names = [*options.against, *args.inputs]
     if not all([*names, args.output_folder]):
         raise UsageError("INPUT and OUTPUT must not be empty")

@@ -21,6 +21,10 @@ decided     PLACE TAB ID TAB KEPT TAB SIMILARITY
             PLACE, the place in the input (`reading.blocks`) in sixteen hexadecimal digits; the
             similarity is `-` where the two are not a pair
 
+marks       PLACE TAB CLUSTER TAB COPIES        for --output marked, beside the decided lines
+            a record in a pair: the smallest id of its cluster, which is unknown (empty) with
+            --against; and how many records it stands for: 0 for a removed one
+
 Ids of records with a place are tagged: see `lines.tagged_ids`.
 """
 
@@ -42,6 +46,7 @@ _SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
 _PRESENCE_OR_MEMBER = rb"[^\t]+\t(?:\.|[^\t]*\t[01]\t[^\t]*)[\t\n]*"
 _REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
 _DECIDED = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED
+_MARK = re.compile(rb"[0-9a-f]{16}\t[^\0\t\r\n]*\t[0-9]+\t?\n?")
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:
@@ -181,6 +186,20 @@ def _decided(line: bytes) -> re.Match[bytes]:
     if not found:
         raise WireError(f"expected PLACE ID KEPT SIMILARITY, got {shown(line)}")
     return found
+
+
+def format_mark(place: bytes, cluster: bytes, copies: int) -> bytes:
+    return b"%b\t%b\t%d\n" % (place, cluster, copies)
+
+
+def is_mark(line: bytes) -> bool:
+    """Return whether a line is one of `format_mark`, rather than a decided line."""
+    return bool(_MARK.fullmatch(line))
+
+
+def place_of(line: bytes) -> int:
+    """Return the place of a decided line or of a mark; WireError for any other line."""
+    return int(line[:16], 16) if is_mark(line) else parse_decided(line)[0]
 
 
 class Removal(NamedTuple):

@@ -69,7 +69,7 @@ ALL_PAIRS = (DIRECTED_ACROSS, ACROSS, INTERVALS, PAIRS)  # those with more colum
 
 def answer_table(output: str, against: bool, directed: bool, estimated: bool) -> LineTable:
     """Return the table of an answer, given --output and the options that change its lines."""
-    if output in ("kept", "removed"):  # for kept, the records that are written beside the answer
+    if output in ("kept", "marked", "removed"):  # records are also written beside the others
         return REMOVED
     if output == "clusters":
         return CLUSTERS

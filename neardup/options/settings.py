@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -58,6 +59,7 @@ class Settings(NamedTuple):
     max_bad: Fraction  # maximum share of bad lines
     name: str  # of the scheme
     request: Request  # request to the scheme
+    mark_prefix: str = ""  # before the names of columns that --output marked adds
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
@@ -118,6 +120,7 @@ class Settings(NamedTuple):
             max_bad=max_bad,
             name=name,
             request=request,
+            mark_prefix=_mark_prefix(options),
         )
 
     @property
@@ -308,6 +311,15 @@ def _decision(options: Options, kind: str, nested: bool) -> tuple[Tag | None, in
     keeps = keep if output.decides == RECORDS else ""
     mark = mark_of(output.decides, keeps, bool(options.against), options.between)
     return tag, mark, RULES[rule]
+
+
+def _mark_prefix(options: Options) -> str:
+    prefix, flag = options.mark_prefix, "--mark-prefix"
+    if prefix is not None and options.output != "marked":
+        raise UsageError(f"{flag} needs --output marked, but --output is {options.output}")
+    if not re.fullmatch(r"[\w.-]*", prefix or ""):
+        raise UsageError(f"{flag}: expected letters, digits, _ . or -, got {prefix!r}")
+    return prefix or ""
 
 
 def _estimated(

@@ -38,6 +38,7 @@ OUTPUT_OPTIONS = {
     "--output",
     "--rule",
     "--keep",
+    "--mark-prefix",
     "--against",
     "--between",
     "--input-files",
@@ -194,23 +195,26 @@ class Options:
         "KIND",
         _choices(OUTPUTS),
         next(iter(OUTPUTS)),
-        short="pairs, links, kept, removed or clusters (default: pairs)",
+        short="pairs, links, kept, marked, removed or clusters (default: pairs)",
     )
-    rule: str | None = _option(
-        "NAME", f"which records are removed, with --output kept or removed; {_choices(RULES)}"
-    )
+    rule: str | None = _option("NAME", f"which records are removed; {_choices(RULES)}")
     keep: str | None = _option(
         "RULES",
-        "which of several similar records to keep, with --output kept or removed; "
+        "which of several similar records to keep; "
         f"{_choices(PRIORITIES)}.  Rules may be joined with commas, such as max:stars,min:date: "
         "each breaks ties left by earlier rules, and the order of the input breaks those that "
         "remain; a record without a number or date in the field comes last",
         short="of similar records, the one to keep: first, longest, max:FIELD … (default: first)",
     )
+    mark_prefix: str | None = _option(
+        "TEXT",
+        "what the names of the columns begin with that --output marked adds: duplicate_of, "
+        "similarity, cluster and copies",
+    )
     against: tuple[str, ...] = _option(
         "FILE",
-        "old records: each pair has at least one new record, and --output kept or removed "
-        "lists new records only, since old ones are always kept; may be repeated",
+        "old records: each pair has at least one new record, and only new records are kept or "
+        "removed in an answer; may be repeated",
         (),
         short="old records: find only pairs with a new record; may be repeated",
     )

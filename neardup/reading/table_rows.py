@@ -9,7 +9,7 @@ Parquet count a repeated string only once; `RowGroup.batches` bounds what is dec
 
 import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import chain, islice
@@ -277,9 +277,16 @@ def kept_batches(
                     yield from (batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2]))
 
 
-def write_kept(kind: str, some: Iterable[Any], path: str, name: str, sink: IO[bytes]) -> None:
-    """Write record batches with the schema and the compression of the file at `path`."""
+def write_kept(
+    kind: str, some: Iterable[Any], path: str, name: str, sink: IO[bytes], front: Sequence[Any] = ()
+) -> None:
+    """Write record batches with the schema and the compression of the file at `path`.
+
+    front: Arrow fields that the batches have before those of the file
+    """
     with opened_typed(kind, path, name) as file:
         schema, how = file.schema, file.written()
+    if front:
+        schema = import_module("pyarrow").schema([*front, *schema], schema.metadata)
     with damage_named(kind, name):
         TABLES[kind].write(sink, some, schema, **how)

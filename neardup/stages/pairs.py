@@ -14,6 +14,7 @@ are removed, or finds the clusters, in little memory for any number of edges:
 """
 
 import tempfile
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -21,8 +22,9 @@ from typing import IO, TYPE_CHECKING, Callable
 
 import numpy as np
 
-from neardup.decisions.decide import clusters, decided
+from neardup.decisions.decide import Copies, clusters, decided
 from neardup.decisions.edge_file import EdgeFile
+from neardup.lines import answer_lines
 from neardup.lines.answer_lines import format_decided, is_estimate, parse_pair, removed_line
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
@@ -36,7 +38,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, printable, shown, system_sort
 from neardup.runtime.summary import HALVED, MAX_BAD, OLD_BAD, OLD_RECORDS, SEEMS, SHUFFLED, SINGLE
 from neardup.sets.ragged import Batch, Ragged, chunks
-from neardup.verification import RECORDS
+from neardup.verification import MARKED, OUTPUTS, RECORDS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
 
@@ -97,8 +99,16 @@ def with_keys(
         yield batch, keys
 
 
-def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
-    """Yield the records of each block; count bad lines, or raise StageError with --strict."""
+def parsed(
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    left_out: Callable[[bytes], object] = len,
+) -> Iterator[Batch]:
+    """Yield the records of each block; count bad lines, or raise StageError with --strict.
+
+    left_out: called with the places (uint64) of bad lines and of records without shingles
+    """
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
     shingle = settings.form.shingle
@@ -106,10 +116,13 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     for block in blocks:
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)
+            left_out(array("Q", [block.first]).tobytes())
             continue
         batch, bad_lines = settings.parse(block.data)
         good = len(batch.ids) + len(batch.without_shingles)
         check_start(block, good, bad_lines, settings, counters)
+        numbers = [bad.number for bad in bad_lines] + [*batch.without_shingles]
+        left_out(array("Q", [block.first + number for number in numbers]).tobytes())
         for bad in bad_lines:
             reject(block, bad, settings, counters)
         counters.add("records", good)
@@ -262,7 +275,10 @@ def decide_edges(
         edges = EdgeFile(file, blocks, tag, counters)
         if settings.output.decides == RECORDS:
             rule, measure, collections = settings.rule, settings.measure, settings.against
+            copies = Copies(edges) if settings.output is OUTPUTS[MARKED] else None
             for records, reasons in decided(edges, rule, measure, counters, collections):
+                if copies:
+                    copies.add(records, reasons)
                 yield from map(
                     format_decided,
                     [record[tag.place] for record in records],
@@ -270,6 +286,8 @@ def decide_edges(
                     tag.ids_of([reason.kept for reason in reasons]),
                     [reason.similarity for reason in reasons],
                 )
+            for record, cluster, count in copies.marks(collections) if copies else ():
+                yield answer_lines.format_mark(record[tag.place], cluster, count)
         else:
             for first, record in clusters(edges, counters):
                 yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
@@ -289,7 +307,7 @@ def decision(
 ) -> Iterator[bytes]:
     """Yield the sorted lines of a decision (removed or clusters), from blocks of sorted edge lines.
 
-    For --output kept: the decided lines of removed records, in order of places.
+    For --output kept or marked: the decided lines of removed records, with marks, by places.
     """
     lines = decide_edges(edges, settings, counters)
     if output == "removed":

@@ -32,6 +32,7 @@ class Output(NamedTuple):
     between: "JoinParts | None" = None  # with --between, if it differs
     directed: bool = False  # both (x, y) and (y, x) may be written, as for containment
     decides: str = ""  # what a decision makes from the edges: RECORDS, "clusters", or nothing
+    rows: bool = False  # whether lines or rows of the input are written
 
 
 RECORDS = "records"
@@ -46,7 +47,16 @@ OUTPUTS = {
         "lines instead of 499,500",
         JoinParts(LinkJoin, FirstPair),
     ),
-    "kept": Output("the lines of the input without near-duplicates", *DECISION, decides=RECORDS),
+    "kept": Output(
+        "the lines of the input without near-duplicates", *DECISION, decides=RECORDS, rows=True
+    ),
+    "marked": Output(
+        "all lines of the input with four more columns: the record that each one duplicates, the "
+        "similarity, its cluster, and how many records it stands for",
+        *DECISION,
+        decides=RECORDS,
+        rows=True,
+    ),
     "removed": Output(
         "each removed record and the record it duplicates", *DECISION, decides=RECORDS
     ),
@@ -56,6 +66,8 @@ OUTPUTS = {
         decides="clusters",
     ),
 }
+MARKED = "marked"
+OF_FILES = [name for name in OUTPUTS if name != MARKED]  # where records are files, without columns
 # --output pairs if pairs are verified by samples (--verify sketch).
 ESTIMATED = Output(
     "every pair that may reach the threshold, with an interval",

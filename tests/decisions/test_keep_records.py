@@ -48,7 +48,7 @@ def keep(
     decided.write_bytes(b"".join(format_decided(b"%016x" % p, i, b"y", b"-") for p, i in all_))
     file = InputFile(str(path), path.name, first_place(number))
     with open(decided, "rb") as lines:
-        return b"".join(kept_of(form, file, LIMIT, Places(lines, file.first), header))
+        return b"".join(kept_of(form, file, LIMIT, Places(lines, file), header))
 
 
 def written(tmp: Path, name: str) -> tuple[Path, InputFormat, list[bytes]]:

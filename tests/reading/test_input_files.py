@@ -226,8 +226,9 @@ def test_a_kind_without_a_reader_is_not_read_as_lines(tmp_path: Path) -> None:
     form = InputFormat.of("text", None, None)._replace(input="orc")
     with pytest.raises(AssertionError, match="orc: cannot be read as lines"):
         form.pieces(path, path, 99, WHOLE_FILE)
+    file = InputFile(path, path, 0)
     with pytest.raises(AssertionError, match="orc: cannot be cut as lines"):
-        list(kept_of(form, InputFile(path, path, 0), 99, Places(io.BytesIO(), 0)))
+        list(kept_of(form, file, 99, Places(io.BytesIO(), file)))
 
 
 @pytest.mark.parametrize("flags", [("id", None), (None, "text"), ("id", "text")])

@@ -168,11 +168,11 @@ def deciding_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
     keyed = in_order(succeed([*MAPPER, *flags, *given.files], tmp, given.stdin()).out)
     edges = in_order(succeed([*REDUCER, *flags], tmp, keyed).out)
     decided = succeed([*DECIDE, *flags], tmp, edges).out
-    if "--output=kept" not in flags:
+    if not {"--output=kept", "--output=marked"} & {*flags}:
         return decided
     path = tmp / "decided.tsv"
     path.write_bytes(decided)
-    return succeed([*KEEP, "--decided", path, *given.files], tmp, given.stdin()).out
+    return succeed([*KEEP, *flags, "--decided", path, *given.files], tmp, given.stdin()).out
 
 
 def deciding_local(jobs: int, *more: str) -> Deciding:

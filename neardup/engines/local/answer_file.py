@@ -32,6 +32,7 @@ from neardup.runtime.program import (
     check_file_name,
     naming,
 )
+from neardup.verification import MARKED
 
 RUN_HELP = (
     "write the answer to FILE when it is complete; compressed if its name ends with .gz, "
@@ -104,7 +105,7 @@ def check_outputs(args: argparse.Namespace, output: str, kept: str = "kept") -> 
         raise UsageError(f"-o{args.answer}: type two dashes, --o{args.answer}, or a blank after -o")
     if getattr(args, "removed", None):
         check_row_file("--removed", args.removed)
-        if output != kept:
+        if output not in (kept, MARKED):
             raise UsageError(f"--removed needs --output {kept}, but --output is {output}")
     if getattr(args, "null", False):
         if output not in PATHS:
@@ -144,7 +145,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     for flag, other in (("--removed", args.removed), ("--report", args.report)):
         if other and os.path.realpath(other) in map(os.path.realpath, [own, *answers]):
             raise UsageError(f"-o {name}: {flag} is written there; name another file")
-    if args.output == "kept":
+    if args.output in ("kept", MARKED):
         rows_format(args, form)
         if not is_folder(name) and kind_by_name(name) in TABLES:
             check_row_file("-o", name)
@@ -160,7 +161,7 @@ def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
     UsageError if the rows cannot be written in that format.
     """
     name, kinds = args.answer or STDOUT_NAME, sorted({form.kind_of(file) for file in args.files})
-    kind = None if args.output != "kept" or is_folder(name) else kind_by_name(name)
+    kind = None if args.output not in ("kept", MARKED) or is_folder(name) else kind_by_name(name)
     if kind is None or kinds == [kind]:
         return ""
     if kind not in FORMATS or not form.fields:

@@ -24,15 +24,16 @@ from typing import Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import keep_files, keep_in_one
+from neardup.decisions.kept_lines import Places, PlacesOf, keep_files, keep_in_one
 from neardup.decisions.kept_rows import keep_as_rows
+from neardup.decisions.marked_rows import Marks
 from neardup.engines.local import key_pruning, memory_join
 from neardup.engines.local import plan as plans
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
-from neardup.lines.answer_lines import parse_decided, removed_line
+from neardup.lines.answer_lines import is_mark, parse_decided, removed_line
 from neardup.options.settings import counts_first, names_no_scheme, settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
@@ -44,7 +45,7 @@ from neardup.stages.near_keys import near_keys
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
 from neardup.stages.pairs_in_memory import is_possible
 from neardup.stages.token_counting import settings_with_counts
-from neardup.verification import OUTPUTS
+from neardup.verification import MARKED, OUTPUTS
 
 
 def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
@@ -57,7 +58,7 @@ def steps(options: Options, plan: Plan, in_memory: bool) -> list[str]:
         names += ["parse", "near"] if near else ["count"]
         names += ["prune", "send", "reduce"]
     if plan.settings.output.decides:
-        names += ["decide", "keep"] if options.output == "kept" else ["decide"]
+        names += ["decide", "keep"] if plan.settings.output.rows else ["decide"]
     return names
 
 
@@ -264,24 +265,24 @@ def write_answer(
     else:
         sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
     workers.together()
-    decided = plan.path("decided")
+    decided, rows = plan.path("decided"), plan.settings.output.rows
     if output == "clusters":
         sorted_through(workers, plan, [decided], "print", partial(show, plan.answer.write))
-    elif output == "kept":
+    elif rows:
         with open(plan.path("by_place"), "wb") as file:
             sort_to(workers, plan, [decided], file.fileno())
             workers.together()
         plan.unchanged.check()
         plan.progress.stage("keep", total_size(file.path for file in plan.new_files()))
         workers.start("keep", partial(keep, plan))
-    if output == "removed" or removed or (output == "kept" and reasons):
+    if output == "removed" or removed or (rows and reasons):
         with open(decided, "rb") as lines, open(plan.path("reasons"), "wb") as file:
-            file.writelines(map(removed_line, lines))
+            file.writelines(removed_line(line) for line in lines if not is_mark(line))
     if output == "removed" or removed:
         write = (removed or plan.answer).write
         sorted_through(workers, plan, [plan.path("reasons")], "print", partial(show, write))
     workers.together()
-    if output == "kept":
+    if rows:
         plan.unchanged.check()
 
 
@@ -325,7 +326,7 @@ def shared_ids(plan: Plan) -> list[bytes]:
 
     def ids() -> Iterator[bytes]:
         with open(plan.path("decided"), "rb") as lines:
-            yield from (parse_decided(line)[1] for line in lines)
+            yield from (parse_decided(line)[1] for line in lines if not is_mark(line))
 
     removed, more = np.unique(np.fromiter(map(hash, ids()), np.int64), return_counts=True)
     for path in plan.paths("ids") if len(removed) else ():
@@ -347,17 +348,21 @@ def keep(plan: Plan) -> None:
     counters, answer = Counters("keep", reports=str(plan.folder)), plan.answer
     files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line
+    of_file: PlacesOf = Places
+    if plan.settings.output is OUTPUTS[MARKED]:
+        found = [np.fromfile(path, np.uint64) for path in plan.paths("left_out")]
+        of_file = partial(Marks, plan.settings, np.sort(np.concatenate(found)))
     with open(plan.path("by_place"), "rb") as decided:
         if answer.rows:
             with answer.opened() as sink:
                 target = answer.name, answer.rows
-                left = keep_as_rows(form, files, longest, decided, sink, target, passed)
+                left = keep_as_rows(form, files, longest, decided, sink, target, passed, of_file)
                 counters.add(LEFT_OUT, left)
         elif not answer.folder:
             with answer.opened() as sink:
-                keep_in_one(form, files, longest, decided, sink, passed)
+                keep_in_one(form, files, longest, decided, sink, passed, of_file)
         for i, file in enumerate(files if answer.folder else ()):
             with answer.opened(file.name) as sink:
-                keep_files(form, [file], longest, decided, sink)
+                keep_files(form, [file], longest, decided, sink, of_file=of_file)
             passed(total_size(other.path for other in files[: i + 1]))
     counters.report()

@@ -167,7 +167,9 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         sketches = stack.enter_context(open(plan.path("record_sketches", k), "wb"))
         kept = stack.enter_context(open(plan.path("records", k), "wb")) if keep else None
         names = stack.enter_context(open(plan.path("ids", k), "wb"))
-        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+        out = stack.enter_context(open(plan.path("left_out", k), "wb"))
+        found = parsed(blocks, plan.settings, counters, out.write)
+        for batch in portions(found, plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
             if plan.lists_removed:

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Callable
 
 from neardup.decisions.kept_lines import check_one_answer
+from neardup.decisions.marked_rows import check_files
 from neardup.engines.local import answer_file, memory_join
 from neardup.engines.local.flow import find_pairs, write_answer
 from neardup.engines.local.plan import Plan
@@ -50,6 +51,7 @@ from neardup.runtime.program import UsageError, check_file_name, interrupted, ru
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
+from neardup.verification import MARKED, OUTPUTS
 
 NAME = "run_local.sh"
 READ_ANEW = "in --against, and read anew"
@@ -105,7 +107,9 @@ def main(
             more = {"sort_memory": args.sort_memory, "memory": args.memory, "answer": answer}
             more |= {"unchanged": Unchanged(names), "lists_removed": lists_removed}
             plan = Plan.of(name, [], *inputs, **more)
-            if options.output == "kept" and not (answer.folder or answer.rows):
+            if settings.output is OUTPUTS[MARKED]:
+                check_files(settings, plan.new_files())
+            if settings.output.rows and not (answer.folder or answer.rows):
                 check_one_answer(settings.form, plan.new_files())
             shown = plan.progress.shown(args.verbosity)
             with shown, Workers(name, plan.progress.clear, str(folder)) as workers:

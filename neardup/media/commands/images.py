@@ -52,7 +52,7 @@ from neardup.runtime.program import (
     write_to,
 )
 from neardup.runtime.summary import VERBOSE, many
-from neardup.verification import OUTPUTS
+from neardup.verification import OF_FILES
 
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
@@ -73,7 +73,7 @@ OWN = flags(
                         breaking ties of those before it [{keep_rules.PICTURES}]
                         -h: which of several similar pictures is kept (default: the original)
     --distance D        the maximum number of bits, of 256, in which a pair differs [31]
-    --output KIND       {", ".join(OUTPUTS)}: as with `neardup run`; kept: the paths of the kept
+    --output KIND       {", ".join(OF_FILES)}: as with `neardup run`; kept: the paths of the kept
                         pictures; clusters: first path of the cluster in byte order, tab, path;
                         {LINES}: the fingerprints, one line per picture [pairs]
                         -h: pairs, links, kept, removed, clusters or fingerprints (default: pairs)
@@ -86,7 +86,7 @@ OWN = flags(
     time_limit=SHARED["--time-limit"].read,
     keep=keep_rules.keep_rules,
     distance=whole(0, BITS // 2),
-    output=one_of(LINES, *OUTPUTS),
+    output=one_of(LINES, *OF_FILES),
 )
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 

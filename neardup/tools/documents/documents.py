@@ -50,7 +50,7 @@ from neardup.tools.documents.document_files import (
     is_archive,
     windows_1252,
 )
-from neardup.verification import OUTPUTS
+from neardup.verification import OF_FILES
 
 PROGRAM = "python3 -m neardup documents"
 NAME = "neardup documents"
@@ -63,6 +63,7 @@ FIXED = [
     "--counts",
     "--own-counts",
     "--output",
+    "--mark-prefix",
 ]
 FLAGS = [flag for flag in table.OPTIONS if flag not in FIXED]
 FIELDS = (DEFAULT_ID, "bytes", "date", DEFAULT_TEXT)
@@ -310,7 +311,7 @@ def check_failures(tally: Tally, settings: Settings) -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    kinds = (*OUTPUTS, LINES)
+    kinds = (*OF_FILES, LINES)
     own = flags(
         f"""
         files FOLDER…   a folder (read with its subfolders), a file or an archive

@@ -1,0 +1,192 @@
+r"""Write all rows of a file with four columns in front of them, for --output marked.
+
+    duplicate_of,similarity,cluster,copies,id,text
+    ,,a,2,a,"to be, or not to be"                     kept; it stands for two records
+    a,1.0,a,0,b,To be or not to be                    removed
+    ,,,,c                                             not compared: a bad row
+
+They come first, so that a row with too few or too many fields cannot shift them.  The bytes behind
+them are those that --output kept writes.  A bad JSON line and a blank line have no columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from importlib import import_module
+from itertools import chain, groupby, repeat, takewhile
+from typing import IO, Any
+
+import numpy as np
+
+from neardup.decisions.kept_lines import AGAIN, FILE_PLACES, Places, kept_lines, lines_from
+from neardup.lines.answer_lines import NO_PAIR, is_mark
+from neardup.options.settings import Settings
+from neardup.reading.compressed import LINES, opened
+from neardup.reading.dialects import Dialect
+from neardup.reading.input_files import InputFile
+from neardup.reading.row_files import json_row
+from neardup.reading.separated_rows import Table, row_ends
+from neardup.reading.text_rows import FlawError, Line, Row, row_of
+from neardup.runtime.program import StageError, to_add
+
+COLUMNS = {"duplicate_of": str, "similarity": float, "cluster": str, "copies": int}
+Mark = tuple[Any, ...]  # the values of these columns; None is null
+ALONE: Mark = (None, None, None, 1)
+NOT_COMPARED: Mark = (None,) * len(COLUMNS)
+TABS = Dialect(delimiter="\t")
+END = 1 << 64  # after all places
+NO_MARK: tuple[int, bytes, Mark] = (END, b"", ALONE)
+
+
+class Marks(Places):
+    """The marks of one file's rows, which are asked for in order; no row is removed.
+
+    left_out: the places (uint64, ascending) of all rows that were not compared
+    """
+
+    def __init__(
+        self, settings: Settings, left_out: np.ndarray, decided: IO[bytes], file: InputFile
+    ):
+        super().__init__(decided, file)
+        self._dialect, self.names = settings.form.dialect, names_of(settings)
+        self._check = partial(check_columns, settings, file.name)
+        self._name = file.name
+        self._has_name = re.compile("|".join(map(json.dumps, self.names)).encode()).search
+        mine = left_out[np.searchsorted(left_out, np.uint64(file.first)) :]
+        self._left_out = chain(map(int, mine), repeat(END))
+        self._marks = chain(_marks(decided, file.first), repeat(NO_MARK))
+        self._asked, self._out, self._next = -1, next(self._left_out), next(self._marks)
+        self._as_json = lru_cache(lambda mark: json_row(dict(zip(self.names, mark)))[:-2])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def at(self, place: int) -> Mark:
+        """Return the mark of the row at `place`, which must not be before that of the last call."""
+        self._asked = place
+        while self._out < place:
+            self._out = next(self._left_out)
+        if self._next[0] < place:
+            self._next = next(self._marks)
+        marked, self._id, mark = self._next
+        if marked < place or marked == self._out < END:
+            raise StageError(f"{self._name}: is not the file that was decided on; {AGAIN}")
+        return NOT_COMPARED if self._out == place else mark if marked == place else ALONE
+
+    def of_row(self, place: int, line: Line, row: Row) -> tuple[Line, Row]:
+        self._check(row)
+        line = self.line(place, line, "jsonl") if isinstance(line, bytes) else line
+        return line, {**dict(zip(self.names, self.at(place))), **row}
+
+    def line(self, place: int, line: bytes, kind: str) -> bytes:
+        """Return a line or row with its mark; a blank line and bad JSON are unchanged."""
+        mark = self.at(place)
+        if kind in LINES and self._next[0] == place:
+            self.check_line(line)
+        if not line.strip(b"\r\n" if kind == "csv" else None):
+            return line
+        if kind != "jsonl":
+            return self._separated(mark, kind) + line
+        if mark is NOT_COMPARED or self._has_name(line):
+            try:
+                self._check(row_of(line))
+            except FlawError:
+                return line
+        rest = line.lstrip()[1:]
+        return self._as_json(mark) + b","[rest.lstrip().startswith(b"}") :] + rest
+
+    def of_lines(
+        self, chunks: Iterable[bytes], kind: str, first: int, header: bool, with_header: bool
+    ) -> Iterator[bytes]:
+        left_out = [first - 1] if header and not with_header else []
+        place, held = first - (header and with_header), b""
+        for chunk in kept_lines(chunks, first - header, left_out):
+            *lines, held = (held + chunk).split(b"\n")
+            for i, line in enumerate(lines):
+                is_row = place >= first
+                front = self._separated(self.names, kind) if not is_row else b""
+                lines[i] = self.line(place, line, kind) if is_row else front + line
+                place += 1
+            yield b"".join(line + b"\n" for line in lines)
+
+    def of_table(self, table: Table, first: int, with_header: bool) -> Iterator[bytes]:
+        if with_header and table.header:
+            yield self._separated(self.names, "csv") + table.header
+        for number, data, flaw in table.rows:
+            ends = [len(data)] if flaw else row_ends(data, dialect=table.dialect).tolist()
+            each = enumerate(zip([0, *ends], ends), first + number - 1)
+            yield b"".join(self.line(place, data[a:b], "csv") for place, (a, b) in each)
+
+    def of_batches(self, batches: Iterable[Any], first: int) -> Iterator[Any]:
+        arrow, fields = import_module("pyarrow"), self.fields()
+        for batch in batches:
+            rows = [self.at(first + i) for i in range(batch.num_rows)]
+            first += len(rows)
+            columns = zip(*rows) if rows else repeat(())
+            marks = [arrow.array(each, field.type) for each, field in zip(columns, fields)]
+            schema = arrow.schema([*fields, *batch.schema])
+            yield arrow.RecordBatch.from_arrays([*marks, *batch.columns], schema=schema)
+
+    def fields(self) -> list[Any]:
+        arrow = import_module("pyarrow")
+        kinds = {str: arrow.string(), float: arrow.float64(), int: arrow.int64()}
+        return [arrow.field(n, kinds[kind]) for n, kind in zip(self.names, COLUMNS.values())]
+
+    def _has_more(self) -> bool:
+        return (self._next if self._next[0] > self._asked else next(self._marks)) is not NO_MARK
+
+    def _separated(self, values: Sequence[Any], kind: str) -> bytes:
+        """Return values as the first fields of a row."""
+        special = '"' if kind == "tsv" else ""
+        comma, _, quote, escape, *_ = self._dialect if kind == "csv" else TABS
+        if kind == "csv":
+            special = f"{comma}{quote}\r\n"
+        fields = []
+        for text in ("" if value is None else str(value) for value in values):
+            text = text.replace(escape, escape * 2) if escape else text
+            if {*special} & {*text}:
+                text = quote + text.replace(quote, quote * 2) + quote
+            fields.append(text + comma)
+        return "".join(fields).encode("utf-8", "surrogateescape")
+
+
+def names_of(settings: Settings) -> list[str]:
+    return [f"{settings.mark_prefix}{name}" for name in COLUMNS]
+
+
+def check_columns(settings: Settings, file: str, columns: Iterable[str]) -> None:
+    """Raise StageError if a file has one of the columns that are added."""
+    if both := sorted({*columns} & {*names_of(settings)}):
+        other = to_add("--mark-prefix", f"neardup_{settings.mark_prefix}")
+        raise StageError(f"{file}: has a column {both[0]}, which --output marked adds; {other}")
+
+
+def check_files(settings: Settings, files: Sequence[InputFile]) -> None:
+    """Raise StageError if a table, or the first JSON line of a file, has a column to be added."""
+    form = settings.form
+    for file in files if form.fields else ():
+        columns = form.columns(file.path, file.name) if form.has_header else ()
+        found: Iterable[str] = [getattr(each, "name", each) for each in columns]
+        if form.kind_of(file.name) == "jsonl":
+            with opened(file.path, file.name) as stream, suppress(FlawError):
+                found = row_of(stream.readline(settings.max_line))
+        check_columns(settings, file.name, found)
+
+
+def _marks(decided: IO[bytes], first: int) -> Iterator[tuple[int, bytes, Mark]]:
+    """Yield (place, id, mark) of one file's records in pairs, in order; b"" for a kept record."""
+    mine = takewhile(lambda line: line[0] < first + FILE_PLACES, lines_from(decided, first))
+    for place, lines in groupby(mine, key=lambda line: line[0]):
+        id_, duplicate_of, similarity, cluster, copies = b"", None, None, b"", 0
+        for _, line in lines:
+            fields = line.rstrip(b"\t\n").split(b"\t")
+            if is_mark(line):
+                cluster, copies = fields[1], int(fields[2])
+            else:
+                id_, duplicate_of = fields[1], fields[2].decode()
+                similarity = None if fields[3] == NO_PAIR else float(fields[3])
+        yield place, id_, (duplicate_of, similarity, cluster.decode() or None, copies)

@@ -1,0 +1,240 @@
+"""--output marked: all rows come back, and say what --output kept, removed and clusters say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engines.test_decisions import near_copies, odd_files
+from tests.support.cases import crossed
+from tests.support.corpus_in_forms import CORPUS, FLAGS, FORMS, ROWS, made
+from tests.support.engines import (
+    DECIDE,
+    DECIDING,
+    KEEP,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    RUN_LOCAL,
+    in_order,
+    run,
+    succeed,
+)
+
+NAMES = ["duplicate_of", "similarity", "cluster", "copies"]
+KINDS = {"duplicate_of": str, "similarity": float, "cluster": str, "copies": int}
+TYPED = ("a.parquet", "a.arrow", "stream.feather")
+
+
+def from_text(text: dict[str, Any]) -> dict[str, Any]:
+    return {**text, **{n: KINDS[n](text[n]) if text[n] else None for n in NAMES}}
+
+
+def rows_of(name: str, data: bytes) -> list[dict[str, Any]]:
+    """Return the rows of a marked table, read without the project's parsers."""
+    if name in TYPED:
+        table = pytest.importorskip("tests.support.typed_tables").read_table(data)
+        assert [str(table.schema.field(n).type) for n in NAMES] == [
+            "string", "double", "string", "int64"
+        ]  # fmt: skip
+        return table.to_pylist()
+    if "json" in name:
+        return [json.loads(line) for line in data.splitlines()]
+    text = io.StringIO(data.decode("utf-8-sig"), newline="")
+    return list(map(from_text, csv.DictReader(text, delimiter="," if "csv" in name else "\t")))
+
+
+def answers(rows: list[dict[str, Any]]) -> tuple[bytes, bytes]:
+    """Return what --output removed and --output clusters print, from marked rows."""
+    removed, clusters = [], []
+    for row in rows:
+        similarity = "-" if row["similarity"] is None else f"{row['similarity']:.6f}"
+        if row["duplicate_of"] is not None:
+            removed.append(f"{row['id']}\t{row['duplicate_of']}\t{similarity}\n")
+        if row["cluster"] is not None:
+            clusters.append(f"{row['cluster']}\t{row['id']}\n")
+    return tuple(in_order("".join(lines).encode()) for lines in (removed, clusters))
+
+
+def check_copies(rows: list[dict[str, Any]], compared: int) -> None:
+    stands = Counter(row["duplicate_of"] for row in rows)
+    assert sum(row["copies"] or 0 for row in rows) == compared
+    for row in rows:
+        alone = row["copies"] and row["duplicate_of"] is None
+        assert row["copies"] in (1 + stands[row["id"]] if alone else 0, None)
+
+
+@crossed(name=list(FORMS), rule=["direct", "cluster"])
+def test_marks_agree_with_the_other_outputs(name: str, rule: str, tmp_path: Path) -> None:
+    path = made(name, tmp_path)
+    how = [*RUN_LOCAL, *FLAGS]
+    others = {
+        output: succeed([*how, *more, f"--output={output}", path], tmp_path).out
+        for output, more in (("removed", ["--rule", rule]), ("clusters", []))
+    }
+    printed = succeed([*how, "--rule", rule, "--output=marked", path], tmp_path).out
+    rows = rows_of(name, printed)
+    assert [(row["id"], row["text"]) for row in rows] == CORPUS
+    assert [*rows[0]][:4] == NAMES
+    assert others["removed"].count(b"\n") > 40
+    assert (b"\t-\n" in others["removed"]) == (rule == "cluster")
+    assert answers(rows) == (others["removed"], others["clusters"])
+    check_copies(rows, len(CORPUS))
+    if name in ROWS:  # the row's own bytes follow the columns
+        ours, lines = printed.removeprefix(b"\xef\xbb\xbf"), ROWS[name]
+        for line in lines:
+            at = ours.index(line[1:] if "json" in name else line)
+            ours = ours[at + len(line) - ("json" in name) :]
+        assert not ours
+
+
+@pytest.mark.parametrize("engine", DECIDING)
+@pytest.mark.parametrize("rule", ["direct", "cluster"])
+def test_lines_of_odd_files(engine: str, rule: str, tmp_path: Path) -> None:
+    """Bad lines and blank ones come back; each engine gives the same bytes."""
+    found = odd_files(tmp_path / "in", near_copies(5), twice=False)
+    flags = ["--exact", "--threshold=0.8", f"--rule={rule}"]
+    lines = DECIDING[engine](found.given(), [*flags, "--output=marked"], tmp_path).split(b"\n")[:-1]
+    assert len(lines) == len(found.lines)
+    rows = []
+    for line, before, record in zip(lines, found.lines, found.records):
+        if not before.strip():
+            assert line == before
+            continue
+        *fields, rest = line.split(b"\t", 4)
+        assert rest == before
+        row = from_text(dict(zip(NAMES, (f.decode() for f in fields))))
+        assert (row["copies"] is not None) == (record is not None)
+        rows.append({**row, "id": record.id.decode() if record else ""})
+    others = [
+        DECIDING["run_local 1"](found.given(), [*more, f"--output={output}"], tmp_path)
+        for output, more in (("removed", flags), ("clusters", flags[:2]))
+    ]
+    assert answers(rows) == tuple(others)
+    assert all(others)
+    assert sum(row["copies"] or 0 for row in rows) == sum(1 for r in found.records if r)
+
+
+def test_against(tmp_path: Path) -> None:
+    """Clusters of two collections are unknown; a record removed for an old one has no row."""
+    (tmp_path / "old").write_text("o 1 2 3\nx 7 8 9\n")
+    (tmp_path / "new").write_text("a 1 2 3\nb 4 5 6\nc 4 5 6\nd 5\n")
+    out = succeed(
+        [*RUN_LOCAL, f"--against={tmp_path}/old", "--output=marked", f"{tmp_path}/new"], tmp_path
+    ).out
+    assert out == (b"o\t1.0\t\t0\ta 1 2 3\n\t\t\t2\tb 4 5 6\nb\t1.0\t\t0\tc 4 5 6\n\t\t\t1\td 5\n")
+
+
+BAD = """id;text
+"a;b";to be or not
+x;to be or not
+alone
+
+1;2;3
+c;""
+"""
+
+
+def test_bad_rows_keep_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(BAD)
+    flags = ["--delimiter=;", "--max-bad=1", "--output=marked", f"--removed={tmp_path}/gone"]
+    assert succeed(
+        [*RUN_LOCAL, *flags, tmp_path / "a.csv"], tmp_path
+    ).out.decode().splitlines() == [
+        "duplicate_of;similarity;cluster;copies;id;text",
+        ';;"a;b";2;"a;b";to be or not',
+        '"a;b";1.0;"a;b";0;x;to be or not',
+        ";;;;alone",
+        "",
+        ";;;;1;2;3",
+        ';;;;c;""',
+    ]
+    assert (tmp_path / "gone").read_text() == "x\ta;b\t1.000000\n"
+
+
+@pytest.mark.parametrize("target", ["b.jsonl", "b.csv", "b.parquet", "b.arrow", "folder/"])
+def test_in_another_format(target: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for name, start in (("a.csv", 0), ("a.tsv", 200)):
+        header, *rows = ROWS[name]
+        (tmp_path / name).write_bytes(b"".join([header, *rows[start : start + 200]]))
+    files = [tmp_path / "a.csv", tmp_path / "a.tsv"]
+    flags = [*FLAGS, "--output=marked", "-o", f"{tmp_path}/{target}", *files]
+    succeed([*RUN_LOCAL, *flags], tmp_path)
+    names = ["folder/a.csv", "folder/a.tsv"] if target == "folder/" else [target]
+    rows = [
+        row
+        for name in names
+        for row in rows_of(
+            {"b.parquet": "a.parquet", "b.arrow": "a.arrow"}.get(name, name),
+            (tmp_path / name).read_bytes(),
+        )
+    ]
+    assert [(row["id"], row["text"]) for row in rows] == CORPUS
+    assert [*rows[0]][:4] == NAMES
+    removed = succeed([*RUN_LOCAL, *FLAGS, "--output=removed", *files], tmp_path).out
+    assert answers(rows)[0] == removed != b""
+    check_copies(rows, len(CORPUS))
+
+
+# Refusals.
+
+LATE = b'{"id": "a", "text": "b", "more": {"copies": 1}}\n' * 30_000 + b'{"id":1,"copies": 2}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", b"id,text,copies\n1,a b c,2\n"),
+        ("a.jsonl", b'{"id": "a", "text": "a b", "copies": 2}\n'),
+        ("late.jsonl", LATE),
+        ("a.tsv", b"copies\tid\ttext\n"),
+    ],
+)
+def test_columns_that_are_there(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    flags = ["--output=marked", "-o", tmp_path / "out", tmp_path / name, "--max-bad=1"]
+    wrong = run([*RUN_LOCAL, *flags], tmp_path)
+    message = f"{tmp_path}/{name}: has a column copies, which --output marked adds; add: --mark"
+    assert wrong.code == 1
+    assert message in wrong.err.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+    succeed([*RUN_LOCAL, *flags, "--mark-prefix", "neardup_"], tmp_path)
+    assert b"neardup_copies" in (tmp_path / "out").read_bytes()
+
+
+def test_refusals(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a 1 2\nb 1 2\n")
+    for flags, message in {
+        ("--mark-prefix=a",): "--mark-prefix needs --output marked, but --output is pairs",
+        ("--output=marked", "--mark-prefix=a,b"): "--mark-prefix: expected letters, digits",
+        ("--output=marked", "-0"): "it is for paths of files",
+    }.items():
+        wrong = run([*RUN_LOCAL, *flags, tmp_path / "a.txt"], tmp_path)
+        assert (wrong.code, message in wrong.err) == (2, True)
+    wrong = run([*NEARDUP, "documents", "--output=marked", "."], tmp_path)
+    assert (wrong.code, "marked" in wrong.err) == (2, True)
+
+
+def test_another_file_than_was_decided_on(tmp_path: Path) -> None:
+    texts = {"a": "a 1 2\nb 1 2\n", "b": "a 1 2\nc 1 2\n", "c": "a 1 2\n", "d": "a 1 2\nbad\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    flags = ["--output=marked"]
+    mapped = in_order(succeed([*MAPPER, *flags, tmp_path / "a"], tmp_path).out)
+    edges = in_order(succeed([*REDUCER, *flags], tmp_path, mapped).out)
+    (tmp_path / "decided").write_bytes(succeed([*DECIDE, *flags], tmp_path, edges).out)
+    keep = [*KEEP, *flags, "--decided", tmp_path / "decided"]
+    assert (
+        succeed([*keep, tmp_path / "a"], tmp_path).out == b"\t\ta\t2\ta 1 2\na\t1.0\ta\t0\tb 1 2\n"
+    )
+    for name in "bcd-":
+        wrong = run([*keep, name if name == "-" else tmp_path / name], tmp_path, b"")
+        message = "twice; name FILE instead" if name == "-" else "run the whole job again"
+        assert (wrong.code > 0, message in wrong.err) == (True, True), wrong.err
