@@ -246,8 +246,11 @@ def table_kind(start: bytes) -> str:
     return next((kind for kind, table in TABLES.items() if re.match(table.start, start)), "")
 
 
-def refuse_no_lines(start: bytes, name: str) -> None:
-    """Raise StageError if the first bytes (`start`) are those of binary data or UTF-16 text."""
-    for signature, what in SIGNATURES:
+def refuse_no_lines(start: bytes, name: str, packed: bool = True) -> None:
+    """Raise StageError if the first bytes (`start`) are those of binary data or UTF-16 text.
+
+    packed: also of compressed files.
+    """
+    for signature, what in SIGNATURES if packed else SIGNATURES[len(OPENERS) :]:
         if re.match(signature, start):
             raise StageError(f"{'standard input' if name == '-' else name}: is {what}")

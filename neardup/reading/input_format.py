@@ -21,6 +21,7 @@ from neardup.reading.compressed import (
     ROWS,
     check_names,
     kind_by_name,
+    refuse_no_lines,
     table_kind,
 )
 from neardup.reading.dialects import AS_USUAL, Dialect
@@ -81,6 +82,7 @@ def refuse_other(path: str, name: str, kind: str) -> None:
         start = file.read(BLOCK_BYTES)
     table = table_kind(start)
     if not table and kind in TABLES:
+        refuse_no_lines(start, name, packed=False)
         other = seen(start.rpartition(b"\n")[0], kind)
         if other.options:
             what = f"is not {TABLES[kind].file}, or damaged"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any, Callable
 
 from neardup.reading.blocks import Piece
@@ -37,17 +37,30 @@ def checked(
 ) -> Iterator[Piece]:
     """Yield pieces of JSON lines; with `has_ids` False if none of the first lines has an id.
 
-    checks: StageError if they lack the fields.  In a task each row needs an id.
+    checks: StageError if the first lines lack the text or the id, or all lines another field that
+    is named: it may be rare.  In a task each row needs an id.
     """
-    has_ids = None
+    has_ids, unseen, columns = None, dict[str, str](), list[str]()
     for piece in pieces:
-        if has_ids is None and not piece.flaw:  # a line that is too long is not read
+        if piece.flaw:  # a line that is too long is not read
+            yield piece._replace(has_ids=bool(has_ids))
+            continue
+        if has_ids is None:
             lines = next(iter(piece.parts()))
             if checks:
                 check_rows(lines, fields, name, in_task)
-                check_named(lines, fields, name)
+                unseen = named_fields(fields)
             has_ids = any(fields.value(row, fields.id) not in (None, "") for row in _rows(lines))
+        for lines in piece.parts() if unseen else ():
+            rows = [*_rows(lines)]
+            columns = columns or [*_columns(rows[:SEEN_ROWS])]
+            unseen = unseen_in(rows, fields, unseen)
         yield piece._replace(has_ids=bool(has_ids))
+    for field, flag in unseen.items() if columns else ():
+        raise StageError(
+            f"{name}: no row has a field {field!r}; name one with {flag}: {_listed(columns)}; "
+            f"if other files have it, {to_add('--max-bad', '1')}"
+        )
 
 
 def _rows(lines: Lines) -> Iterator[Row]:
@@ -82,25 +95,30 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         raise StageError(f"{name}: {found} {field!r}; {which}: {there}{remedy}")
 
 
-def check_named(lines: Lines, fields: Fields, name: str) -> None:
-    """Raise StageError if a field of --keep, or one of several texts, is missing from all rows.
-
-    A text may be null or an empty list in all of them, and so may the field that it is nested in.
-    """
+def named_fields(fields: Fields) -> dict[str, str]:
+    """Return {field: option} for those that some row must have: of --keep, or of several texts."""
     texts = fields.texts if len(fields.texts) > 1 else ()
-    rows = [*_rows(lines)] if texts or fields.ranked else []
-    named = [*product([fields.flag], texts), *product(["--keep"], fields.ranked)] if rows else []
-    for flag, field in named:
-        if any(fields.value(row, field) is not None for row in rows):
-            continue
-        around = {*accumulate(field.split("."), "{}.{}".format)}
-        if flag == "--keep" or around.isdisjoint(_columns(rows)):
-            there = _listed(_columns(rows[:SEEN_ROWS]))
-            rare = "" if flag == "--keep" else f"; if it is rare, {to_add('--max-bad', '1')}"
-            raise StageError(
-                f"{name}: no row at the start has a field {field!r}; name one with {flag}: {there}"
-                f"{rare}"
-            )
+    return {**dict.fromkeys(fields.ranked, "--keep"), **dict.fromkeys(texts, fields.flag)}
+
+
+def unseen_in(rows: Sequence[Row], fields: Fields, named: Mapping[str, str]) -> dict[str, str]:
+    """Return which of the named fields no row has.
+
+    A text is seen if it, or the field that it is nested in, is null or an empty list.
+    """
+    unseen = {
+        field: flag
+        for field, flag in named.items()
+        if not any(fields.value(row, field) is not None for row in rows)
+    }
+    there = (
+        _columns(rows).keys() if any(flag != "--keep" for flag in unseen.values()) else {}.keys()
+    )
+    return {
+        field: flag
+        for field, flag in unseen.items()
+        if flag == "--keep" or there.isdisjoint(accumulate(field.split("."), "{}.{}".format))
+    }
 
 
 def check_columns(

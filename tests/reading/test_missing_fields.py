@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from neardup.reading.blocks import BLOCK_BYTES
 from tests.support.cases import crossed
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
@@ -97,9 +98,23 @@ def test_each_of_several_texts_is_in_some_row(text: str, tmp_path: Path) -> None
     wrong = next(name for name in text.split(",") if name not in ("lang", "body"))
     assert (told.code, told.out) == (1, b"")
     assert f"{wrong!r}; name one with --text: it has lang, " in told.err
-    assert told.err.rstrip().endswith("; if it is rare, add: --max-bad 1")
+    assert told.err.rstrip().endswith("; if other files have it, add: --max-bad 1")
     again = [*RUN_LOCAL, "--id=uuid", "--max-bad=1", "--text", text, tmp_path / "a.jsonl"]
     assert succeed(again, tmp_path).out.endswith(b"\t1.000000\n")
+
+
+@pytest.mark.parametrize("options", ["--text=body,note", "--text=body --keep=max:note"])
+def test_a_rare_field_may_be_absent_from_the_start(options: str, tmp_path: Path) -> None:
+    late = [{**row, "note": "5"} for row in rows()[-2:]]
+    many = [{"uuid": f"v{i}", "body": f"{i} {i + 1} {i + 2} " * 9} for i in range(12_000)]
+    path = written(tmp_path / "rows.jsonl", [*many, *late])
+    assert path.stat().st_size > BLOCK_BYTES
+    line = [*RUN_LOCAL, "--output=removed", "--id=uuid", path]
+    told = succeed([*line, *options.split()], tmp_path)
+    assert told.out == b"u39\tu38\t1.000000\n"
+    told = run([*line, *options.replace("note", "nota").split()], tmp_path)
+    assert (told.code, told.out) == (1, b"")
+    assert "no row has a field 'nota'; name one with --" in told.err
 
 
 @pytest.mark.parametrize("empty", [None, [], {}])
