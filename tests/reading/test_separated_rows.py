@@ -148,6 +148,13 @@ def test_what_is_no_table(tmp_path: Path) -> None:
     assert "a.csv: is not a Parquet file, or damaged" in result.err
 
 
+def test_a_feather_file_of_version_1_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.feather").write_bytes(b"FEA1" + bytes(40) + b"FEA1")
+    result = run([*RUN_LOCAL, tmp_path / "a.feather"], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "a.feather: is a Feather file of version 1, to write as Parquet\n" in result.err
+
+
 fields = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 tables = st.integers(1, 3).flatmap(
     lambda width: st.lists(st.lists(fields, min_size=width, max_size=width), max_size=6)
