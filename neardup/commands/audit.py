@@ -12,6 +12,8 @@ In memory: the records of 2N ids, a block of the file, and the pairs of the samp
 weights the distinct tokens, too.  FILE is read twice.
 """
 
+from __future__ import annotations
+
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
@@ -39,6 +41,7 @@ from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
 from neardup.stages.pairs import parsed
+from neardup.verification.not_pairs import NotPairs
 
 MAX_IDS = 10**6
 SHOWN = 10
@@ -114,7 +117,7 @@ def main() -> None:
         measure = weighted_measure(settings.request.measure, settings.threshold, weights)
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, Counters("audit", verbosity=QUIET))
-    true, ids = _true_pairs(again, drawn, measure), set(drawn.ids)
+    true, ids = _true_pairs(again, drawn, measure, settings.not_pairs), set(drawn.ids)
     written = parsed_lines([args.pairs], exact_pair, ALL_PAIRS)
     printed = {(a, b): similarity for a, b, similarity in written if a in ids or b in ids}
     unchanged.check()
@@ -137,7 +140,9 @@ def _command_line() -> argparse.Namespace:
     return exact_answers.exact_parser("audit", DESCRIPTION, own).parse_intermixed_args()
 
 
-def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pairs:
+def _true_pairs(
+    batches: Iterable[Batch], drawn: Batch, measure: Measure, out: NotPairs | None
+) -> Pairs:
     true: Pairs = {}
     find, unused = _candidates(drawn.sets, measure), Counters("")
     for batch in batches:
@@ -145,7 +150,7 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Pai
             if len(asking):
                 both = Batch(batch.ids + drawn.ids, batch.sets.beside(drawn.sets))
                 holders = len(batch.ids) + holder
-                for line in pair_lines(both, measure, asking, holders, unused):
+                for line in pair_lines(both, measure, asking, holders, unused, out):
                     a, b, similarity = exact_pair(line)
                     true[a, b] = max(similarity, true.get((a, b), b""))
     return true

@@ -17,18 +17,20 @@ from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.program import StageError, UsageError, not_one_of
+from neardup.runtime.summary import KEPT_OUT
 from neardup.schemes.fingerprints import Hamming
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch
 from neardup.similarity import measures
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import MEASURES, Measure, SetMeasure, six_decimals
+from neardup.verification.not_pairs import NotPairs, set_digests
 
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
 PRINTS = ("--fingerprint", "--bits", "--distance")
 SHARED = ("--threshold", *table.READING, "--clean", "--shingle", *PRINTS)
-EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
+EXACT = (*SHARED, "--not-pairs", "--max-line", "--max-bad", "--strict")
 
 
 def exact_parser(
@@ -155,7 +157,12 @@ def refuse_others(
 
 
 def pair_lines(
-    records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
+    records: Batch,
+    measure: Measure,
+    left: np.ndarray,
+    right: np.ndarray,
+    counters: Counters,
+    not_pairs: NotPairs | None = None,
 ) -> Iterator[bytes]:
     r"""Yield pair lines for the pairs `left[p], right[p]` (int64) that reach the threshold.
 
@@ -174,6 +181,8 @@ def pair_lines(
         a, b = records.ids[i], records.ids[j]
         if a == b:
             counters.repeated_id(a)
+        elif not_pairs and not_pairs.has(a, b, *set_digests(records.sets.take(np.array([i, j])))):
+            counters.add(KEPT_OUT, 1)
         else:
             yield format_pair(a, b, similarity, measure.directed)
 

@@ -58,6 +58,7 @@ ABSENT = {
     "--own-counts": "the library counts the tokens of the records itself",
     "--verify": "sketches give estimates, and the library is exact; ./run_local.sh has --verify",
     "--against": "the library has one collection; ./run_local.sh has --against",
+    "--not-pairs": "leave pairs out of the answer yourself; ./run_local.sh has --not-pairs",
     "--between": "the library has one collection; ./run_local.sh has --between",
     **dict.fromkeys(("--max-bad", "--strict"), "the library always stops at the first bad record"),
     **dict.fromkeys(("--input-files", "--max-line", "--encoding"), FOR_FILES),

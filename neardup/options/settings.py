@@ -35,6 +35,7 @@ from neardup.similarity import measures
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, SetMeasure, Threshold
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
+from neardup.verification.not_pairs import NotPairs
 from neardup.verification.pair_join import PairJoin
 
 
@@ -53,6 +54,7 @@ class Settings(NamedTuple):
     rule: type[Rule]
     against: bool
     between: bool
+    not_pairs: NotPairs | None
     input_files: str | None
     max_line: int  # bytes
     strict: bool
@@ -64,7 +66,8 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
         """Parse options; UsageError if one is invalid.  `counts`, if given, replaces --counts."""
-        names = {"--counts": [options.counts], "--input-files": [options.input_files]}
+        named = "--counts", "--input-files", "--not-pairs"
+        names = {flag: [options.value(flag)] for flag in named}
         for flag, given in {**names, "--against": options.against}.items():
             if "" in given:
                 check_file_name(flag, "")
@@ -89,6 +92,14 @@ class Settings(NamedTuple):
         if output.decides and isinstance(measure, SetMeasure):
             measure = measure.undirected()  # the order of a decision gives the direction
         tag, mark, rule = _decision(options, kind, measure.nested)
+        not_pairs = None
+        if options.not_pairs is not None:
+            not_pairs = NotPairs.read(options.not_pairs, form.making(), tag)
+            if output.decides and measure.nested and options.against:
+                raise UsageError(
+                    f"--not-pairs cannot be used with --measure {request.measure}, --against and "
+                    f"--output {kind}; use --output pairs"
+                )
         if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not output.directed:
@@ -114,6 +125,7 @@ class Settings(NamedTuple):
             rule=rule,
             against=bool(options.against),
             between=options.between,
+            not_pairs=not_pairs,
             input_files=options.input_files,
             max_line=max_line << 20,
             strict=max_bad == 0,
@@ -156,7 +168,7 @@ class Settings(NamedTuple):
         parts = output.across if self.against and output.across else output.parts
         edges, pairs, lines = output.between if self.between and output.between else parts
         nested = output.decides == RECORDS and self.measure.nested
-        pairing = pairs(counters, self.against, self.between, nested)
+        pairing = pairs(counters, self.against, self.between, nested, self.not_pairs)
         return (kind or edges)(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self) -> list[str]:
@@ -331,6 +343,7 @@ def _estimated(
         f"--measure {request.measure}": request.measure != "jaccard",
         f"--weights {options.own.get('--weights')}": scheme.weights is not None,
         "--against": bool(options.against),
+        "--not-pairs": options.not_pairs is not None,
         f"--output {options.output}": options.output != "pairs",
     }
     for flag in filter(refused.__getitem__, refused):

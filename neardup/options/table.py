@@ -41,6 +41,7 @@ OUTPUT_OPTIONS = {
     "--mark-prefix",
     "--against",
     "--between",
+    "--not-pairs",
     "--input-files",
 }
 SCHEME_OPTIONS: Mapping[str, Option] = {
@@ -219,6 +220,13 @@ class Options:
         short="old records: find only pairs with a new record; may be repeated",
     )
     between: bool = _flag("with --against: find only pairs of a new and an old record")
+    not_pairs: str | None = _option(
+        "FILE",
+        "pairs to keep out, which are never printed, and never the reason of a removal or of a "
+        "cluster: a file of verdicts of `neardup judge`, of which those that are different count, "
+        "or lines of two ids with a tab between them.  A verdict holds for records with the "
+        "shingles that were judged, under any id",
+    )
     input_files: str | None = _option(
         "FILE",
         "for tasks that read a part of the input: a list of all its files in order, each on a "

@@ -292,6 +292,11 @@ class InputFormat(NamedTuple):
             "--shingle": shingle if self.shingle is None else str(self.shingle),
         }
 
+    def making(self) -> str:
+        """Return what shingles depend on, as words for a file and for a message."""
+        words = [f"{flag}={value}" for flag, value in self.key_options().items()]
+        return " ".join([*words, self.probe()]).rstrip()
+
     def probe(self) -> str:
         """Return a digest of the shingles of fixed texts, in 16 hexadecimal digits; "" for sets."""
         if self.shingle is None:

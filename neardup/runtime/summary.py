@@ -25,6 +25,7 @@ CANDIDATES, PAIRS = "candidate pairs", "pairs"  # all pairs of records
 COMPARISONS, USED = "comparisons", "pairs used"
 DENSE_MEMBERS = "members of dense clusters"  # the decision searches for pairs among them; not shown
 REPEATED = "repeated ids"
+KEPT_OUT = "pairs kept out by --not-pairs"
 ONE_ID = "records of one id"  # if most records of a stage have this id; not shown
 FEW = 10  # no warning about so few records of one id
 SINGLE = "texts of a single shingle"
@@ -55,6 +56,7 @@ ORDER = (
     PAIRS,
     COMPARISONS,
     USED,
+    KEPT_OUT,
     REPEATED,
     "unique pairs",
     "repeated pairs",
@@ -80,7 +82,15 @@ ADVICE = {  # by a word of the most frequent reason
     "": "a line is an id and its shingles, or with --input text an id, a tab and the text",
 }
 TROUBLE = (
-    *("bad lines", LEFT_OUT, "records without shingles", HALVED, "records without a key", REPEATED),
+    *(
+        KEPT_OUT,
+        "bad lines",
+        LEFT_OUT,
+        "records without shingles",
+        HALVED,
+        "records without a key",
+        REPEATED,
+    ),
 )
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
@@ -237,6 +247,8 @@ def _all_counts(
 def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
     if counts.get(DENSE_MEMBERS) or not (counts.get("records") or counts.get("keyed lines")):
         return []
+    if counts.get(KEPT_OUT):
+        return ["All pairs that were found are kept out."]
     if counts.get(REPEATED):
         return ["Only records with the same id are similar enough, and these do not form a pair."]
     return ["No two records are similar enough to form a pair."]

@@ -14,7 +14,7 @@ by set; then copies follow the first line of their set, and only one set at a ti
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import IO, NamedTuple
+from typing import IO, Callable, NamedTuple
 
 import numpy as np
 
@@ -178,12 +178,16 @@ def sort_lines(
 
 
 def without_copies(
-    spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
+    spilled: SpilledBucket,
+    result: IO[bytes],
+    is_apart: Callable[[bytes], bool],
+    by_set: bool = False,
 ) -> Iterator[Copies]:
     """Yield the copies found in a spilled bucket, and write its other lines to `result`.
 
     A copy is a later line with the same set.  Copies are yielded in order, a piece at a time.
-    `by_set`: the lines are in order of `BY_SET`, and all copies are found.
+    is_apart: of an id, whether its record is neither a copy nor has copies.
+    by_set: the lines are in order of `BY_SET`, and all copies are found.
     """
     known: dict[bytes, bytes] = {}  # from a set to its first line
     room, before = KNOWN_BYTES, b""
@@ -196,6 +200,9 @@ def without_copies(
             if together != before:
                 known.clear()
                 room, before = KNOWN_BYTES, together
+            if is_apart(id_):
+                result.write(line)
+                continue
             first = known.get(set_)
             if first is not None:
                 copies.setdefault(first, []).append(id_)

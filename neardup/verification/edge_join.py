@@ -12,6 +12,9 @@ is earlier in the order of keys, and its edges connect the two.
 cluster* is a tree of more than `DENSE` similar sets in one bucket.  Of its pairs, a decision needs
 only those with the few records that are kept.  So its sets are written instead of its pairs, at
 about n comparisons and n lines.  No two sets of different trees are similar.
+
+A set that --not-pairs mentions is in no tree: each of its edges is written, so that no edge is left
+out for a path through a pair that is kept out.
 """
 
 import tempfile
@@ -49,7 +52,9 @@ class LinkJoin(PairJoin):
             self.counters.add(self.pairs.compared, len(left))
             found = self.measure.verified(batch.sets, left, right)
             nodes = zip(batch.nodes[found.left].tolist(), batch.nodes[found.right].tolist())
-            edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
+            touched = self.pairs.touched(batch)
+            free = touched[found.left] | touched[found.right]
+            edge = np.array([own or self.forest.join(*ab) for own, ab in zip(free, nodes)], bool)
             yield Verified(*(column[edge] for column in found))
 
     def _open(
@@ -86,10 +91,12 @@ class LinkJoin(PairJoin):
             tempfile.TemporaryFile() as by_set,
             tempfile.TemporaryFile() as distinct,
         ):
-            yield from self._copies(without_copies(spilled, most_gone))
+            yield from self._copies(without_copies(spilled, most_gone, self.pairs.is_apart))
             sort_lines(most_gone, by_set, self.counters, BY_SET)
             rest = SpilledBucket(by_set, spilled.piece_bytes)
-            yield from self._copies(without_copies(rest, distinct, by_set=True))
+            yield from self._copies(
+                without_copies(rest, distinct, self.pairs.is_apart, by_set=True)
+            )
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
@@ -137,17 +144,22 @@ class EdgeJoin(LinkJoin):
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:
-            self._connect(batch, first, stop)
+            yield from self._connect(batch, first, stop)
             return
         large = (np.bincount(batch.buckets) > DENSE)[batch.buckets]
         yield from super()._written(batch, first, np.where(large, first, stop))
         if large.any():
-            self._connect(batch, first, np.where(large, stop, first))
+            yield from self._connect(batch, first, np.where(large, stop, first))
             yield from self._trees(batch, np.flatnonzero(large))
 
-    def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> None:
-        for _ in self._edges(batch, first, stop):
-            pass  # `_edges` has added it to the forest
+    def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
+        """Make the forest; yield the lines of its edges at sets that are in no tree."""
+        touched = self.pairs.touched(batch)
+        for found in self._edges(batch, first, stop):
+            own = touched[found.left] | touched[found.right]
+            left, right = found.left[own], found.right[own]
+            own[own] = self._first_at(batch, left, right)
+            yield from self._lines_of(batch, Verified(*(column[own] for column in found)))
 
     def _trees(self, batch: BucketBatch, some: np.ndarray) -> Iterator[bytes]:
         """Yield lines for pairs in small trees, and for members of large trees (dense clusters)."""

@@ -14,16 +14,24 @@ The first line of a verdict file has the options that make shingles: other ones 
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from neardup.lines.tagged_ids import Tag
 from neardup.runtime.program import StageError, WireError, shown
 from neardup.sets.ragged import Ragged
 from neardup.similarity.sketches import bitmaps_and_sums
 
 MARK = b"#neardup-verdicts\t"
 SAME, DIFFERENT, UNDONE = b"same", b"different", b"undone"
+Two = tuple[bytes, bytes]
 
 
 class Verdict(NamedTuple):
@@ -38,7 +46,7 @@ class Verdict(NamedTuple):
     @property
     def key(self) -> tuple[bytes, bytes]:
         """The two texts, in either order."""
-        return min(self.texts), max(self.texts)
+        return _two(*self.texts)
 
     def format(self) -> bytes:
         fields = self.verdict, *self.texts, *self.sets, self.similarity, *self.ids
@@ -91,3 +99,88 @@ def set_digests(sets: Ragged) -> list[bytes]:
     sums = bitmaps_and_sums(sets)[1].tolist() if len(sets) else []
     rest = (blake2b(sets.row(i).tobytes(), digest_size=8).hexdigest() for i in range(len(sets)))
     return [b"%016x%b" % (sum_, half.encode()) for sum_, half in zip(sums, rest)]
+
+
+@dataclass(frozen=True)
+class NotPairs:
+    """The pairs that are kept out of an answer.
+
+    by_ids: {two ids in order: the digests of which both must have one, or none for any}; by_sets:
+    two digests in order; tag: the format of ids in buckets.  A record is *apart* if its id is in
+    `by_ids`: then it may lack a partner that its copies have.
+    """
+
+    by_ids: Mapping[Two, frozenset[bytes]]
+    by_sets: frozenset[Two]
+    tag: Tag | None = None
+
+    @classmethod
+    def read(cls, name: str, making: str, tag: Tag | None) -> NotPairs:
+        """Read a verdict file, or a plain list; StageError for any other file."""
+        path = Path(name)
+        data = path.read_bytes()
+        if not data.startswith(MARK):
+            return cls(dict.fromkeys(_listed(name, data), frozenset()), frozenset(), tag)
+        found, whole = read_verdicts(path, making)
+        if whole < len(data):
+            raise StageError(
+                f"{name}: its last line was cut short; to do without it, type: "
+                f"sed -i '$d' {shlex.quote(name)}"
+            )
+        different = [verdict for verdict in found.values() if verdict.verdict == DIFFERENT]
+        by_ids: dict[Two, frozenset[bytes]] = {}
+        for verdict in different:
+            if len(set(verdict.sets)) == 1:
+                ids = _two(*verdict.ids)
+                by_ids[ids] = by_ids.get(ids, frozenset()) | {verdict.sets[0]}
+        by_sets = (_two(*verdict.sets) for verdict in different if len(set(verdict.sets)) == 2)
+        return cls(by_ids, frozenset(by_sets), tag)
+
+    @cached_property
+    def _ids(self) -> frozenset[bytes]:
+        return frozenset(id_ for ids in self.by_ids for id_ in ids)
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        sums = {int(digest[:16], 16) for two in self.by_sets for digest in two}
+        return np.array(sorted(sums), np.uint64)
+
+    def _bare(self, ids: list[bytes]) -> list[bytes]:
+        return self.tag.ids_of(ids) if self.tag else ids
+
+    def is_apart(self, id_: bytes) -> bool:
+        return bool(self.by_ids) and self._bare([id_])[0] in self._ids
+
+    def parted(self, ids: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Divide ids into those that are not apart, and those that are."""
+        apart = [id_ for id_ in ids if self.is_apart(id_)]
+        return ([id_ for id_ in ids if id_ not in apart], apart) if apart else (ids, apart)
+
+    def touched(self, ids: list[list[bytes]], sets: Ragged) -> np.ndarray:
+        """Mark the sets that may be in a pair to keep out, or that have a record apart (bool)."""
+        marked = np.isin(bitmaps_and_sums(sets)[1], self._sums)
+        if self.by_ids:
+            marked |= [not self._ids.isdisjoint(self._bare(some)) for some in ids]
+        return marked
+
+    def has(self, a: bytes, b: bytes, set_a: bytes, set_b: bytes) -> bool:
+        """Return whether two records are kept out, given ids and digests of sets."""
+        if _two(set_a, set_b) in self.by_sets:
+            return True
+        judged = self.by_ids.get(_two(*self._bare([a, b])))
+        return judged is not None and (not judged or (set_a == set_b and set_a in judged))
+
+
+def _two(a: bytes, b: bytes) -> Two:
+    return min(a, b), max(a, b)
+
+
+def _listed(name: str, data: bytes) -> Iterator[Two]:
+    for number, line in enumerate(data.splitlines(), 1):
+        a, _, b = line.partition(b"\t")
+        if not (a and b) or b"\t" in b or not line.decode("utf-8", "ignore").encode() == line:
+            raise StageError(
+                f"{name}: line {number}: expected two ids with a tab between them, in UTF-8, or a "
+                f"file of neardup judge, got {shown(line)}; of a file of pairs, take: cut -f 1,2"
+            )
+        yield _two(a, b)

@@ -112,6 +112,7 @@ class PairJoin:
         copies, matches = later_in_run(members), members[left] * members[right]
         plain = type(self.pairs) is EveryPair and type(self.lines) is PairLines
         other = not plain or self.measure.directed or any(batch.repeats)
+        other = other or bool(self.pairs.touched(batch).any())
         if other or copies.sum() + matches.sum() > most:
             return None
         ids = list(chain.from_iterable(batch.ids))
@@ -139,10 +140,11 @@ class PairJoin:
             for id_ in batch.repeats[i]:
                 self.counters.repeated_id(self.lines.id_of(id_))
             similarity = self.lines.equal_sets(batch, i)
-            for a, b in self.pairs.copies(batch.ids[i]):
+            for a, b in self.pairs.left_in(self.pairs.copies(batch.ids[i]), batch, i, i):
+                alike = self.lines.apart if self.pairs.is_apart(a, b) else similarity
                 for pair in [(a, b), (b, a)] if self.measure.directed else [(a, b)]:
                     self.counters.add(self.pairs.found, 1)
-                    yield self.lines.format(*pair, similarity)
+                    yield self.lines.format(*pair, alike)
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Join each piece of a bucket with itself and with later pieces whose sizes allow pairs."""
@@ -210,7 +212,8 @@ class PairJoin:
     def _lines_of(self, batch: BucketBatch, found: Verified) -> Iterator[bytes]:
         similarities = self.lines.similarities(found)
         for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
-            for a, b in self.pairs.matches(batch.ids[i], batch.ids[j]):
+            matches = self.pairs.matches(batch.ids[i], batch.ids[j])
+            for a, b in self.pairs.left_in(matches, batch, i, j):
                 if a == b:  # two records with one id are not a pair
                     self.counters.repeated_id(self.lines.id_of(a))
                 else:

@@ -12,8 +12,10 @@ measure that has a direction, the fifth says whether the new record is contained
 or contains it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations, product
 from math import comb
 
@@ -22,9 +24,10 @@ import numpy as np
 from neardup.lines import answer_lines
 from neardup.lines.tagged_ids import COLLECTION, is_old
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
+from neardup.runtime.summary import CANDIDATES, COMPARISONS, KEPT_OUT, PAIRS, USED
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
 from neardup.verification.bucket_batch import BucketBatch
+from neardup.verification.not_pairs import NotPairs, set_digests
 
 Columns = tuple[np.ndarray, np.ndarray]  # left and right: numbers of sets in a batch (int64)
 Ids = Iterable[tuple[bytes, bytes]]
@@ -36,13 +39,15 @@ class EveryPair:
 
     across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between); nested: for a decision, nor are an old record and a larger new
-    one, which must not be removed because of it.
+    one, which must not be removed because of it; not_pairs: the pairs to keep out, or None.
     """
 
     counters: Counters
     across: bool = False
     between: bool = False
     nested: bool = False
+    not_pairs: NotPairs | None = None
+    _marked: tuple[BucketBatch, np.ndarray] | None = field(default=None, init=False, repr=False)
     compared, found = CANDIDATES, PAIRS  # the names of what is counted
     first_only = False
 
@@ -50,7 +55,8 @@ class EveryPair:
         """Return the pairs of sets that have at least one pair of records to compare."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
         if self.first_only and (self.nested or not self.between):
-            new = ~old  # an old copy is the reason for new ones
+            new = ~old  # an old copy is the reason for new ones, unless it is kept out
+            new |= self.touched(batch) & (batch.old_records < batch.records)
         may_keep = old[left]
         if self.nested:  # the left set, which is not the larger one
             may_keep &= batch.sets.sizes[left] == batch.sets.sizes[right]
@@ -58,6 +64,33 @@ class EveryPair:
         if not self.between:
             chosen |= new[left] & new[right]
         return left[chosen], right[chosen]
+
+    def touched(self, batch: BucketBatch) -> np.ndarray:
+        """Mark the sets that may lack a partner because of --not-pairs (bool)."""
+        if self.not_pairs is None:
+            return np.zeros(len(batch), bool)
+        if self._marked is None or self._marked[0] is not batch:
+            self._marked = batch, self.not_pairs.touched(batch.ids, batch.sets)
+        return self._marked[1]
+
+    def left_in(self, pairs: Ids, batch: BucketBatch, i: int, j: int) -> Ids:
+        """Return the pairs of records of sets i and j that are not kept out; count the others."""
+        touched = self.touched(batch) if self.not_pairs else ()
+        if self.not_pairs is None or not (touched[i] and touched[j]):
+            return pairs
+        return self._left_in(pairs, set_digests(batch.sets.take(np.array([i, j]))))
+
+    def _left_in(self, pairs: Ids, digests: list[bytes]) -> Ids:
+        assert self.not_pairs
+        for pair in pairs:
+            if self.not_pairs.has(*pair, *digests):
+                self.counters.add(KEPT_OUT, 1)
+            else:
+                yield pair
+
+    def is_apart(self, *ids: bytes) -> bool:
+        """Return whether one of the records may lack a partner that its copies have."""
+        return self.not_pairs is not None and any(map(self.not_pairs.is_apart, ids))
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
         """Return the number of pairs of records to compare in the given pairs of sets."""
@@ -90,6 +123,7 @@ class FirstPair(EveryPair):
     """The part of a join that pairs first records of sets, and each first record with its copies.
 
     Old records are always kept: the new copies of an old set are paired with its first old record.
+    A record that is apart (`NotPairs`) is paired with each similar record by itself.
     """
 
     compared, found = COMPARISONS, USED
@@ -99,12 +133,23 @@ class FirstPair(EveryPair):
         return len(left)
 
     def copies(self, ids: list[bytes]) -> Ids:
+        ids, apart = self._parted(ids)
         pairs = [(ids[0], id_) for id_ in ids[1:]]
+        pairs += [*product(ids, apart), *combinations(apart, 2)]
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
+        ids, apart = self._parted(ids)
+        others, away = self._parted(others)
+        by_themselves = super().matches(apart, [*others, *away]), super().matches(ids, away)
+        return chain(self._of_first(ids, others) if ids and others else (), *by_themselves)
+
+    def _parted(self, ids: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+        return self.not_pairs.parted(ids) if self.not_pairs else (ids, [])
+
+    def _of_first(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
-            return [(ids[0], others[0])]
+            return super().matches(ids[:1], others[:1])
         both = (ids, others), (others, ids)  # each new record has its own pair
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
@@ -115,6 +160,8 @@ class PairLines:
 
     measure: Measure
     equal = b"1.000000"  # the similarity of two records with the same set
+
+    apart = equal  # … where one of them is apart: its copies do not share its fate
 
     def begin(self) -> None:
         """Prepare for another batch of buckets, or another large bucket."""
@@ -170,7 +217,7 @@ class CollectionLines(PairLines):
 class EdgeLines(PairLines):
     """Edge lines for a decision; every record of a pair is the first field of some line."""
 
-    equal = answer_lines.SAME_SET
+    equal, apart = answer_lines.SAME_SET, b"1." + b"0" * 18
 
     def begin(self) -> None:
         self._present: set[bytes] = set()  # records that have begun a line

@@ -124,6 +124,17 @@ def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path
     assert " ".join(pairs).count(" --counts=counts ") == 2
 
 
+def test_pairs_to_keep_out_are_shipped(installed: dict[str, str], tmp_path: Path) -> None:
+    own = tmp_path / "own.tsv"
+    own.write_text("a\tb\n")
+    words = ["--scheme=prefix", "--not-pairs", own, "a", "out"]
+    for job in shown(words, tmp_path, installed)[:3]:  # sums, counts, pairs
+        given = " --not-pairs=not-pairs" in " ".join(job)
+        assert given == (f"{own}#not-pairs" in " ".join(job))
+        assert f"--not-pairs={own}" not in " ".join(job)
+    assert given
+
+
 @pytest.mark.slow
 def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
     """Both rounds have the same options; tasks read the first round's answer from its folder."""

@@ -77,6 +77,18 @@ def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> No
     assert (shuffled < 2_500_000) == ("--rounds=2" in flags)
 
 
+@pytest.mark.parametrize("output", ["pairs", "removed"])
+def test_pairs_are_kept_out(spark: Any, tmp_path: Path, output: str) -> None:
+    """The driver reads the file, and tasks get its pairs."""
+    first = succeed([*RUN_LOCAL, VIDEOS], tmp_path).out.splitlines()[:40]
+    ids = b"".join(b"\t".join(line.split(b"\t")[:2]) + b"\n" for line in first)
+    (tmp_path / "ids").write_bytes(ids)
+    flags = [f"--output={output}", "--not-pairs", tmp_path / "ids"]
+    expected = succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).out
+    assert expected != succeed([*RUN_LOCAL, *flags[:1], VIDEOS], tmp_path).out
+    assert answer(spark, tmp_path / "out", *flags, VIDEOS) == expected
+
+
 def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "a folder, with é"
     (folder / "deeper").mkdir(parents=True)

@@ -18,7 +18,7 @@ from neardup.runtime.program import StageError, UsageError
 
 # Names of shipped files, in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
-LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
+LIST, DECIDED, SHARED, NOT_PAIRS = "input-files", "decided", "shared-keys", "not-pairs"
 NAME, FILES = "mapreduce.job.name", "mapreduce.job.cache.files"
 PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # because a task reads the output
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
@@ -223,7 +223,12 @@ def command_of(*command: str) -> str:
     return " ".join(command)
 
 
-def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = False) -> list[str]:
+def flags(
+    asked: Submission,
+    counts: "str | None" = None,
+    own_counts: bool = False,
+    not_pairs: bool = False,
+) -> list[str]:
     """Return the options of a task; files are named as in the task's folder."""
     options = replace(
         asked.options,
@@ -232,6 +237,7 @@ def flags(asked: Submission, counts: "str | None" = None, own_counts: bool = Fal
         input_files=LIST if asked.places else asked.options.input_files,
         counts=counts or asked.options.counts,
         own_counts=own_counts or asked.options.own_counts,
+        not_pairs=NOT_PAIRS if not_pairs else None,
     )
     return options.arguments()
 
@@ -244,9 +250,12 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
         cached[COUNTS] = f"{counts}/part-00000"
     elif asked.options.counts is not None:
         sent[COUNTS] = str(Path(asked.options.counts).resolve())
+    if asked.options.not_pairs is not None:
+        sent[NOT_PAIRS] = str(Path(asked.options.not_pairs).resolve())
     made = COUNTS in cached
     named = COUNTS if made or COUNTS in sent else None
-    return flags(asked, named, own_counts=made), [*_from_cluster(cached), *_along(asked, sent)]
+    options = flags(asked, named, own_counts=made, not_pairs=NOT_PAIRS in sent)
+    return options, [*_from_cluster(cached), *_along(asked, sent)]
 
 
 def _along(asked: Submission, files: "Mapping[str, str] | None" = None) -> list[str]:

@@ -279,9 +279,8 @@ def about_run(
     counts = summary.total(report["counts"] for report in reports)
     # Absolute names are valid in other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
-    absolute = replace(
-        options, against=against, counts=options.counts and os.path.abspath(options.counts)
-    )
+    counted, out = (n and os.path.abspath(n) for n in (options.counts, options.not_pairs))
+    absolute = replace(options, against=against, counts=counted, not_pairs=out)
     return manifest.RunFile(
         options=absolute.arguments(),
         files=[file if file == "-" else os.path.abspath(file) for file in files],

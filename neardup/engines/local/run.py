@@ -99,7 +99,7 @@ def main(
     wrote = [file for file in named if any(file in word for word in sys.argv)]  # not a command's
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
-        read = [*names, *options.against, *filter(None, [options.counts])]
+        read = [*names, *options.against, *filter(None, [options.counts, options.not_pairs])]
         page = args.report and stack.enter_context(whole_or_not("--report", args.report, read))
         with interrupted(wrote), ExitStack() as answers:
             removed, answer = opened_answers(answers, args, options, settings, read)

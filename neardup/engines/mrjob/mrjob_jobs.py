@@ -30,7 +30,7 @@ from neardup.stages import pairs, phases, token_counting
 GROUP = "neardup"  # the group of our counters
 RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # Hadoop prints ? for most characters in some locales
-SENT_ALONG = ("--counts", "--input-files")  # files that are sent to all tasks
+SENT_ALONG = ("--counts", "--input-files", "--not-pairs")  # files that are sent to all tasks
 ELSEWHERE = ("--rounds", "--removed")  # options of the other engines
 COUNT_TOKENS = "--count-tokens"
 

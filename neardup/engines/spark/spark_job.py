@@ -52,7 +52,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
     settings = token_counting.with_cost_printed(Settings.of(options, counts), options.verbosity)
-    options = replace(options, counts=None, own_counts=False)
+    options = replace(options, counts=None, own_counts=False, not_pairs=None)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
     if reports:  # the report of zeros must add no time
@@ -81,7 +81,9 @@ def _carry_out(
     partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
     decides = options.output if settings.output.decides else ""
     job = spark_flow.SparkJob(
-        spark, spark_tasks.Tasks(options, counts, partitions, places, decides), settings
+        spark,
+        spark_tasks.Tasks(options, counts, partitions, places, decides, settings.not_pairs),
+        settings,
     )
     if decides == "kept":
         before = spark_lines.states_of_files(spark, new)

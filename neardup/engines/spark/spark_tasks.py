@@ -35,6 +35,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.stages import phases
 from neardup.stages.candidate_keys import HELD_BYTES, BloomFilter
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
+from neardup.verification.not_pairs import NotPairs
 
 ROW = "part int, block binary, report binary"
 SCHEMA = pa.schema([("part", pa.int32()), ("block", pa.binary()), ("report", pa.binary())])
@@ -54,6 +55,7 @@ class Tasks:
     partitions: int
     places: Mapping[str, int] | None = None
     decides: str = ""  # the value of --output, if it needs a decision
+    not_pairs: NotPairs | None = None  # read by the driver, whose files tasks do not have
 
     def send_keys(self, batches: Batches) -> Rows:
         """Turn lines into blocks of keys for each partition, in round 1."""
@@ -160,7 +162,7 @@ class Tasks:
 
     def _settings(self) -> Settings:
         prepare()
-        return Settings.of(self.options, self.counts)
+        return Settings.of(self.options, self.counts)._replace(not_pairs=self.not_pairs)
 
 
 def received(batches: Batches, reports: list[bytes]) -> Iterator[tuple[int, bytes]]:

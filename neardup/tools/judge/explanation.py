@@ -47,6 +47,7 @@ from neardup.tools.judge.pair_elements import (
     elements,
     listed,
 )
+from neardup.verification.not_pairs import set_digests
 
 LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)
 ALPHA = 0.05  # the probability that the interval does not contain the angle
@@ -210,6 +211,9 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
         return f"no pair: they meet at {keys[0]} and are compared, but are not similar enough"
     if not lines:
         return "no pair: they are not similar enough, and never compared"
+    out = settings.not_pairs
+    if out and out.has(pair.ids[0], pair.ids[1], *set_digests(pair.sets)):
+        return "similar enough for a pair, but kept out by --not-pairs"
     texts = [line.rstrip().replace(b"\t", b"  ") for line in lines]
     printed = " and ".join(shown(text, len(text)) for text in texts)
     if keys:

@@ -65,7 +65,8 @@ OWN = flags(
     pairs PAIRS     the pairs of a run; with a lower --threshold also pairs that it left out
     --records FILE…  the input of the run; may be repeated (default: as .PAIRS.neardup.json lists
                     it)  -h: the input of the run; may be repeated
-    --verdicts FILE  the file of verdicts (default: PAIRS.verdicts)  -h
+    --verdicts FILE  the file of verdicts, which --not-pairs of a run takes (default:
+                    PAIRS.verdicts)  -h
     --sample N      maximum number of pairs to show [100]  -h
     --terminal      show the pairs here instead of on a page for a browser  -h
     --estimate      show no pairs; print what follows from the verdicts so far  -h
@@ -74,12 +75,13 @@ OWN = flags(
 )
 DESCRIPTION = """Judge pairs: are they the same to you? Prints the precision of the run.
 
-Shows pairs, drawn evenly over similarity, on a page of this machine, or with --terminal here.
-Keys:
-s same, d different, space skip, u undo, q end.  Verdicts are kept: going on later shows the rest.
+Shows pairs, drawn evenly over similarity, on a page of this machine, or with --terminal here.  Keys
+are s same, d different, space skip, u undo, q end.  Verdicts are kept: going on later shows the
+rest.
 
     ./run_local.sh --threshold 0.7 -o pairs.tsv --input text texts.tsv
     python3 -m neardup judge pairs.tsv --terminal
+    ./run_local.sh --not-pairs pairs.tsv.verdicts --input text texts.tsv
 """
 Parts = list[tuple[str, str]]  # (kind, words), as `word_difference` has them
 
@@ -132,8 +134,7 @@ def main() -> None:
     settings, _ = exact_answers.exact_settings(options)
     exact_answers.check_files([args.pairs, *args.records])
     exact_answers.check_all_pairs(args.pairs)
-    making = " ".join(f"{flag}={v}" for flag, v in settings.form.key_options().items())
-    making += f" {settings.form.probe()}".rstrip()
+    making = settings.form.making()
     path = Path(args.verdicts or f"{args.pairs}.verdicts")
     with _opened(path, making, args.estimate) as (file, known):
         strata, found = _drawn(args.pairs, args.sample + len(known), known)

@@ -9,7 +9,7 @@ Letters: H strata, with N pairs each of which n are judged and k the same; α = 
 """
 
 from collections.abc import Mapping, Sequence
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -103,6 +103,8 @@ def _threshold(lows: Sequence[int], rows: Sequence[tuple[int, int, int]]) -> str
             return f"threshold {low / 10**6:g} has {goal}"
     needed = [(_more(rows[i:], len(rows)), low) for i, low in enumerate(lows)]
     more, low = min(needed)
+    if more == inf:
+        return f"no threshold has {goal}, whatever the other pairs are"
     return (
         f"no threshold has {goal} yet; {low / 10**6:g} has it after {more:,} more judgements, if "
         "they all are `same`"
@@ -114,8 +116,11 @@ def _low_end(rows: Sequence[tuple[int, int, int]], strata: int) -> float:
     return mean([ends(*row, 2 * ALPHA / strata)[0] for row in rows], [size for *_, size in rows])
 
 
-def _more(rows: Sequence[tuple[int, int, int]], strata: int) -> int:
-    """Return how many further judgements, all `same` and as many in each row, reach the goal."""
+def _more(rows: Sequence[tuple[int, int, int]], strata: int) -> float:
+    """Return how many further judgements, all `same` and as many in each row, reach the goal.
+
+    inf if not even judgements of all pairs do.
+    """
 
     def after(more: int) -> list[tuple[int, int, int]]:
         adds = [min(more, size - n) for _, n, size in rows]
@@ -123,7 +128,7 @@ def _more(rows: Sequence[tuple[int, int, int]], strata: int) -> int:
 
     low, high = 0, max(size for *_, size in rows)
     if _low_end(after(high), strata) < GOAL:
-        return sum(size for *_, size in rows) + 1  # not even if all are judged
+        return inf
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _low_end(after(middle), strata) >= GOAL else (middle, high)

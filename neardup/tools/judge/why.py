@@ -110,7 +110,7 @@ def _command_line() -> argparse.Namespace:
 
     `indexes` are those of the run's --against, which have no records to show.
     """
-    names = OPTIONS.keys() - OUTPUT_OPTIONS
+    names = OPTIONS.keys() - OUTPUT_OPTIONS | {"--not-pairs"}
     own = flags(
         """
         --run PAIRS     the file that run_local.sh -o PAIRS wrote: options and files are taken from

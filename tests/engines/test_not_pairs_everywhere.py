@@ -1,0 +1,108 @@
+"""Every engine keeps the same pairs out: those of a verdict file, and those of a list of ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engines.test_invariance import TEXT
+from tests.support.cases import crossed
+from tests.support.engines import (
+    DECIDING,
+    ENGINES,
+    NEARDUP,
+    RUN_LOCAL,
+    Deciding,
+    Engine,
+    Input,
+    in_order,
+    refuse,
+    run,
+    succeed,
+)
+
+FLAGS = ["--threshold=0.7", "--scheme=partition"]
+DIFFERENT = 12  # pairs that were judged different
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of records, all pairs, verdicts on some of them, and the same as ids."""
+    folder = tmp_path_factory.mktemp("not-pairs")
+    (folder / "records").write_bytes(TEXT)
+    pairs = succeed([*NEARDUP, "truth", "--threshold=0.7", folder / "records"], folder).out
+    (folder / "pairs").write_bytes(pairs)
+    names = [folder / "pairs", "--records", folder / "records", "--sample=40", "--terminal"]
+    succeed([*NEARDUP, "judge", *names], folder, b"sd" * DIFFERENT)
+    lines = (folder / "pairs.verdicts").read_bytes().splitlines()
+    ids = [line.split(b"\t")[6:] for line in lines if line.startswith(b"different")]
+    (folder / "ids").write_bytes(b"".join(b"%b\t%b\n" % (b, a) for a, b in ids))
+    assert len(ids) == DIFFERENT
+    return folder
+
+
+def out(folder: Path, kind: str) -> str:
+    return f"--not-pairs={folder / kind}"
+
+
+@pytest.mark.parametrize("kind", ["pairs.verdicts", "ids"])
+def test_truth_leaves_out_these_pairs_alone(kind: str, folder: Path, tmp_path: Path) -> None:
+    words = [*NEARDUP, "truth", "--threshold=0.7", folder / "records"]
+    found = succeed([*words, out(folder, kind)], tmp_path)
+    every = set((folder / "pairs").read_bytes().splitlines())
+    gone = {tuple(sorted(line.split(b"\t")[:2])) for line in every - set(found.out.splitlines())}
+    ids = {tuple(sorted(line.split(b"\t"))) for line in (folder / "ids").read_bytes().splitlines()}
+    assert ids <= gone  # a verdict on sets is one on all of their copies
+    assert (gone == ids) or kind != "ids"
+    assert len(every) > len(gone) >= DIFFERENT
+
+
+@crossed(engine=ENGINES, kind=["pairs.verdicts", "ids"])
+def test_pairs(engine: Engine, kind: str, folder: Path, tmp_path: Path) -> None:
+    words = [*NEARDUP, "truth", "--threshold=0.7", folder / "records", out(folder, kind)]
+    given = Input(TEXT, [str(folder / "records")])
+    found = engine(given, [*FLAGS, out(folder, kind)], tmp_path)
+    assert in_order(found) == succeed(words, tmp_path).out
+
+
+@crossed(engine=DECIDING, kind=["pairs.verdicts", "ids"], output=["removed", "clusters", "kept"])
+def test_decisions(engine: Deciding, kind: str, output: str, folder: Path, tmp_path: Path) -> None:
+    """An independent check: greedy over the pairs of `truth`."""
+    words = [*NEARDUP, "truth", "--threshold=0.7", folder / "records", out(folder, kind)]
+    near: dict[bytes, set[bytes]] = {}
+    for line in succeed(words, tmp_path).out.splitlines():
+        a, b, _ = line.split(b"\t")
+        near.setdefault(a, set()).add(b)
+        near.setdefault(b, set()).add(a)
+    given = Input(b"", [str(folder / "records")])
+    flags = [*FLAGS, f"--output={output}", out(folder, kind)]
+    found = engine(given, flags, tmp_path)
+    ids = [line.split(b" ")[0] for line in TEXT.splitlines()]
+    if output == "clusters":
+        assert {line.split(b"\t")[1] for line in found.splitlines()} == near.keys()
+        return
+    kept: list[bytes] = []
+    for id_ in ids:
+        if near.get(id_, set()).isdisjoint(kept):
+            kept.append(id_)
+    if output == "kept":
+        assert [line.split(b" ")[0] for line in found.splitlines()] == kept
+    else:
+        assert {line.split(b"\t")[0] for line in found.splitlines()} == {*ids} - {*kept}
+
+
+def test_the_run_file_and_the_summary_name_it(folder: Path, tmp_path: Path) -> None:
+    flags = ["--threshold=0.7", out(folder, "ids"), folder / "records", "-o", tmp_path / "p"]
+    found = succeed([*RUN_LOCAL, *flags], tmp_path)
+    assert f"{DIFFERENT} pairs kept out by --not-pairs" in found.err
+    assert "--not-pairs=/" in (tmp_path / ".p.neardup.json").read_text()
+
+
+def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
+    words = [*RUN_LOCAL, folder / "records"]
+    refuse([*words, "--not-pairs=gone"], tmp_path, "gone: No such file", code=1)
+    refuse([*words, "--not-pairs="], tmp_path, "--not-pairs", code=2)
+    other = [*words, "--input=text", out(folder, "pairs.verdicts")]
+    refuse(other, tmp_path, "grep ^different", code=1)
+    assert run([*words, out(folder, "pairs")], tmp_path).code == 1
