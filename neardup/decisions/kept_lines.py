@@ -278,15 +278,14 @@ def check_one_answer(
     kinds = {form.kind_of(name) for _, name, _ in files}
     for kind in kinds & {*TABLES} if os.isatty(descriptor) else ():
         raise UsageError(
-            f"--output kept cannot print {TABLES[kind].title} on a terminal; write a file: "
-            f"> FILE.{kind}"
+            f"cannot print {TABLES[kind].title} on a terminal; write a file: > FILE.{kind}"
         )
     several = files if len(files) > 1 else ()
     in_encodings = (form.dialect.encoding_of(path, name) or "utf-8" for path, name, _ in several)
     for some in (kinds, {*in_encodings} if len(kinds) == 1 else ()):
         if len(some) > 1:
             names = " and ".join(sorted(some))
-            raise UsageError(f"--output kept cannot write {names} to one file; {instead}")
+            raise UsageError(f"cannot write {names} to one file; {instead}")
     first: tuple[str, Sequence[Any]] | None = None
     for path, name, _ in several if form.has_header else ():
         columns = form.columns(path, name)

@@ -181,7 +181,7 @@ def _marks(decided: IO[bytes], first: int) -> Iterator[tuple[int, bytes, Mark]]:
     """Yield (place, id, mark) of one file's records in pairs, in order; b"" for a kept record."""
     mine = takewhile(lambda line: line[0] < first + FILE_PLACES, lines_from(decided, first))
     for place, lines in groupby(mine, key=lambda line: line[0]):
-        id_, duplicate_of, similarity, cluster, copies = b"", None, None, b"", 0
+        id_, duplicate_of, similarity, cluster, copies = b"", None, None, b"", -1
         for _, line in lines:
             fields = line.rstrip(b"\t\n").split(b"\t")
             if is_mark(line):
@@ -189,4 +189,6 @@ def _marks(decided: IO[bytes], first: int) -> Iterator[tuple[int, bytes, Mark]]:
             else:
                 id_, duplicate_of = fields[1], fields[2].decode()
                 similarity = None if fields[3] == NO_PAIR else float(fields[3])
+        if copies < 0:
+            raise StageError(f"removed records without marks; decide with --output marked; {AGAIN}")
         yield place, id_, (duplicate_of, similarity, cluster.decode() or None, copies)

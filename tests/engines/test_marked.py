@@ -22,6 +22,7 @@ from tests.support.engines import (
     NEARDUP,
     REDUCER,
     RUN_LOCAL,
+    VIDEOS,
     in_order,
     run,
     succeed,
@@ -183,6 +184,44 @@ def test_in_another_format(target: str, tmp_path: Path) -> None:
     check_copies(rows, len(CORPUS))
 
 
+DIALECTS = {
+    "u.csv": ([], "id,text\n\u00e4,x y z\n\u00f6,x y z\n".encode("utf-16")),
+    "c.csv": (["--encoding=cp1252"], "id,text\n\u00e4,x y z\n\u00f6,x y z\n".encode("cp1252")),
+    "e.csv": (["--escape=\\"], b'id,text\r\n"a\\"b",x y z\r\nc\\,d,x y z\r\n'),
+    "q.tsv": ([], b'id\ttext\n"""a"""\tx y z\nb"c\tx y z\n'),
+    "o.jsonl": ([], b'{"id":"\\"a","text":"x y z"}\n {"id":"b\\\\","text":"x y z"}\n'),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_marked_files_can_be_read_again(name: str, tmp_path: Path) -> None:
+    """Marking a marked file gives the columns twice, with the same values."""
+    flags, data = DIALECTS[name]
+    once, twice = tmp_path / f"1{name}", tmp_path / f"2{name}"
+    (tmp_path / name).write_bytes(data)
+    how = [*RUN_LOCAL, *flags, "--output=marked", "--mark-prefix"]
+    succeed([*how, "", "-o", once, tmp_path / name], tmp_path)
+    succeed([*how, "n_", "-o", twice, once], tmp_path)
+    text = twice.read_bytes().decode({"u": "utf-16", "c": "cp1252"}.get(name[0], "utf-8"))
+    text = text.replace('\\"b', '""b').replace("c\\,d", '"c,d"') if name == "e.csv" else text
+    rows = rows_of(name, text.encode())
+    assert [int(row["copies"]) for row in rows] == [2, 0]
+    for n in NAMES:
+        first, second = ([row[name] for row in rows] for name in (n, f"n_{n}"))
+        assert [KINDS[n](x) if x not in (None, "") else None for x in second] == first
+    assert rows[1]["duplicate_of"] == rows[0]["id"] == rows[0]["cluster"]
+
+
+def test_a_failed_run_leaves_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"id":1,"text":"a b c"}\n' * 9 + b'{"id":1,"copies":2}\n')
+    (tmp_path / "out").write_text("before")
+    flags = ["--output=marked", "--max-bad=1", "-o", tmp_path / "out", tmp_path / "a.jsonl"]
+    assert run([*RUN_LOCAL, *flags], tmp_path).code == 1
+    assert (tmp_path / "out").read_text() == "before"
+    full = run([*RUN_LOCAL, "--output=marked", "-o", "/dev/full", VIDEOS], tmp_path)
+    assert (full.code, "No space left on device" in full.err) == (1, True)
+
+
 # Refusals.
 
 LATE = b'{"id": "a", "text": "b", "more": {"copies": 1}}\n' * 30_000 + b'{"id":1,"copies": 2}\n'
@@ -231,6 +270,10 @@ def test_another_file_than_was_decided_on(tmp_path: Path) -> None:
     edges = in_order(succeed([*REDUCER, *flags], tmp_path, mapped).out)
     (tmp_path / "decided").write_bytes(succeed([*DECIDE, *flags], tmp_path, edges).out)
     keep = [*KEEP, *flags, "--decided", tmp_path / "decided"]
+    kept = succeed([*DECIDE, "--output=kept"], tmp_path, edges).out
+    (tmp_path / "kept").write_bytes(kept)
+    wrong = run([*KEEP, *flags, "--decided", tmp_path / "kept", tmp_path / "a"], tmp_path)
+    assert (wrong.code, "decide with --output marked" in wrong.err) == (1, True)
     assert (
         succeed([*keep, tmp_path / "a"], tmp_path).out == b"\t\ta\t2\ta 1 2\na\t1.0\ta\t0\tb 1 2\n"
     )

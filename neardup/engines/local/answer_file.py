@@ -38,7 +38,7 @@ RUN_HELP = (
     "write the answer to FILE when it is complete; compressed if its name ends with .gz, "
     ".bz2, .xz or .zst; JSON lines, CSV, Parquet or Arrow if it ends with .jsonl, .csv, .parquet "
     "or .arrow; beside it, .FILE.neardup.json has the options and counts of the run.  With "
-    "--output kept, FILE may be FOLDER/, which gets a file for each input file"
+    "--output kept or marked, FILE may be FOLDER/, which gets a file for each input file"
 )
 PAGE = "neardup.tools.report.report"  # writes --report; above the engines, and slow to import
 OUTPUT_FILES = {"--removed": "removed", "--common": "common", "--report": "report", "-o": "answer"}
@@ -168,8 +168,7 @@ def rows_format(args: argparse.Namespace, form: InputFormat) -> str:
         those, others = " and ".join(kinds), ", ".join(FORMATS)
         possible = f"as they are, or as {others}" if form.fields else "as they are"
         raise UsageError(
-            f"-o {name}: kept records of {those} files are written {possible}; use another "
-            "extension"
+            f"-o {name}: records of {those} files are written {possible}; use another extension"
         )
     if form.fields.numbered:
         raise UsageError(
