@@ -20,6 +20,7 @@ from neardup.sets.bit_vectors import DIGIT_BITS, BlockPlaces
 from neardup.sets.ragged import Batch
 
 FINGERPRINTS = "fingerprints"
+HEADER = b"# neardup images "  # of a file of picture hashes; not hexadecimal
 MOST_VARIANTS = 1 << 8
 BLANKS = list(b" \t")
 NO_DIGIT = 16
@@ -97,10 +98,13 @@ def _plain_lines(block: bytes, form: BlockPlaces) -> "Batch | None":
 
 
 def fingerprint_lines(block: bytes) -> Iterator[Record]:
-    """Yield the non-blank lines of a block as records; the content is the words after the id."""
+    """Yield the non-blank lines of a block as records; the content is the words after the id.
+
+    The HEADER of a file of picture hashes is skipped.
+    """
     sound = flaws.flaw_in(block) is None
     for number, line in enumerate(block.splitlines()):
-        words = line.split()
+        words = [] if line.startswith(HEADER) else line.split()
         if words:
             flaw = "" if sound else flaws.flaw_in(line) or ""
             yield Record(number, words[0], words[1:], flaw, line)

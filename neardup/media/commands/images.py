@@ -6,9 +6,10 @@ folders ── files ── fingerprints ── lines, the one to keep first ─
 import argparse
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from neardup.engines.local import run
@@ -27,6 +28,13 @@ from neardup.files.tally import FLAT, Rules, Tally
 from neardup.lines.answer_tables import DOUBTED, answer_table
 from neardup.media.pictures import keep_rules, originals, pictures
 from neardup.media.pictures.keep_rules import in_order
+from neardup.media.pictures.old_pictures import (
+    check_hash_file,
+    header,
+    is_hash_file,
+    options_of,
+    without,
+)
 from neardup.media.pictures.originals import Facts
 from neardup.media.pictures.perceptual_hash import BITS
 from neardup.media.pictures.picture_hashes import (
@@ -40,9 +48,11 @@ from neardup.media.pictures.picture_hashes import (
     measuring,
 )
 from neardup.options.command_parser import SHARED, CommandParser, flags
-from neardup.reading.compressed import kind_by_name
+from neardup.reading.compressed import kind_by_name, opened
+from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.runtime.program import (
+    StageError,
     UsageError,
     check_file_name,
     cores,
@@ -56,6 +66,7 @@ from neardup.verification import OF_FILES
 
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
+Hashed = tuple[FoundFile, Fingerprint]
 LINES = "fingerprints"
 OWN = flags(
     f"""
@@ -77,9 +88,12 @@ OWN = flags(
                         pictures; clusters: first path of the cluster in byte order, tab, path;
                         {LINES}: the fingerprints, one line per picture [pairs]
                         -h: pairs, links, kept, removed, clusters or fingerprints (default: pairs)
-    --against FILE…     old pictures, a file written by --output fingerprints: find only pairs with
-                        a new picture; old pictures are never removed; may be repeated
-                        -h: old pictures, a file written by --output fingerprints; may be repeated
+    --against FILE…     old pictures: a folder, a picture, or a file written by --output
+                        {LINES}: find only pairs with a new picture; old pictures are never
+                        removed; may be repeated
+                        -h: old pictures: a folder, or a file written by --output {LINES};
+                        may be repeated
+    --between           with --against: find only pairs of a new and an old picture
     --cache FILE        fingerprints of earlier runs (default: ~/.cache/neardup/images.sqlite)
     """,
     quality=whole(0, 100),
@@ -104,7 +118,7 @@ In paths, blanks, % and bytes that are not UTF-8 are written as %XX.
 
 def main() -> None:
     args = _command_line()
-    variants = Variants(args.mirror, args.rotate, args.crops, args.first_frame)
+    variants = variants_of(args)
     rules = Rules(NAME, "picture", args.strict, args.verbosity)
     jobs, seconds = args.jobs or cores(), args.time_limit
     pictures.require_pillow()
@@ -113,24 +127,38 @@ def main() -> None:
         cache = opened_cache(args, PICTURES, variants.kind())
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
-        tally = Tally(rules, progress.clear)
-        walk = Walk(skip=tally.leave_out)
-        files = list(walk.files(args.folders))
-        how = "-o", args.answer, args.against, _table(args)
+        notes = list(filter(None, map(partial(_checked, args), args.against)))
+        tally, old_tally = Tally(rules, progress.clear), Tally(rules, progress.clear)
+        stored = [name for name in args.against if is_hash_file(name)]
+        how = "-o", args.answer, [*filter(os.path.isfile, args.against)], _table(args)
         answer = stack.enter_context(file_answer(*how, null=args.null))
+        walk = Walk(skip=old_tally.leave_out)
+        old_files = list(walk.files([name for name in args.against if name not in stored]))
+        old_tally.fail_folders(walk.closed)
+        walk.closed, walk.skip = [], without(old_files, tally.leave_out)
+        files = list(walk.files(args.folders))
         tally.fail_folders(walk.closed)
-        old = list(run.others(args.against, walk, _first_word, folder))
+        old = list(run.others(stored, walk, _first_word, folder))
         with progress.shown(args.verbosity):
-            outcomes = results(
-                files,
-                hashing(variants, seconds),
-                cache,
-                jobs,
-                begin=lambda missing: progress.stage("pictures", len(missing)),
-            )
+
+            def hashed(some: list[FoundFile], by: Tally, flat: list[bytes]) -> list[Hashed]:
+                """Return the pictures with enough detail in the order of their paths."""
+                how = hashing(variants, seconds), cache, jobs
+                found = results(some, *how, begin=lambda n: progress.stage("pictures", len(n)))
+                detailed = _kept(progress.counted(0, found, lambda _: 1), by, args.quality, flat)
+                return sorted(detailed, key=lambda pair: pair[0].path)
+
             flat: list[bytes] = []
-            detailed = _kept(progress.counted(0, outcomes, lambda _: 1), tally, args.quality, flat)
-            kept = sorted(detailed, key=lambda pair: pair[0].path)
+            kept = hashed(files, tally, flat)
+            if old_files:
+                old.append(str(folder / "old"))
+                with open(old[-1], "wb") as sink:
+                    found = hashed(old_files, old_tally, [])
+                    write_to(sink, (line(file.path, of.hashes) for file, of in found))
+            if args.against and not (stored or old_tally.results):
+                raise StageError(
+                    "--against: found no picture that could be read; name a folder of pictures"
+                )
             facts = [facts_of_file(*pair) for pair in kept]
             ids = [path_id(file.path) for file, _ in kept]
             lines = folder / "fingerprints"
@@ -149,7 +177,13 @@ def main() -> None:
                     compared([facts[k] for k in group], [kept[k] for k in group], variants, measure)
                 write()
         said = find(lines, args, old, answer, dict(zip(ids, facts)), flat) if tally.results else []
-        tally.report(cache.note, said)
+        if len(stored) < len(args.against):
+            notes += [f"--against: {row}" for row in old_tally.summary("").splitlines()[:-1]]
+        tally.report(cache.note, [*said, *notes])
+
+
+def variants_of(args: argparse.Namespace) -> Variants:
+    return Variants(args.mirror, args.rotate, args.crops, args.first_frame)
 
 
 def _groups(lines: Path, ids: list[str], args: argparse.Namespace) -> list[list[int]]:
@@ -177,14 +211,15 @@ def find(
     flat: the paths of those without a fingerprint, which are kept.
     """
     if args.output == LINES:
-        with lines.open("rb") as source:
-            answer.write(source)
+        with lines.open("rb") as source, lines.open("rb") as again:
+            answer.write(chain([header(again, variants_of(args), args.quality)], source))
         return []
     given = {"distance": args.distance, "output": args.output, "jobs": args.jobs}
     removed = lines.with_name("removed") if args.removed else None
     given.update(removed=removed, report=args.report)
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
+    words += ["--between"] * args.between
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
     doubts: list[str] = []
 
@@ -204,12 +239,13 @@ def find(
     if removed:
         with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
             to.write(map(doubted, gone))
-    with lines.open("rb") as source:
-        among = many(sum(1 for _ in source), "new pictures" if old else "pictures")
+    among = many(_count([lines]), "new pictures" if old else "pictures")
+    among += f" and {_count(old):,} old ones" * bool(old)
     if args.output in PATHS:
         doubtful = f", {len(doubts):,} of them doubtful" if doubts else ""
         gone_too = " removed" if doubts and args.output == "kept" else ""
-        return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}"]
+        against = f", compared with {many(_count(old), 'old pictures')}" * bool(old)
+        return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
     return [f"{many(count, noun)} among {among}"]
 
@@ -227,8 +263,31 @@ def _table(args: argparse.Namespace) -> LineTable:
     return fields_table(id=str) if args.output == "kept" else fields_table(**columns, **with_bits)
 
 
+def _checked(args: argparse.Namespace, name: str) -> str:
+    """Return a line for the summary on a file of old pictures; UsageError if it is none."""
+    if is_hash_file(name):
+        return check_hash_file(name, PROGRAM, variants_of(args), args.quality)
+    if os.path.isfile(name) and not pictures.is_picture(os.fsencode(name)):
+        raise UsageError(
+            f"--against {name}: was not written by --output {LINES}; make such a file: {PROGRAM} "
+            f"FOLDER {options_of(variants_of(args), args.quality)} --output {LINES} -o FILE"
+        )
+    return ""
+
+
 def _first_word(line: bytes) -> str:
+    if line.startswith(HEADER):
+        return ""
     return b"".join(line.split()[:1]).decode("utf-8", "replace")
+
+
+def _count(names: Sequence["str | Path"]) -> int:
+    """Return the number of pictures in files of fingerprint lines."""
+    count = 0
+    for name in names:
+        with opened(str(name), str(name)) as source:
+            count += sum(not line.startswith(HEADER) for line in source)
+    return count
 
 
 def _kept_id(line: bytes) -> bytes:
@@ -254,13 +313,15 @@ def _command_line() -> argparse.Namespace:
     for flag, given in (("--against", args.against), ("--report", args.report)):
         if given and args.output == LINES:
             raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
+    if args.against and not OUTPUTS[args.output].across:
+        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
+        raise UsageError(f"--against needs --output {able}, but --output is {args.output}")
+    if args.between and not args.against:
+        raise UsageError("--between leaves out pairs of new pictures, and needs --against")
     for name in args.against:
         check_file_name("--against", name)
-        if not os.path.isfile(name):
-            raise UsageError(
-                f"--against {name}: name a file of fingerprints; make one: {PROGRAM} FOLDER "
-                f"--output {LINES} -o FILE"
-            )
+        if not os.path.exists(name):
+            raise StageError(f"{name}: no such file")
     return args
 
 

@@ -60,12 +60,16 @@ class Variants(NamedTuple):
     def kind(self) -> str:
         """Return a text for the cache key: what hashes depend on besides the picture."""
         wanted = [name for name, value in self._asdict().items() if value]
-        hash_ = f"hash {perceptual_hash.VERSION}, {MIN_ONES} ones, {pictures.SAMPLES} frames"
-        return " ".join([hash_, *wanted, pictures.decoder_versions()])
+        return " ".join([hash_kind(), *wanted, pictures.decoder_versions()])
 
     def cuts(self) -> list[float]:
         """Return the sizes of centres to hash, as shares of a side: [1.0] or [1.0, 0.95, 0.9]."""
         return [perceptual_hash.WHOLE, *(perceptual_hash.CROPS if self.crops else ())]
+
+
+def hash_kind() -> str:
+    """Return a text for what all hashes depend on."""
+    return f"hash {perceptual_hash.VERSION}, {MIN_ONES} ones, {pictures.SAMPLES} frames"
 
 
 class Fingerprint(NamedTuple):

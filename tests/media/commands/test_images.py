@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
+from typing import Callable
 
 import numpy as np
 import pytest
 from PIL import ImageOps
 
 from neardup.files.folder_walk import path_of
+from neardup.reading.fingerprint_lines import HEADER
 from tests.support.drawn_pictures import as_bytes, differing, drawing, saved
 from tests.support.engines import NEARDUP, Result, run, succeed
 
@@ -21,7 +24,9 @@ def images(tmp: Path, *words: str | Path, output: str = "fingerprints", **env: s
 
 def found(result: Result) -> dict[str, list[np.ndarray]]:
     """Return the hashes of each file, by its name."""
-    lines = [line.decode().split() for line in result.out.splitlines()]
+    header, *rows = result.out.splitlines()
+    assert header.startswith(HEADER)
+    lines = [line.decode().split() for line in rows]
     return {
         os.path.basename(os.fsdecode(path_of(id_))): [
             np.frombuffer(bytes.fromhex(word), np.uint8) for word in words
@@ -162,7 +167,7 @@ def test_names(tmp_path: Path) -> None:
     for name in names:
         with open(os.path.join(top, name), "wb") as file:
             file.write(picture)
-    lines = images(tmp_path, tmp_path / "p").out.splitlines()
+    lines = images(tmp_path, tmp_path / "p").out.splitlines()[1:]
     paths = [path_of(line.split(b" ")[0].decode()) for line in lines]
     assert paths == sorted(os.path.join(top, name) for name in names)
     assert any(b"/p/%FF.png " in line for line in lines)
@@ -174,7 +179,7 @@ def test_names_that_look_like_options(tmp_path: Path) -> None:
     env = {"PYTHONPATH": str(Path(__file__).parents[3])}
     words = [*NEARDUP, "images", "--no-cache", "--output=fingerprints"]
     result = run([*words, "--", "-x"], tmp_path, cwd=tmp_path, **env)
-    assert result.out.startswith(b"-x ")
+    assert result.out.splitlines()[1].startswith(b"-x ")
     assert run([*words, "-x"], tmp_path, cwd=tmp_path, **env).code == 2
 
 
@@ -195,3 +200,115 @@ def test_a_still_is_no_copy_of_an_animation(tmp_path: Path) -> None:
     assert "4 pictures in 4 files, 3 animated, never like a still (" in result.err
     first = images(tmp_path, top, "--first-frame", output="removed")
     assert len(first.out.splitlines()) == 3
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Path:
+    """Write new and old pictures: copies, a mirrored one, and files of which both have one."""
+    for k in (1, 2, 3):
+        saved(drawing(k), tmp_path / "old" / f"{k} %.png")
+    saved(drawing(1).resize((160, 120)), tmp_path / "new" / "small.jpg", quality=70)
+    saved(drawing(1).resize((200, 150)), tmp_path / "new" / "smaller.jpg", quality=70)
+    saved(ImageOps.mirror(drawing(2)), tmp_path / "new" / "mirrored.png")
+    saved(drawing(9), tmp_path / "new" / "-x.png")
+    (tmp_path / "old" / "cut.jpg").write_bytes(as_bytes(drawing(3), "JPEG")[:3000])
+    (tmp_path / "nothing").mkdir()
+    (tmp_path / "notes.txt").write_text("text")
+    os.symlink("old", tmp_path / "again")
+    return tmp_path
+
+
+def against(top: Path, *words: str, output: str = "pairs") -> Result:
+    command = [*NEARDUP, "images", "new", f"--output={output}", "--no-cache", *words]
+    return run(command, top, cwd=top)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hashes", "hashes.gz"])
+def test_a_folder_and_the_file_of_its_hashes_give_the_same_answers(name: str, sides: Path) -> None:
+    """So do two files in one, and also after the pictures are gone."""
+    variants = ["--mirror", "--crops"]
+    asked = [*variants, "--output=fingerprints", "--no-cache"]
+    for k, half in enumerate((["old/1 %.png"], ["old/2 %.png", "old/3 %.png"])):
+        succeed([*NEARDUP, "images", *half, *asked, "-o", f"{k}{name}"], sides, cwd=sides)
+    (sides / name).write_bytes(b"".join((sides / f"{k}{name}").read_bytes() for k in (0, 1)))
+    kinds = ("pairs", "removed", "kept")
+    ways = [[kind, *more] for kind in kinds for more in ([], ["--between"])]
+    of_folder = [against(sides, "--against=old", *variants, *w[1:], output=w[0]) for w in ways]
+    pairs = {tuple(line.split(b"\t")) for line in of_folder[0].out.splitlines()}
+    assert {(a, b, kind) for a, b, _, kind, _ in pairs} == {
+        (b"new/mirrored.png", b"old/2%20%25.png", b"old"),
+        (b"new/small.jpg", b"new/smaller.jpg", b"new"),
+        (b"new/small.jpg", b"old/1%20%25.png", b"old"),
+        (b"new/smaller.jpg", b"old/1%20%25.png", b"old"),
+    }
+    assert {tuple(line.split(b"\t")) for line in of_folder[1].out.splitlines()} == {
+        pair for pair in pairs if pair[3] == b"old"
+    }
+    assert (
+        "among 4 new pictures and 3 old ones\n--against: 3 pictures in 4 files" in of_folder[0].err
+    )
+    assert of_folder[4].out == b"new/-x.png\n"
+    shutil.move(sides / "old", sides / "away")
+    for way, result in zip(ways, of_folder):
+        again = against(sides, f"--against={name}", *variants, *way[1:], output=way[0])
+        assert (again.out, again.code) == (result.out, 0)
+    assert "compared: 3 old paths without a file (old/" in again.err
+
+
+def test_a_file_on_both_sides_is_old(sides: Path) -> None:
+    """It is never removed, and no copy of itself, under whatever name."""
+    os.link(sides / "old" / "3 %.png", sides / "new" / "hard.png")
+    os.symlink(sides / "old" / "3 %.png", sides / "new" / "soft.png")
+    saved(drawing(3).resize((100, 75)), sides / "old" / "tiny.png")
+    words = ["old", "again", "new/soft.png", "--against=old", "--against=again"]
+    result = against(sides, *words, output="removed")
+    removed = {line.split(b"\t")[0] for line in result.out.splitlines()}
+    assert removed == {b"new/small.jpg", b"new/smaller.jpg"}
+    assert "in --against, too, and old (new/hard.png, " in result.err
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "said"),
+    [
+        (None, ["--mirror"], "was made with --quality=50, but this run has --mirror --quality=50"),
+        (None, ["--quality=9"], "give the same options, or make it again: "),
+        (lambda lines: lines[:-1], [], "hashes: is not as it was written; make it again: "),
+        (lambda lines: [*lines, lines[-1]], [], "is not as it was written"),
+        (lambda lines: [lines[0], *lines[:0:-1]], [], "is not as it was written"),
+        (lambda lines: [lines[0][:90] + b"\n", *lines[1:]], [], "is not as it was written"),
+        (lambda lines: [lines[0].replace(b"hash 1", b"hash 0"), *lines[1:]], [], "another version"),
+        (lambda lines: lines[1:], [], "was not written by --output fingerprints; make such a "),
+        (lambda lines: [], [], "was not written by --output fingerprints"),
+    ],
+)
+def test_files_of_hashes_that_do_not_fit_are_refused(
+    change: Callable[[list[bytes]], list[bytes]] | None, words: list[str], said: str, sides: Path
+) -> None:
+    made = [*NEARDUP, "images", "old", "--output=fingerprints", "--no-cache", "-o", "hashes"]
+    succeed(made, sides, cwd=sides)
+    if change:
+        lines = (sides / "hashes").read_bytes().splitlines(keepends=True)
+        (sides / "hashes").write_bytes(b"".join(change(lines)))
+    result = against(sides, "--against=hashes", *words)
+    assert (result.code, result.out) == (2, b"")
+    assert said in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--against=nothing"], 1, "--against: found no picture that could be read; name a "),
+        (["--against=old/cut.jpg"], 1, "--against: found no picture that could be read"),
+        (["--against=notes.txt"], 2, "--against notes.txt: was not written by --output "),
+        (["--against=absent"], 1, "absent: no such file"),
+        (["--against=old", "--output=clusters"], 2, "--against needs --output pairs or kept or "),
+        (["--between"], 2, "--between leaves out pairs of new pictures, and needs --against"),
+    ],
+)
+def test_old_pictures_that_cannot_be_compared(
+    words: list[str], code: int, said: str, sides: Path
+) -> None:
+    result = against(sides, *words)
+    assert (result.code, result.out) == (code, b"")
+    assert said in result.err

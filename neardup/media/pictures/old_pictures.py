@@ -1,0 +1,128 @@
+"""Files of picture hashes, with which later runs compare new pictures.
+
+A file is a header and fingerprint lines; several such files may be written into one:
+
+    # neardup images {"options": "--mirror --quality=50", "hash": "…", "lines": 1, "sum": "9c…", …}
+    photos/a.png 8f… 07…
+
+The header is checked before any picture is read: a file that was cut or changed, or was made with
+other options or another hash, is refused.  `neardup run --input fingerprints` skips the header.
+
+Memory: one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any, Callable
+
+from neardup.files.folder_walk import HARD_LINKS, NAMED_TWICE, FoundFile
+from neardup.media.pictures.picture_hashes import Variants, hash_kind
+from neardup.media.pictures.pictures import decoder_versions
+from neardup.reading.compressed import opened
+from neardup.reading.fingerprint_lines import HEADER
+from neardup.runtime.program import UsageError
+
+MAX_LINE = 1 << 17  # bytes: 24 hashes, and a path of which each byte is escaped
+IN_BOTH = "in --against, too, and old"
+
+
+def header(lines: Iterable[bytes], variants: Variants, quality: int) -> bytes:
+    """Return the header of a file with these lines; quality: the least of a picture."""
+    count, digest = 0, blake2b(digest_size=16)
+    for line in lines:
+        count += 1
+        digest.update(line)
+    about = {"options": options_of(variants, quality), "hash": hash_kind()}
+    about.update(decoder=decoder_versions())
+    text = json.dumps({**about, "lines": count, "sum": digest.hexdigest()})
+    return b"%b%b\n" % (HEADER, text.encode())
+
+
+def options_of(variants: Variants, quality: int) -> str:
+    """Return the options on which hashes depend.
+
+    >>> options_of(Variants(mirror=True, first_frame=True), 50)
+    '--mirror --first-frame --quality=50'
+    """
+    names = [name.replace("_", "-") for name, wanted in variants._asdict().items() if wanted]
+    return " ".join([*(f"--{name}" for name in names), f"--quality={quality}"])
+
+
+def is_hash_file(name: str) -> bool:
+    """Return whether a name is that of a regular file which begins with a header."""
+    if not os.path.isfile(name):
+        return False
+    with opened(name, name) as source:
+        return bool(source.read(len(HEADER)) == HEADER)
+
+
+def check_hash_file(name: str, program: str, variants: Variants, quality: int) -> str:
+    """Raise UsageError if a file is damaged, or its hashes are not made as those of this run.
+
+    Return a line for the summary if another decoder made them, or "".
+    """
+    asked, note = options_of(variants, quality), ""
+    again = f"{program} FOLDER {{}} --output fingerprints -o {name}"
+    for about in _sections(name):
+        if not about["whole"]:
+            raise UsageError(
+                f"--against {name}: is not as it was written; make it again: "
+                f"{again.format(about.get('options', asked))}"
+            )
+        if about["hash"] != hash_kind():
+            raise UsageError(
+                f"--against {name}: another version of neardup made its hashes; make it again: "
+                f"{again.format(asked)}"
+            )
+        if about["options"] != asked:
+            raise UsageError(
+                f"--against {name}: was made with {about['options']}, but this run has {asked}; "
+                f"give the same options, or make it again: {again.format(asked)}"
+            )
+        if about["decoder"] != decoder_versions():
+            note = f"{name}: made with {about['decoder']}; here, with {decoder_versions()}, "
+            note += "hashes may differ in a few bits"
+    return note
+
+
+def _sections(name: str) -> Iterator[dict[str, Any]]:
+    """Yield what each header of a file says, and whether the lines below are "whole"."""
+    about: dict[str, Any] = {}
+    count, digest = 0, blake2b(digest_size=16)
+
+    def ended() -> dict[str, Any]:
+        found = {"lines": count, "sum": digest.hexdigest()}
+        known = all(isinstance(about.get(key), str) for key in ("options", "hash", "decoder"))
+        return {**about, "whole": known and found.items() <= about.items()}
+
+    with opened(name, name) as source:
+        for line in iter(lambda: source.readline(MAX_LINE), b""):
+            if not line.startswith(HEADER):
+                count += 1
+                digest.update(line)
+                continue
+            if about:
+                yield ended()
+            try:
+                about = dict(json.loads(line[len(HEADER) :]))
+            except (ValueError, TypeError, RecursionError):
+                about = {"lines": "unknown"}
+            count, digest = 0, blake2b(digest_size=16)
+    yield ended()
+
+
+def without(old: Iterable[FoundFile], skip: Callable[[str, bytes], object]) -> Callable[..., None]:
+    """Return a `skip` for the walk of new pictures, which names files that are old, too."""
+    known = {(status.st_dev, status.st_ino) for file in old if (status := os.stat(file.path))}
+
+    def skip_new(why: str, path: bytes) -> None:
+        if why in (NAMED_TWICE, HARD_LINKS):
+            status = os.stat(path)
+            why = IN_BOTH if (status.st_dev, status.st_ino) in known else why
+        skip(why, path)
+
+    return skip_new
