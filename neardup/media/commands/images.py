@@ -5,12 +5,14 @@ folders ── files ── fingerprints ── lines, the one to keep first ─
 
 import argparse
 import os
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Callable
 
 from neardup.engines.local import run
 from neardup.engines.local.answer_file import (
@@ -21,7 +23,7 @@ from neardup.engines.local.answer_file import (
     names_of_outputs,
 )
 from neardup.engines.local.workers import Progress, working_folder
-from neardup.files.cache import PICTURES, opened_cache
+from neardup.files.cache import PICTURES, ResultCache, opened_cache
 from neardup.files.decoders import Outcome, results
 from neardup.files.folder_walk import FoundFile, Walk, path_id
 from neardup.files.tally import FLAT, Rules, Tally
@@ -33,6 +35,7 @@ from neardup.media.pictures.old_pictures import (
     header,
     is_hash_file,
     options_of,
+    pictures_in,
     without,
 )
 from neardup.media.pictures.originals import Facts
@@ -47,8 +50,10 @@ from neardup.media.pictures.picture_hashes import (
     measures_kind,
     measuring,
 )
+from neardup.media.pictures.picture_leaks import ALLOW, LeakLines, Searched, unread_in
+from neardup.media.pictures.picture_leaks import TABLE as LEAK_TABLE
 from neardup.options.command_parser import SHARED, CommandParser, flags
-from neardup.reading.compressed import kind_by_name, opened
+from neardup.reading.compressed import kind_by_name
 from neardup.reading.fingerprint_lines import HEADER
 from neardup.reading.row_files import FORMATS, LineTable, fields_table
 from neardup.runtime.program import (
@@ -62,12 +67,11 @@ from neardup.runtime.program import (
     write_to,
 )
 from neardup.runtime.summary import VERBOSE, many
-from neardup.verification import OF_FILES
+from neardup.verification import OF_FILES, OUTPUTS
 
 PROGRAM = "python3 -m neardup images"
 NAME = "neardup images"
-Hashed = tuple[FoundFile, Fingerprint]
-LINES = "fingerprints"
+LINES, LEAKS = "fingerprints", "leaks"
 OWN = flags(
     f"""
     folders FOLDER…     a folder (read with its subfolders), or a picture
@@ -86,8 +90,13 @@ OWN = flags(
     --distance D        the maximum number of bits, of 256, in which a pair differs [31]
     --output KIND       {", ".join(OF_FILES)}: as with `neardup run`; kept: the paths of the kept
                         pictures; clusters: first path of the cluster in byte order, tab, path;
-                        {LINES}: the fingerprints, one line per picture [pairs]
-                        -h: pairs, links, kept, removed, clusters or fingerprints (default: pairs)
+                        {LINES}: the fingerprints, one line per picture; {LEAKS}: test
+                        pictures (FOLDER) that are among training pictures (--against): test,
+                        training, share of equal bits, number of bits that differ.  The exit code
+                        is 1 if there is a leak, 3 if there may be one in what was not read [pairs]
+                        -h: pairs, links, kept, removed, clusters, fingerprints or leaks (default:
+                        pairs)
+    {ALLOW}  with --output {LEAKS}: exit with 0 even if pictures could not be read
     --against FILE…     old pictures: a folder, a picture, or a file written by --output
                         {LINES}: find only pairs with a new picture; old pictures are never
                         removed; may be repeated
@@ -100,7 +109,7 @@ OWN = flags(
     time_limit=SHARED["--time-limit"].read,
     keep=keep_rules.keep_rules,
     distance=whole(0, BITS // 2),
-    output=one_of(LINES, *OF_FILES),
+    output=one_of(LINES, LEAKS, *OF_FILES),
 )
 DESCRIPTION = """Find similar pictures: copies in other sizes or formats, or compressed again.
 
@@ -127,34 +136,21 @@ def main() -> None:
         cache = opened_cache(args, PICTURES, variants.kind())
         stack.callback(cache.close)
         progress = Progress(rules.program, ["pictures"], 1)
-        notes = list(filter(None, map(partial(_checked, args), args.against)))
         tally, old_tally = Tally(rules, progress.clear), Tally(rules, progress.clear)
-        stored = [name for name in args.against if is_hash_file(name)]
-        how = "-o", args.answer, [*filter(os.path.isfile, args.against)], _table(args)
-        answer = stack.enter_context(file_answer(*how, null=args.null))
-        walk = Walk(skip=old_tally.leave_out)
-        old_files = list(walk.files([name for name in args.against if name not in stored]))
-        old_tally.fail_folders(walk.closed)
-        walk.closed, walk.skip = [], without(old_files, tally.leave_out)
-        files = list(walk.files(args.folders))
-        tally.fail_folders(walk.closed)
-        old = list(run.others(stored, walk, _first_word, folder))
+        stored = _stored(args)
+        inputs = [*filter(os.path.isfile, args.against)]
+        how = file_answer("-o", args.answer, inputs, _table(args), null=args.null)
+        answer = stack.enter_context(how)
+        files, old_files, old = _files(args, stored, tally, old_tally, folder)
+        read = partial(_read, args, cache, progress)
+        flat: list[bytes] = []
         with progress.shown(args.verbosity):
-
-            def hashed(some: list[FoundFile], by: Tally, flat: list[bytes]) -> list[Hashed]:
-                """Return the pictures with enough detail in the order of their paths."""
-                how = hashing(variants, seconds), cache, jobs
-                found = results(some, *how, begin=lambda n: progress.stage("pictures", len(n)))
-                detailed = _kept(progress.counted(0, found, lambda _: 1), by, args.quality, flat)
-                return sorted(detailed, key=lambda pair: pair[0].path)
-
-            flat: list[bytes] = []
-            kept = hashed(files, tally, flat)
-            if old_files:
+            kept = read(files, tally, flat)
+            if len(stored) < len(args.against):
                 old.append(str(folder / "old"))
                 with open(old[-1], "wb") as sink:
-                    found = hashed(old_files, old_tally, [])
-                    write_to(sink, (line(file.path, of.hashes) for file, of in found))
+                    old_kept = read(old_files, old_tally, [])
+                    write_to(sink, (line(file.path, of.hashes) for file, of in old_kept))
             if args.against and not (stored or old_tally.results):
                 raise StageError(
                     "--against: found no picture that could be read; name a folder of pictures"
@@ -176,14 +172,62 @@ def main() -> None:
                 for group in _groups(lines, ids, args):
                     compared([facts[k] for k in group], [kept[k] for k in group], variants, measure)
                 write()
-        said = find(lines, args, old, answer, dict(zip(ids, facts)), flat) if tally.results else []
+        of_old = sum(unread for unread, _ in stored.values())
+        searched = Searched(LeakLines(), tally, old_tally, pictures_in(stored), of_old)
+        by_id = dict(zip(ids, facts))
+        said = find(lines, args, old, answer, by_id, flat, searched) if tally.results else []
+        said += [note for _, notes in stored.values() for note in notes]
         if len(stored) < len(args.against):
-            notes += [f"--against: {row}" for row in old_tally.summary("").splitlines()[:-1]]
-        tally.report(cache.note, [*said, *notes])
+            said += [f"--against: {row}" for row in old_tally.summary("").splitlines()[:-1]]
+        tally.report(cache.note, said)
+    if args.output == LEAKS and (code := searched.code(NAME, args.allow_unsearched)):
+        sys.exit(code)
 
 
 def variants_of(args: argparse.Namespace) -> Variants:
     return Variants(args.mirror, args.rotate, args.crops, args.first_frame)
+
+
+def _files(
+    args: argparse.Namespace,
+    stored: Collection[str],
+    tally: Tally,
+    old_tally: Tally,
+    folder: Path,
+) -> tuple[list[FoundFile], list[FoundFile], list[str]]:
+    """Return the new files, the old ones, and the files of old hashes (those in `stored`).
+
+    A file that is new and old is compared as an old one, or with itself if leaks are looked for.
+    """
+    walk = Walk(skip=old_tally.leave_out)
+    old_files = list(walk.files([name for name in args.against if name not in stored]))
+    old_tally.fail_folders(walk.closed)
+    if args.output == LEAKS:
+        walk = Walk()
+    walk.closed, walk.skip = [], without(old_files, tally.leave_out)
+    files = list(walk.files(args.folders))
+    tally.fail_folders(walk.closed)
+    leaks = args.output == LEAKS
+    old = list(stored if leaks else run.others([*stored], walk, _first_word, folder))
+    return files, old_files, old
+
+
+def _read(
+    args: argparse.Namespace,
+    cache: ResultCache,
+    progress: Progress,
+    files: list[FoundFile],
+    tally: Tally,
+    flat: list[bytes],
+) -> list[tuple[FoundFile, Fingerprint]]:
+    """Return the pictures with enough detail, in the order of their paths; count all in `tally`.
+
+    The paths of the others are added to `flat`.
+    """
+    how = hashing(variants_of(args), args.time_limit), cache, args.jobs or cores()
+    found = results(files, *how, lambda missing: progress.stage("pictures", len(missing)))
+    detailed = _kept(progress.counted(0, found, lambda _: 1), tally, args.quality, flat)
+    return sorted(detailed, key=lambda pair: pair[0].path)
 
 
 def _groups(lines: Path, ids: list[str], args: argparse.Namespace) -> list[list[int]]:
@@ -204,22 +248,26 @@ def find(
     answer: Answer,
     facts: dict[str, Facts],
     flat: list[bytes],
+    searched: Searched,
 ) -> list[str]:
     """Write the answer for a file of fingerprint lines, which are in the order of --keep.
 
     Return lines for the summary.  old: files of fingerprint lines; facts: of the pictures, by id;
-    flat: the paths of those without a fingerprint, which are kept.
+    flat: the paths of those without a fingerprint, which are kept; searched: counts of leaks.
     """
     if args.output == LINES:
         with lines.open("rb") as source, lines.open("rb") as again:
-            answer.write(chain([header(again, variants_of(args), args.quality)], source))
+            unread = sum(unread_in(searched.tests).values())
+            first = header(again, variants_of(args), args.quality, unread)
+            answer.write(chain([first], source))
         return []
-    given = {"distance": args.distance, "output": args.output, "jobs": args.jobs}
+    given = {"distance": args.distance, "jobs": args.jobs}
+    given["output"] = "pairs" if args.output == LEAKS else args.output
     removed = lines.with_name("removed") if args.removed else None
     given.update(removed=removed, report=args.report)
     words = ["--input=fingerprints", "--exact", *(f"--against={name}" for name in old)]
     words += [f"--{flag}={value}" for flag, value in given.items() if value is not None]
-    words += ["--between"] * args.between
+    words += ["--between"] * (args.between or args.output == LEAKS)
     words += ["-v"] if args.verbosity >= VERBOSE else ["-q"]
     doubts: list[str] = []
 
@@ -231,7 +279,11 @@ def find(
         doubts.extend(filter(None, [found := doubt(id_, kept)]))
         return b"%b\t%b\n" % (line.rstrip(b"\n"), found.encode())
 
-    forms = dict(pairs=with_bits, links=with_bits, kept=_kept_id, removed=doubted)
+    def leak(line: bytes) -> bytes:
+        return searched.leaks.line(with_bits(line))
+
+    forms: dict[str, Callable[[bytes], bytes]] = {"pairs": with_bits, "links": with_bits}
+    forms.update(kept=_kept_id, removed=doubted, leaks=leak)
     inputs = lines, answer, args.folders
     more = [path_id(path).encode() + b"\n" for path in sorted(flat)] * (args.output == "kept")
     count = run.answer_for(NAME, PROGRAM, words, *inputs, forms.get(args.output), doubt, more)
@@ -239,12 +291,14 @@ def find(
     if removed:
         with removed.open("rb") as gone, file_answer("--removed", args.removed, [], DOUBTED) as to:
             to.write(map(doubted, gone))
-    among = many(_count([lines]), "new pictures" if old else "pictures")
-    among += f" and {_count(old):,} old ones" * bool(old)
+    if args.output == LEAKS:
+        return searched.summary()
+    among = many(pictures_in([str(lines)]), "new pictures" if old else "pictures")
+    among += f" and {pictures_in(old):,} old ones" * bool(old)
     if args.output in PATHS:
         doubtful = f", {len(doubts):,} of them doubtful" if doubts else ""
         gone_too = " removed" if doubts and args.output == "kept" else ""
-        against = f", compared with {many(_count(old), 'old pictures')}" * bool(old)
+        against = f", compared with {many(pictures_in(old), 'old pictures')}" * bool(old)
         return [f"{many(count, 'pictures')} {args.output}{doubtful}{gone_too}{against}"]
     noun = "pairs" if args.output in ("pairs", "links") else "pictures in clusters"
     return [f"{many(count, noun)} among {among}"]
@@ -256,6 +310,8 @@ def _table(args: argparse.Namespace) -> LineTable:
         raise UsageError(
             f"-o {args.answer}: fingerprints are written as lines; use another extension"
         )
+    if args.output == LEAKS:
+        return LEAK_TABLE
     if args.output == "removed":
         return DOUBTED
     columns = answer_table(args.output, bool(args.against), False, False).columns
@@ -263,31 +319,30 @@ def _table(args: argparse.Namespace) -> LineTable:
     return fields_table(id=str) if args.output == "kept" else fields_table(**columns, **with_bits)
 
 
-def _checked(args: argparse.Namespace, name: str) -> str:
-    """Return a line for the summary on a file of old pictures; UsageError if it is none."""
-    if is_hash_file(name):
-        return check_hash_file(name, PROGRAM, variants_of(args), args.quality)
-    if os.path.isfile(name) and not pictures.is_picture(os.fsencode(name)):
-        raise UsageError(
-            f"--against {name}: was not written by --output {LINES}; make such a file: {PROGRAM} "
-            f"FOLDER {options_of(variants_of(args), args.quality)} --output {LINES} -o FILE"
-        )
-    return ""
+def _stored(args: argparse.Namespace) -> dict[str, tuple[int, list[str]]]:
+    """Return the files of hashes in --against, with what `check_hash_file` returns for each.
+
+    UsageError for files that are neither these nor pictures.
+    """
+    variants, stored = variants_of(args), {}
+    for name in args.against:
+        if is_hash_file(name):
+            stored[name] = check_hash_file(name, PROGRAM, variants, args.quality)
+        elif not os.path.isdir(name) and not (
+            os.path.isfile(name) and pictures.is_picture(os.fsencode(name))
+        ):
+            asked = options_of(variants, args.quality)
+            raise UsageError(
+                f"--against {name}: was not written by --output {LINES}; make such a file: "
+                f"{PROGRAM} FOLDER {asked} --output {LINES} -o FILE"
+            )
+    return stored
 
 
 def _first_word(line: bytes) -> str:
     if line.startswith(HEADER):
         return ""
     return b"".join(line.split()[:1]).decode("utf-8", "replace")
-
-
-def _count(names: Sequence["str | Path"]) -> int:
-    """Return the number of pictures in files of fingerprint lines."""
-    count = 0
-    for name in names:
-        with opened(str(name), str(name)) as source:
-            count += sum(not line.startswith(HEADER) for line in source)
-    return count
 
 
 def _kept_id(line: bytes) -> bytes:
@@ -313,8 +368,15 @@ def _command_line() -> argparse.Namespace:
     for flag, given in (("--against", args.against), ("--report", args.report)):
         if given and args.output == LINES:
             raise UsageError(f"{flag} cannot be used with --output {LINES}; leave {flag} out")
-    if args.against and not OUTPUTS[args.output].across:
-        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
+    if args.output == LEAKS and not args.against:
+        raise UsageError(
+            f"--output {LEAKS} needs the training pictures; type: {PROGRAM} TEST --against TRAIN "
+            f"--output {LEAKS}"
+        )
+    if args.allow_unsearched and args.output != LEAKS:
+        raise UsageError(f"{ALLOW} needs --output {LEAKS}, but --output is {args.output}")
+    if args.against and args.output != LEAKS and not OUTPUTS[args.output].across:
+        able = " or ".join(name for name in OF_FILES if OUTPUTS[name].across)
         raise UsageError(f"--against needs --output {able}, but --output is {args.output}")
     if args.between and not args.against:
         raise UsageError("--between leaves out pairs of new pictures, and needs --against")

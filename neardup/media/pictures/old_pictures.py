@@ -25,20 +25,24 @@ from neardup.media.pictures.pictures import decoder_versions
 from neardup.reading.compressed import opened
 from neardup.reading.fingerprint_lines import HEADER
 from neardup.runtime.program import UsageError
+from neardup.runtime.summary import many
 
 MAX_LINE = 1 << 17  # bytes: 24 hashes, and a path of which each byte is escaped
 IN_BOTH = "in --against, too, and old"
 
 
-def header(lines: Iterable[bytes], variants: Variants, quality: int) -> bytes:
-    """Return the header of a file with these lines; quality: the least of a picture."""
+def header(lines: Iterable[bytes], variants: Variants, quality: int, unread: int) -> bytes:
+    """Return the header of a file with these lines.
+
+    quality: the least of a picture; unread: number of files that could not be read.
+    """
     count, digest = 0, blake2b(digest_size=16)
     for line in lines:
         count += 1
         digest.update(line)
     about = {"options": options_of(variants, quality), "hash": hash_kind()}
-    about.update(decoder=decoder_versions())
-    text = json.dumps({**about, "lines": count, "sum": digest.hexdigest()})
+    about["decoder"] = decoder_versions()
+    text = json.dumps({**about, "unread": unread, "lines": count, "sum": digest.hexdigest()})
     return b"%b%b\n" % (HEADER, text.encode())
 
 
@@ -60,12 +64,15 @@ def is_hash_file(name: str) -> bool:
         return bool(source.read(len(HEADER)) == HEADER)
 
 
-def check_hash_file(name: str, program: str, variants: Variants, quality: int) -> str:
+def check_hash_file(
+    name: str, program: str, variants: Variants, quality: int
+) -> tuple[int, list[str]]:
     """Raise UsageError if a file is damaged, or its hashes are not made as those of this run.
 
-    Return a line for the summary if another decoder made them, or "".
+    Return how many files could not be read when it was made, and lines for the summary on that and
+    on another decoder.
     """
-    asked, note = options_of(variants, quality), ""
+    asked, unread, decoders = options_of(variants, quality), 0, set[str]()
     again = f"{program} FOLDER {{}} --output fingerprints -o {name}"
     for about in _sections(name):
         if not about["whole"]:
@@ -83,10 +90,14 @@ def check_hash_file(name: str, program: str, variants: Variants, quality: int) -
                 f"--against {name}: was made with {about['options']}, but this run has {asked}; "
                 f"give the same options, or make it again: {again.format(asked)}"
             )
-        if about["decoder"] != decoder_versions():
-            note = f"{name}: made with {about['decoder']}; here, with {decoder_versions()}, "
-            note += "hashes may differ in a few bits"
-    return note
+        unread += about["unread"]
+        decoders.add(about["decoder"])
+    said = f"{name}: {many(unread, 'files')} could not be read when it was made"
+    notes = [said] * bool(unread)
+    for decoder in sorted(decoders - {decoder_versions()}):
+        here = f"here, with {decoder_versions()}, hashes may differ in a few bits"
+        notes.append(f"{name}: made with {decoder}; {here}")
+    return unread, notes
 
 
 def _sections(name: str) -> Iterator[dict[str, Any]]:
@@ -97,6 +108,7 @@ def _sections(name: str) -> Iterator[dict[str, Any]]:
     def ended() -> dict[str, Any]:
         found = {"lines": count, "sum": digest.hexdigest()}
         known = all(isinstance(about.get(key), str) for key in ("options", "hash", "decoder"))
+        known &= isinstance(about.get("unread"), int)
         return {**about, "whole": known and found.items() <= about.items()}
 
     with opened(name, name) as source:
@@ -113,6 +125,15 @@ def _sections(name: str) -> Iterator[dict[str, Any]]:
                 about = {"lines": "unknown"}
             count, digest = 0, blake2b(digest_size=16)
     yield ended()
+
+
+def pictures_in(names: Iterable[str]) -> int:
+    """Return the number of pictures in files of fingerprint lines."""
+    count = 0
+    for name in names:
+        with opened(name, name) as source:
+            count += sum(not line.startswith(HEADER) for line in source)
+    return count
 
 
 def without(old: Iterable[FoundFile], skip: Callable[[str, bytes], object]) -> Callable[..., None]:

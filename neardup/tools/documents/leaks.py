@@ -7,6 +7,7 @@ test and training files ── `neardup run --exact --against TEST --between` �
 import argparse
 import os
 import re
+import shlex
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -180,6 +181,14 @@ def run_options(args: argparse.Namespace) -> Options:
     """Return the options for `neardup run`, with the defaults of `leaks`; UsageError if invalid."""
     read("--output", one_of(*OUTPUTS), args.kind)
     check_outputs(args, args.kind, kept="clean")
+    if any(map(os.path.isdir, (*args.test, *args.files))):
+        against = [word for name in args.files for word in ("--against", name)]
+        images = f"images {shlex.join([*args.test, *against])}"
+        raise StageError(
+            f"a folder cannot be read; for pictures, type: python3 -m neardup {images} --output "
+            "leaks; for documents, make a file of each folder: python3 -m neardup documents "
+            "--output lines FOLDER > FILE.jsonl"
+        )
     check_files([*args.test, *args.files])
     check_regular([*args.test, *args.files])
     options = Options.of(args)

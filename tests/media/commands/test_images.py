@@ -312,3 +312,59 @@ def test_old_pictures_that_cannot_be_compared(
     result = against(sides, *words)
     assert (result.code, result.out) == (code, b"")
     assert said in result.err
+
+
+@pytest.mark.parametrize("way", ["folder", "hashes"])
+def test_leaks(way: str, sides: Path) -> None:
+    """Test pictures are found in the training pictures, also mirrored, and as the same file."""
+    old = "old"
+    if way == "hashes":
+        old, asked = "hashes", ["--mirror", "--output=fingerprints", "--no-cache"]
+        succeed([*NEARDUP, "images", "old", *asked, "-o", "hashes"], sides, cwd=sides)
+    os.link(sides / "old" / "3 %.png", sides / "new" / "hard.png")
+    saved(drawing(2).point(lambda _: 200), sides / "new" / "flat.png")
+    os.symlink("-x.png", sides / "new" / "soft.png")
+    result = against(sides, f"--against={old}", "--mirror", output="leaks")
+    lines = [line.split(b"\t") for line in result.out.splitlines()]
+    assert [line[:2] for line in lines] == [
+        [b"new/hard.png", b"old/3%20%25.png"],
+        [b"new/mirrored.png", b"old/2%20%25.png"],
+        [b"new/small.jpg", b"old/1%20%25.png"],
+        [b"new/smaller.jpg", b"old/1%20%25.png"],
+    ]
+    assert lines[0][2:] == [b"1.000000", b"0"]
+    why = {"folder": "damaged", "hashes": "earlier, for the file"}[way]
+    assert result.err.splitlines()[1 if way == "folder" else 0 :][:2] == [
+        "4 of 6 test pictures leaked (66.67%); 2 not looked for: 1 symbolic link, 1 without detail",
+        f"3 of 3 training pictures have a leak; 1 not read: 1 {why}",
+    ]
+    assert result.code == 1
+
+
+@pytest.mark.parametrize(
+    ("test", "train", "more", "code", "said"),
+    [
+        ("new/-x.png", "old/1 %.png", (), 0, "0 of 1 test pictures leaked\n0 of 1 training "),
+        ("new/-x.png", "old", (), 3, "images: 1 training file not read; to accept this, add: --al"),
+        ("new/-x.png", "old", ("--allow-unsearched",), 0, "1 not read: 1 damaged"),
+        ("old", "old/1 %.png", (), 1, "1 of 3 test pictures leaked (33.33%); 1 not looked for: 1 "),
+        ("old/cut.jpg", "old", (), 1, "found no picture that could be read"),
+        ("new", "nothing", (), 1, "--against: found no picture that could be read"),
+        ("new", "", (), 2, "type: python3 -m neardup images TEST --against TRAIN --output leaks"),
+    ],
+)
+def test_the_exit_code_of_leaks(
+    test: str, train: str, more: tuple[str, ...], code: int, said: str, sides: Path
+) -> None:
+    words = [test, *([f"--against={train}"] if train else []), *more]
+    command = [*NEARDUP, "images", "--output=leaks", "--no-cache", *words]
+    result = run(command, sides, cwd=sides)
+    assert (result.code, bool(result.out)) == (code, test == "old")
+    assert said in result.err
+
+
+def test_folders_given_to_leaks_get_the_line_for_pictures(sides: Path) -> None:
+    result = run([*NEARDUP, "leaks", "old", "nothing", "--test", "new"], sides, cwd=sides)
+    assert result.code == 1
+    line = "python3 -m neardup images new --against old --against nothing --output leaks"
+    assert f"for pictures, type: {line}" in result.err
