@@ -25,12 +25,13 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import chain
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 import numpy as np
 
 from neardup.library import keywords
 from neardup.library.deduplicated import Deduplicated, FoundEdges, rows_at
+from neardup.library.frames import HasColumnNames, HasColumns, Table, records_of, taken
 from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.library.user_vectors import UserVectors
@@ -62,6 +63,9 @@ if TYPE_CHECKING:  # typing has it from Python 3.12 on
     from typing_extensions import Unpack
 
 
+Records = Union[Iterable[Any], HasColumns, HasColumnNames]
+
+
 class Pair(NamedTuple):
     """Two near-duplicates: their ids a and b, and their similarity.
 
@@ -77,9 +81,16 @@ class Pair(NamedTuple):
 
 @with_keywords(Keywords)
 def pairs(
-    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
+    records: Records,
+    threshold: Value = None,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    **options: Unpack[Keywords],
 ) -> list[Pair]:
     """Return the pairs at or above the threshold (default 0.9), in the order of their ids.
+
+    Of a table, `text` names the column of texts or sets, and `id` that of the ids.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
     [Pair(a=0, b=2, similarity=Fraction(4, 5))]
@@ -87,7 +98,7 @@ def pairs(
     [Pair(a='x', b='y', similarity=Fraction(3, 4))]
     """
     with keywords.as_value_errors():
-        run = _Run("pairs", records, threshold, options)
+        run = _Run("pairs", *records_of(records, text, id, options), threshold)
         lines = run.lines()
     best: dict[tuple[Hashable, Hashable], Fraction] = {}
     fraction = cache(Fraction)
@@ -102,15 +113,22 @@ def pairs(
 
 @with_keywords(Keywords)
 def clusters(
-    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
+    records: Records,
+    threshold: Value = None,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    **options: Unpack[Keywords],
 ) -> list[list[Any]]:
     """Return the clusters: connected components of the pairs, as lists of ids in order.
+
+    Of a table, `text` names the column of texts or sets, and `id` that of the ids.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
     [[0, 2, 3]]
     """
     with keywords.as_value_errors():
-        run = _Run("clusters", records, threshold, options)
+        run = _Run("clusters", *records_of(records, text, id, options), threshold)
         found: dict[bytes, list[Any]] = defaultdict(list)
         for line in run.decided():
             first, number = line.split(b"\t")
@@ -118,11 +136,37 @@ def clusters(
     return list(found.values())
 
 
+@overload
+def deduplicate(
+    records: Table,
+    threshold: Value = ...,
+    *,
+    text: str,
+    id: str | None = ...,
+    **options: Unpack[DecisionKeywords],
+) -> Table: ...
+
+
+@overload
+def deduplicate(
+    records: Iterable[Any], threshold: Value = ..., **options: Unpack[DecisionKeywords]
+) -> Deduplicated: ...
+
+
 @with_keywords(DecisionKeywords)
 def deduplicate(
-    records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
-) -> Deduplicated:
+    records: Any,
+    threshold: Value = None,
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    **options: Unpack[DecisionKeywords],
+) -> Any:
     """Return the ids of the kept records, and each removed record with the one it duplicates.
+
+    Of a table (pandas, polars, Arrow, `datasets`) whose column of texts or sets `text` names,
+    instead, its kept rows are returned, as a table of the same type.  `id` names that of the ids,
+    which only keep="smallest" uses.
 
     In order of priority (keep="first", "longest" or "smallest"), a record is kept unless it forms a
     pair with a record already kept.
@@ -134,7 +178,9 @@ def deduplicate(
     [Removed(id=2, because=0, similarity=Fraction(1, 1))]
     """
     with keywords.as_value_errors():
-        return _Run("removed", records, threshold, options).found_edges().answer()
+        run = _Run("removed", *records_of(records, text, id, options), threshold)
+        found = run.found_edges()
+        return found.answer() if text is None else taken(records, found.kept())
 
 
 class _Run:
@@ -145,7 +191,7 @@ class _Run:
     """
 
     def __init__(
-        self, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Any]
+        self, output: str, records: Iterable[Any], options: Mapping[str, Any], threshold: Value
     ):
         values = {"threshold": threshold, **options}
         self.given: UserRecords | UserVectors

@@ -7,7 +7,7 @@ removes edges, and the same decision is made on the others.  Pairs are not searc
 from __future__ import annotations
 
 import io
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class Deduplicated(_Lists):
     """The ids of the kept records, and the removed records, both in the order of the input."""
 
     _reasons: list[int] | None = None  # of each removed record: the index in `kept`
-    _search: FoundEdges | None = None
+    _found: FoundEdges | None = None
 
     @property
     def ratio(self) -> float:
@@ -87,12 +87,12 @@ class Deduplicated(_Lists):
         this answer's search promised.  ValueError for a threshold below that of this answer.
         """
         with keywords.as_value_errors():
-            if self._search is None:
+            if self._found is None:
                 raise UsageError(
                     "this answer was copied or pickled, which leaves its pairs out; call "
                     "neardup.deduplicate(records, threshold) instead"
                 )
-            return self._search.at(keywords.as_text("threshold", threshold)).answer()
+            return self._found.at(keywords.as_text("threshold", threshold)).answer()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_reasons": self._reasons}  # settings cannot be pickled
@@ -116,26 +116,35 @@ class FoundEdges:
     sets: Ragged
 
     def answer(self) -> Deduplicated:
+        because, pairs = self._reasons()
+        found = self._similarities(pairs)
+        kept, ids = self.kept(because), range(self.n) if self.ids is None else self.ids
+        answer = Deduplicated(
+            [ids[i] for i in kept],
+            [Removed(ids[i], ids[j], found.get(i)) for i, j in because.items()],
+        )
+        reasons = np.array([*because.values()], np.int64)
+        answer._reasons = np.searchsorted(kept, reasons).tolist()
+        answer._found = self
+        return answer
+
+    def kept(self, because: Mapping[int, int] | None = None) -> list[int]:
+        """Return the positions of the kept records, ascending."""
+        removed = self._reasons()[0] if because is None else because
+        return [i for i in range(self.n) if i not in removed]
+
+    def _reasons(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Return {removed position: kept position}, and the part of it that are pairs."""
         because: dict[int, int] = {}
-        sure: dict[int, int] = {}
+        pairs: dict[int, int] = {}
         counters = Counters("library", reports="nowhere")
-        for line in decide_edges([b"".join(self.edges)], self.settings, counters, io.BytesIO):
-            place, _, kept, similarity = line.rstrip(b"\n").split(b"\t")
+        lines = decide_edges([b"".join(self.edges)], self.settings, counters, io.BytesIO)
+        for place, _, kept, similarity in (line.rstrip(b"\n").split(b"\t") for line in lines):
             gone = int(place, 16) - NEW
             because[gone] = self.position[int(kept)]
             if similarity != answer_lines.NO_PAIR:
-                sure[gone] = because[gone]
-        found = self._similarities(sure)
-        kept_at = [i for i in range(self.n) if i not in because]
-        ids = range(self.n) if self.ids is None else self.ids
-        answer = Deduplicated(
-            [ids[i] for i in kept_at],
-            [Removed(ids[i], ids[j], found.get(i)) for i, j in sorted(because.items())],
-        )
-        reasons = np.array([because[i] for i in sorted(because)], np.int64)
-        answer._reasons = np.searchsorted(kept_at, reasons).tolist()
-        answer._search = self
-        return answer
+                pairs[gone] = because[gone]
+        return dict(sorted(because.items())), pairs
 
     def _similarities(self, partners: dict[int, int]) -> dict[int, Fraction]:
         """Return {position: similarity} for records that are a pair with their partner."""

@@ -165,7 +165,10 @@ def listed(records: Any) -> list[Any]:
     if isinstance(records, Mapping):
         raise ValueError("records: got a dict; give its items(), if its keys are the ids")
     if hasattr(kind, "columns") or hasattr(kind, "column_names"):
-        raise ValueError(f"records: got a {kind.__name__}; give one column, such as table['text']")
+        raise ValueError(
+            f"records: got a {kind.__name__}; give one column, such as table['text'], or its name "
+            "to neardup.pairs, clusters or deduplicate: text='text'"
+        )
     found = _as_list(records)
     if found is None:
         raise ValueError(f"records: expected an iterable of records, got {kind.__name__}")

@@ -85,7 +85,7 @@ def test_dense_clusters(
     monkeypatch.setattr("neardup.verification.edge_join.DENSE", 3)
     options: dict[str, Any] = {"exact": True, "rule": rule, "keep": keep}
     first = neardup.deduplicate(made_sets(), 0.5, **options)
-    assert any(line.count(b"\t") == 3 for line in first._search.edges)  # type: ignore[union-attr]
+    assert any(line.count(b"\t") == 3 for line in first._found.edges)  # type: ignore[union-attr]
     answer = neardup.deduplicate(made_sets(), threshold, **options)
     assert first.rethreshold(threshold) == answer
     assert len(first.removed) > len(answer.removed) > 0

@@ -135,7 +135,7 @@ def test_help_and_type_checkers_know_every_keyword():
         (neardup.deduplicate, {"rule", "keep"}),
     ):
         shown = set(inspect.signature(call).parameters)
-        assert shown == {"records", "threshold"} | there - {"rule", "keep"} | more
+        assert shown == {"records", "threshold", "text", "id"} | there - {"rule", "keep"} | more
 
 
 def get_type_hints_of(kind: type) -> list[str]:

@@ -24,6 +24,15 @@ for pair in neardup.pairs(texts, threshold="1/2"):
 sets = [("x", {1, 2, 3}), ("y", {1, 2, 3})]
 print(len(list(neardup.pairs(sets, threshold=0.9))), neardup.pairs(sets, threshold=Fraction(9, 10)))
 print(neardup.clusters(texts, shingle="word:1", seed=3), neardup.deduplicate(texts, keep="longest"))
+higher: neardup.Deduplicated = neardup.deduplicate(texts).rethreshold(0.95)
+
+
+class Frame:
+    columns: list[str]
+
+
+kept: Frame = neardup.deduplicate(Frame(), 0.8, text="body", id="url", keep="longest")
+pairs: list[neardup.Pair] = neardup.pairs(Frame(), text="body")
 """
 # Each is wrong in one line: where types are unknown, nothing would be.
 WRONG = [
@@ -33,6 +42,7 @@ WRONG = [
     "neardup.pairs(['a'], treshold=0.8)\n",
     "neardup.deduplicate(['a'], 0.8, keap='first')\n",
     "neardup.clusters(['a'], bands='4')\n",
+    "neardup.deduplicate(['a'], text='body')\n",
     "for pair in neardup.pairs(['a']):\n    pair.similarity.upper()\n",
 ]
 

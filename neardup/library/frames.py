@@ -1,0 +1,131 @@
+"""Whole tables as records: one column has the texts or sets, and another one may have the ids.
+
+Tables of pandas, polars, Arrow and `datasets` are recognised by the names of their classes, so none
+of these packages is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable, NamedTuple, Protocol, TypeVar, Union
+
+import numpy as np
+
+from neardup.library.user_records import AS_LIST
+
+
+class HasColumns(Protocol):
+    """A DataFrame of pandas or polars."""
+
+    @property
+    def columns(self) -> Any: ...
+
+
+class HasColumnNames(Protocol):
+    """A table of Arrow or `datasets`."""
+
+    @property
+    def column_names(self) -> Any: ...
+
+
+Table = TypeVar("Table", bound=Union[HasColumns, HasColumnNames])
+
+
+class _Kind(NamedTuple):
+    names: Callable[[Any], Iterable[Any]]
+    column: Callable[[Any, str], Any]
+    rows: Callable[[Any, list[int]], Any]  # at ascending positions
+
+
+_ARROW = _Kind(
+    lambda table: table.column_names,
+    lambda table, name: table.column(name),
+    lambda table, rows: table.filter(_mask(rows, table.num_rows)),  # `take` fails from 2 GiB on
+)
+_KINDS = {
+    "pandas.DataFrame": _Kind(
+        lambda table: table.columns, lambda table, name: table[name], lambda t, rows: t.iloc[rows]
+    ),
+    "polars.DataFrame": _Kind(
+        lambda table: table.columns,
+        lambda table, name: table[name],
+        lambda table, rows: table[rows] if rows else table.clear(),
+    ),
+    "pyarrow.Table": _ARROW,
+    "pyarrow.RecordBatch": _ARROW,
+    "datasets.Dataset": _Kind(
+        lambda table: table.column_names,
+        lambda table, name: table.select_columns([name]).with_format(None)[:][name],
+        lambda table, rows: table.select(rows),
+    ),
+}
+_REFUSED = {
+    "polars.LazyFrame": "has no rows yet; give records.collect()",
+    "datasets.DatasetDict": "has several tables; give one, such as records['train']",
+    "datasets.IterableDataset": "cannot be selected from; give a datasets.Dataset",
+    "datasets.IterableDatasetDict": "cannot be selected from; give a datasets.Dataset",
+}
+
+
+def _name_in(records: Any, known: Iterable[str]) -> str | None:
+    """Return the first class of a value, or of its bases, that is known: pandas.DataFrame."""
+    names = (
+        f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(records).__mro__
+    )
+    return next((name for name in names if name in known), None)
+
+
+def records_of(
+    records: Any, text: str | None, id: str | None, options: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return the records in a table whose columns are named, and the other options.
+
+    Anything but a table is returned as it is, with `text` and `id` as options, which are refused.
+    ValueError if there is not one such column, if it has nulls, or for a table without rows yet.
+    """
+    if text is None and id is None:
+        return records, {**options}
+    if refused := _name_in(records, _REFUSED):
+        raise ValueError(f"records: a {refused} {_REFUSED[refused]}")
+    name = _name_in(records, _KINDS)
+    if name is None:
+        named = {"text": text, "id": id}
+        return records, {**options, **{k: v for k, v in named.items() if v is not None}}
+    if text is None:
+        raise ValueError("id: name the column of the texts or sets, too, such as text='text'")
+    values = _values(records, _KINDS[name], "text", text)
+    if id is None:
+        return values, {**options}
+    return list(zip(_values(records, _KINDS[name], "id", id), values)), {**options}
+
+
+def _values(records: Any, kind: _Kind, what: str, name: str) -> Sequence[Any]:
+    names = list(kind.names(records))
+    if (count := names.count(name)) != 1:
+        has = "several columns have this name" if count else f"no such column; it has {names}"
+        raise ValueError(f"{what}={name!r}: {has}")
+    column = kind.column(records, name)
+    found = next((getattr(column, way) for way in AS_LIST if hasattr(column, way)), column)
+    values: list[Any] = list(found() if callable(found) else found)
+    for row, value in enumerate(values):
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value):
+            raise ValueError(f"{what}={name!r}: row {row} is null; fill or drop such rows first")
+    return values
+
+
+def _mask(rows: list[int], count: int) -> Any:
+    mask = np.zeros(count, bool)
+    mask[rows] = True
+    return mask
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and value != value
+
+
+def taken(records: Table, rows: list[int]) -> Table:
+    """Return a table's rows at ascending positions, as a table of the same type."""
+    name = _name_in(records, _KINDS)
+    assert name
+    found: Table = _KINDS[name].rows(records, rows)
+    return found

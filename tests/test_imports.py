@@ -1,0 +1,1 @@
+packaging/test_imports.py
